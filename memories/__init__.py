@@ -1,0 +1,1 @@
+"""The heart: memories, how they are written and how they are recalled."""

@@ -1,0 +1,112 @@
+"""The words a memory is described with, each saying what it means, and what recall does with each pair of state and trust."""
+
+from enum import Enum
+
+from django.db.models import TextChoices
+
+
+class Type(TextChoices):
+    """What kind of thing is remembered."""
+
+    EPISODIC = "episodic", "episodic: an event, something that happened"
+    SEMANTIC = "semantic", "semantic: a fact"
+    PROCEDURAL = "procedural", "procedural: a way of doing something"
+    ENTITY = "entity", "entity: who or what something is"
+
+
+class Scope(TextChoices):
+    """Where a memory is seen."""
+
+    GLOBAL = "global", "global: seen in every group"
+    GROUP = "group", "group: seen in its own group alone"
+
+
+class State(TextChoices):
+    """Whether a memory counts."""
+
+    LIVE = "live", "live: counts"
+    SUPERSEDED = "superseded", "superseded: was true, a newer memory replaces it"
+    RETRACTED = "retracted", "retracted: was wrong and is withdrawn"
+    FORGOTTEN = "forgotten", "forgotten: hidden, can be restored"
+    MERGED = "merged", "merged: its text went into another memory"
+    COMPACTED = "compacted", "compacted: a summary stands for it"
+    EXPIRED = "expired", "expired: its time to live ran out"
+
+
+class Trust(TextChoices):
+    """How far a memory counts."""
+
+    CANDIDATE = "candidate", "candidate: waits for a person"
+    ACTIVE = "active", "active: in use"
+    VERIFIED = "verified", "verified: a person confirmed it"
+    DISPUTED = "disputed", "disputed: somebody doubts it"
+    REJECTED = "rejected", "rejected: a person turned it down"
+    QUARANTINED = "quarantined", "quarantined: held back as unsafe"
+
+
+class Shown(Enum):
+    """What recall does with a memory."""
+
+    RETURN = "return"
+    LABEL = "label"
+    HIDE = "hide"
+
+
+class Operation(TextChoices):
+    """What was done; every row of the audit log has one."""
+
+    STORE = "store", "store: a new memory was written"
+    REINFORCE = "reinforce", "reinforce: a restatement confirmed a memory"
+    REFUSE = "refuse", "refuse: a write was turned down"
+    SUPERSEDE = "supersede", "supersede: a newer memory replaced it"
+    EDIT = "edit", "edit: a new version was written"
+    RETRACT = "retract", "retract: withdrawn as wrong"
+    FORGET = "forget", "forget: hidden"
+    RESTORE = "restore", "restore: counts again"
+    DISPUTE = "dispute", "dispute: doubted"
+    VERIFY = "verify", "verify: confirmed by a person"
+    TRUST = "trust", "trust: another trust was set"
+    PIN = "pin", "pin: kept from decay and cleanup"
+    UNPIN = "unpin", "unpin: pin taken off"
+    MERGE = "merge", "merge: two became one"
+    LINK = "link", "link: a tie between two memories was recorded"
+    PURGE = "purge", "purge: destroyed"
+    LIFT = "lift", "lift: a tombstone was lifted"
+    RELATE = "relate", "relate: a relation was stored"
+    CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
+    IMPORT = "import", "import: memories came in from a file"
+    EXPORT = "export", "export: memories went out to a file"
+    GROUP = "group", "group: a group was created or changed"
+    MEMBER = "member", "member: a membership changed"
+    TOKEN = "token", "token: a token was created or revoked"  # noqa: S105 - a word, not a secret
+    RUN = "run", "run: maintenance ran or was undone"
+    ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
+
+
+# What a live memory's trust means for recall. A candidate waits for a person, so it is kept out until approved;
+# quarantined text never comes back.
+LIVE_RULE: dict[str, Shown] = {
+    Trust.CANDIDATE: Shown.HIDE,
+    Trust.ACTIVE: Shown.RETURN,
+    Trust.VERIFIED: Shown.RETURN,
+    Trust.DISPUTED: Shown.LABEL,
+    Trust.REJECTED: Shown.HIDE,
+    Trust.QUARANTINED: Shown.HIDE,
+}
+# States that a question about the past (`as_of`, `known_at`) may bring back, always labelled.
+HISTORY_STATES: frozenset[str] = frozenset({State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED})
+
+
+def shown(state: str, trust: str, *, history: bool = False) -> Shown:
+    """Say whether recall returns, labels or hides a memory of this state and trust.
+
+    `history` is True for a question about the past, which may see superseded, retracted, compacted and expired
+    memories, labelled. Forgotten and merged ones stay hidden there too.
+    """
+    rule = LIVE_RULE[trust]
+    if state == State.LIVE or rule is Shown.HIDE:
+        return rule
+    return Shown.LABEL if history and state in HISTORY_STATES else Shown.HIDE
+
+
+VISIBLE_TRUSTS: tuple[str, ...] = tuple(t for t, rule in LIVE_RULE.items() if rule is not Shown.HIDE)

@@ -1,0 +1,1 @@
+"""Ties between memories that have a meaning: subject –predicate→ object."""
