@@ -1,6 +1,25 @@
+from typing import Any
+
 from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import post_migrate
 
 
 class MemoriesConfig(AppConfig):
     name = "memories"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks and have the indexes' triggers put back after every migrate."""
+        from memories import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
+
+        post_migrate.connect(put_indexes_back, sender=self, dispatch_uid="memories.indexes")
+
+
+def put_indexes_back(*, using: str, plan: Any = None, **_: Any) -> None:
+    """Make missing virtual tables and triggers again, once the memories table is there."""
+    from memories.index.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
+
+    connection = connections[using]
+    if {"memories_memory", "memories_piece", "index_change"} <= set(connection.introspection.table_names()):
+        apply_index_schema(connection)

@@ -78,7 +78,7 @@ class Operation(TextChoices):
     EXPORT = "export", "export: memories went out to a file"
     GROUP = "group", "group: a group was created or changed"
     MEMBER = "member", "member: a membership changed"
-    TOKEN = "token", "token: a token was created or revoked"  # noqa: S105 - a word, not a secret
+    TOKEN = "token", "token: a token was created or revoked"
     RUN = "run", "run: maintenance ran or was undone"
     ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
 
@@ -94,7 +94,9 @@ LIVE_RULE: dict[str, Shown] = {
     Trust.QUARANTINED: Shown.HIDE,
 }
 # States that a question about the past (`as_of`, `known_at`) may bring back, always labelled.
-HISTORY_STATES: frozenset[str] = frozenset({State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED})
+HISTORY_STATES: frozenset[str] = frozenset(
+    {State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED}
+)
 
 
 def shown(state: str, trust: str, *, history: bool = False) -> Shown:

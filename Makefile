@@ -1,0 +1,83 @@
+# `make serve` and `make test` each do everything they need on a machine with nothing but Python 3.11 or newer.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+LOCI_HOME ?= $(HOME)/.loci
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+# Test runs keep what they need in the checkout and leave LOCI_HOME alone.
+TEST_HOME := $(CURDIR)/.loci-test
+TESTS ?= tests
+ARGS ?=
+
+# `make proof kills` and `make proof NAME=kills` are the same.
+ifeq (proof,$(firstword $(MAKECMDGOALS)))
+NAME = $(wordlist 2,99,$(MAKECMDGOALS))
+$(eval $(filter-out serve test lint lock clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
+endif
+
+.PHONY: help serve test lint lock proof clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
+	@if ! compgen -G "$(LOCI_HOME)/models/*/model.json" >/dev/null; then LOCI_HOME="$(LOCI_HOME)" $(PY) manage.py model install; fi
+	@LOCI_HOME="$(LOCI_HOME)" exec $(PY) manage.py up $(ARGS)
+
+test: .venv/.installed-dev $(TEST_HOME)/.model ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
+	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m pytest -n 2 --dist loadfile -q $(ARGS) $(TESTS)
+
+lint: .venv/.installed-dev ## check style, types, settings and migrations
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) -m mypy access relations memories sources maintenance loci_site
+	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py check --fail-level WARNING
+	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py makemigrations --check --dry-run
+
+proof: .venv/.installed-dev $(TEST_HOME)/.model ## run the long proofs, or one: make proof NAME
+	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)
+
+UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header --quiet
+
+lock: .venv/bin/python ## write both lock files anew (ARGS=--upgrade takes newer versions)
+	@[ -x .venv/bin/uv ] || $(PIP) install --quiet uv
+	@$(UV_COMPILE) $(ARGS) --output-file requirements.lock
+	@$(UV_COMPILE) $(ARGS) --constraint requirements.lock --group dev --output-file requirements-dev.lock
+
+clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
+	@rm -rf .venv .loci-test .proof build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- what the targets above stand on ---------------------------------------------------------------
+
+.venv/bin/python:
+	@python=""; for name in "$${PYTHON:-}" python3.13 python3.12 python3.11 python3 python; do \
+		if [ -n "$$name" ] && "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+		then python="$$name"; break; fi; done; \
+	if [ -z "$$python" ]; then \
+		echo "Loci needs Python 3.11 or newer, and none was found. Install one, or say where: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	rm -rf .venv; echo "Making .venv with $$("$$python" --version)"; \
+	if ! "$$python" -m venv .venv; then \
+		rm -rf .venv; \
+		echo "Python could not make a virtual environment. On Debian or Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; fi
+
+# A stamp is newer than the lock file it was installed from; a changed lock file installs again.
+.venv/.installed-serve: requirements.lock | .venv/bin/python
+	@if [ .venv/.installed-dev -nt requirements.lock ] && [ .venv/.installed-dev -nt requirements-dev.lock ]; then :; \
+	else echo "Installing what Loci needs (once, about a minute)"; $(PIP) install --quiet --require-hashes -r requirements.lock; fi
+	@touch $@
+
+.venv/.installed-dev: requirements-dev.lock | .venv/bin/python
+	@echo "Installing what Loci and its tests need (once, about a minute)"
+	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(TEST_HOME)/.model: | .venv/.installed-dev
+	@compgen -G "$(TEST_HOME)/models/*/model.json" >/dev/null || LOCI_HOME="$(TEST_HOME)/install" $(PY) manage.py model install --dest "$(TEST_HOME)/models"
+	@touch $@

@@ -1,0 +1,141 @@
+"""The audit log: append() writes one chained row; verify_chain() proves that none was changed or taken out."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access.actor import Actor
+from access.models import AuditEntry, AuditHead, AuditPayload
+
+GENESIS = "0" * 64  # what the first row of a chain follows
+OWN = ""  # this store's own chain
+
+
+@dataclass(frozen=True)
+class ChainReport:
+    """What verify_chain() found: how many rows, the head's hash, and the first row that does not fit."""
+
+    origin: str
+    rows: int
+    head: str
+    purged_payloads: int
+    broken_at: int | None = None
+    why: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """True where every row follows the one before."""
+        return self.broken_at is None
+
+
+def append(
+    actor: Actor,
+    operation: str,
+    *,
+    memory_id: UUID | None = None,
+    subject: str = "",
+    payload: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
+) -> AuditEntry:
+    """Write one row at the end of this store's chain, inside the caller's transaction.
+
+    The chain's head is locked until that transaction ends, so rows never share a place.
+    """
+    with transaction.atomic():
+        head = _locked_head(OWN)
+        body = dict(payload or {})
+        salt = secrets.token_hex(16)
+        entry = AuditEntry(
+            origin=OWN,
+            seq=head.seq + 1,
+            at=at or timezone.now(),
+            operation=operation,
+            memory_id=memory_id,
+            subject=subject[:200],
+            actor=actor.name,
+            via=actor.via,
+            token=actor.token_id,
+            client=actor.client[:120],
+            run=actor.run,
+            digest=payload_digest(salt, body),
+        )
+        entry.hash = chain_hash(head.hash, entry)
+        entry.save(force_insert=True)
+        AuditPayload.objects.create(entry=entry, salt=salt, payload=body)
+        AuditHead.objects.filter(pk=head.pk).update(seq=entry.seq, hash=entry.hash)
+    return entry
+
+
+def payload_digest(salt: str, payload: Mapping[str, Any]) -> str:
+    """Give SHA-256 (hex) of the salt and the payload as canonical JSON; without the salt it says nothing."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{salt}:{text}".encode()).hexdigest()
+
+
+def chain_hash(previous: str, entry: AuditEntry) -> str:
+    """Give SHA-256 (hex) over the previous row's hash and this row's ids, names and digest."""
+    parts = [
+        previous,
+        str(entry.seq),
+        entry.at.isoformat(),
+        entry.operation,
+        str(entry.memory_id or ""),
+        entry.subject,
+        entry.actor,
+        entry.via,
+        str(entry.token or ""),
+        entry.client,
+        str(entry.run or ""),
+        entry.digest,
+    ]
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def verify_chain(origin: str = OWN) -> ChainReport:
+    """Walk a chain from its start and say whether every row, payload and the head fit.
+
+    A chain that starts with an anchor (retention) is walked from there. Payloads that purge deleted are counted.
+    """
+    previous, expected, rows, purged = GENESIS, 1, 0, 0
+    entries = AuditEntry.objects.filter(origin=origin).order_by("seq").select_related("payload_row")
+    for entry in entries.iterator(chunk_size=2000):
+        if rows == 0 and entry.operation == "anchor":
+            previous, expected = entry.subject.removeprefix("after:"), entry.seq
+        fault = _fault(entry, previous, expected)
+        if fault:
+            return ChainReport(origin, rows, previous, purged, broken_at=entry.seq, why=fault)
+        purged += not hasattr(entry, "payload_row")
+        previous, expected, rows = entry.hash, entry.seq + 1, rows + 1
+    head = AuditHead.objects.filter(origin=origin).first()
+    if head is not None and rows and (head.seq, head.hash) != (expected - 1, previous):
+        return ChainReport(
+            origin, rows, previous, purged, broken_at=expected, why="rows are missing at the end"
+        )
+    return ChainReport(origin, rows, previous, purged)
+
+
+def _fault(entry: AuditEntry, previous: str, expected: int) -> str:
+    if entry.seq != expected:
+        return f"row {expected} is missing"
+    if entry.hash != chain_hash(previous, entry):
+        return "the row does not follow the one before"
+    row = getattr(entry, "payload_row", None)
+    if row is not None and payload_digest(row.salt, row.payload) != entry.digest:
+        return "what the row says was changed"
+    return ""
+
+
+def _locked_head(origin: str) -> AuditHead:
+    head = AuditHead.objects.select_for_update().filter(pk=origin).first()
+    if head is None:
+        head, _ = AuditHead.objects.get_or_create(origin=origin, defaults={"seq": 0, "hash": GENESIS})
+        head = AuditHead.objects.select_for_update().get(pk=origin)
+    return head

@@ -1,0 +1,70 @@
+"""The audit log: append-only rows, each chained to the one before by a hash; what they say stands apart."""
+
+from django.db import models
+
+
+class AuditEntry(models.Model):
+    """One thing done. No foreign keys: it outlives what it speaks of.
+
+    `origin` is empty for this store's own chain; an imported store's chain keeps its own origin beside it.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    origin = models.CharField(max_length=36, blank=True, default="")
+    seq = models.BigIntegerField()
+    at = models.DateTimeField()
+    operation = models.CharField(max_length=12)
+    memory_id = models.UUIDField(null=True)
+    subject = models.CharField(
+        max_length=200, blank=True, default=""
+    )  # what else it was about: "group:ledger"
+    actor = models.CharField(max_length=200)
+    via = models.CharField(max_length=12)
+    token = models.UUIDField(null=True)
+    client = models.CharField(max_length=120, blank=True, default="")
+    run = models.UUIDField(null=True)
+    digest = models.CharField(max_length=64)  # SHA-256 of salt + payload
+    hash = models.CharField(max_length=64)  # SHA-256 of the previous hash and this row
+
+    class Meta:
+        db_table = "memory_log"
+        ordering = ["key"]
+        constraints = [models.UniqueConstraint(name="memory_log_seq_once", fields=["origin", "seq"])]
+        indexes = [
+            models.Index(name="memory_log_memory", fields=["memory_id", "key"]),
+            models.Index(name="memory_log_at", fields=["at"]),
+            models.Index(name="memory_log_run", fields=["run"], condition=models.Q(run__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.operation} {self.memory_id or self.subject}"
+
+
+class AuditPayload(models.Model):
+    """What a log row says, with its salt; purge deletes it and the chain stays whole."""
+
+    entry = models.OneToOneField(
+        AuditEntry, primary_key=True, on_delete=models.CASCADE, related_name="payload_row"
+    )
+    salt = models.CharField(max_length=32)
+    payload = models.JSONField()
+
+    class Meta:
+        db_table = "memory_log_payload"
+
+    def __str__(self) -> str:
+        return f"payload of {self.entry_id}"
+
+
+class AuditHead(models.Model):
+    """Where a chain ends; locked while a row is appended, so that appends are one after the other."""
+
+    origin = models.CharField(max_length=36, primary_key=True)
+    seq = models.BigIntegerField()
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        db_table = "memory_log_head"
+
+    def __str__(self) -> str:
+        return f"{self.origin or 'own'} at {self.seq}"

@@ -1,0 +1,86 @@
+"""A group is a project's room: its memories, its instructions and its members."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from access.identifiers import new_id
+
+SLUG_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
+
+
+class CandidatePolicy(models.TextChoices):
+    """Which writes into a group start as candidates that wait for a person."""
+
+    NONE = "none", "none: every write counts at once"
+    BELOW = "below", "below: writes under the group's confidence wait"
+    AGENTS = "agents", "agents: writes that come through a token wait"
+    ALL = "all", "all: every write waits"
+
+
+class Role(models.TextChoices):
+    """What a member may do in a group; each includes those before it."""
+
+    VIEWER = "viewer", "viewer: reads"
+    CONTRIBUTOR = "contributor", "contributor: reads and writes"
+    CURATOR = "curator", "curator: also approves, merges, retracts and purges"
+    ADMIN = "admin", "admin: also changes the group and its members"
+
+
+class Group(models.Model):
+    """A room whose memories are seen by its members; a private one keeps everything inside."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    slug = models.CharField(
+        max_length=80,
+        unique=True,
+        validators=[RegexValidator(SLUG_PATTERN, "Use a-z, 0-9, dot, dash and underscore; at most 80.")],
+    )
+    title = models.CharField(max_length=200, blank=True, default="")
+    instructions = models.TextField(blank=True, default="")
+    policy = models.CharField(max_length=8, choices=CandidatePolicy, default=CandidatePolicy.NONE)
+    policy_confidence = models.FloatField(default=0.5)
+    private = models.BooleanField(default=False)
+    archived = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+    created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [
+            models.CheckConstraint(name="group_policy_known", condition=Q(policy__in=CandidatePolicy.values)),
+            models.CheckConstraint(
+                name="group_policy_confidence_range",
+                condition=Q(policy_confidence__gte=0) & Q(policy_confidence__lte=1),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Membership(models.Model):
+    """A user's role in a group."""
+
+    RANK: ClassVar[dict[str, int]] = {role: rank for rank, role in enumerate(Role.values)}
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=12, choices=Role, default=Role.VIEWER)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ["group__slug", "user__username"]
+        constraints = [
+            models.UniqueConstraint(name="membership_once", fields=["user", "group"]),
+            models.CheckConstraint(name="membership_role_known", condition=Q(role__in=Role.values)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.group}: {self.role}"

@@ -1,0 +1,41 @@
+"""An API token lets an agent act for a user, never with more rights than that user has."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from access.identifiers import new_id
+from access.models.group import Group
+
+
+class ApiToken(models.Model):
+    """One agent's token; only the SHA-256 of its secret is kept."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    name = models.CharField(max_length=120)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(
+        max_length=16, editable=False, default=""
+    )  # the first characters, to recognise it by
+    scopes = models.JSONField(default=list)
+    all_groups = models.BooleanField(default=True)
+    groups = models.ManyToManyField(Group, blank=True, related_name="tokens")
+    default_group = models.ForeignKey(
+        Group, null=True, blank=True, on_delete=models.SET_NULL, related_name="default_of"
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def is_valid(self) -> bool:
+        """Say whether the token may be used now."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

@@ -1,0 +1,13 @@
+"""The site as a Django app: it brings the system checks."""
+
+from django.apps import AppConfig
+
+
+class SiteConfig(AppConfig):
+    name = "loci_site"
+    default_auto_field = "django.db.models.BigAutoField"
+    verbose_name = "Loci"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from loci_site import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first

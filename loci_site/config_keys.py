@@ -1,0 +1,167 @@
+"""How one setting is declared, read and checked; `config.py` lists the settings themselves."""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+TRUE_WORDS = ("1", "true", "yes", "on")
+FALSE_WORDS = ("0", "false", "no", "off")
+
+
+class WrongValue(ValueError):
+    """The value is not allowed; the text says what is."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is declared of a key beside its type and default."""
+
+    meaning: str
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    variable: str = ""
+
+
+def key(
+    default: Any,
+    meaning: str,
+    *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    variable: str = "",
+) -> Any:
+    """Declare one setting of a section: its default, meaning, unit, range and short environment variable."""
+    rule = Rule(meaning=meaning, unit=unit, low=low, high=high, variable=variable)
+    return field(default=default, metadata={"rule": rule})
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting as the reference of settings shows it and as the reader checks it."""
+
+    section: str
+    name: str
+    kind: type
+    default: Any
+    choices: tuple[str, ...]
+    optional: bool
+    rule: Rule
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Environment variables that set this key; the first that is set wins."""
+        long = f"LOCI_{self.section}_{self.name}".upper()
+        return (long, self.rule.variable) if self.rule.variable else (long,)
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+        text = words.get(self.kind, "a path" if self.kind is Path else "a list of texts")
+        return " ".join(
+            part for part in (text, self._range(), self.rule.unit and f"({self.rule.unit})") if part
+        )
+
+    def _range(self) -> str:
+        low, high = self.rule.low, self.rule.high
+        if low is not None and high is not None:
+            return f"from {low} to {high}"
+        return f"of at least {low}" if low is not None else ""
+
+    def from_text(self, text: str, *, base: Path) -> Any:
+        """Give the value that an environment variable spells, checked."""
+        value: Any = text.strip()
+        if self.kind is bool:
+            value = _bool_of(value, self.allowed)
+        elif self.kind in (int, float):
+            value = _number_of(value, self)
+        elif self.kind is tuple:
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        return self.checked(value, base=base)
+
+    def checked(self, value: Any, *, base: Path) -> Any:
+        """Give the value in the key's type, or raise WrongValue; a relative path starts at `base`."""
+        if self.choices:
+            return self._choice(value)
+        if self.kind in (int, float):
+            return self._number(value)
+        if self.kind is tuple:
+            if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+                raise WrongValue(self.allowed)
+            return tuple(value)
+        if self.kind is Path:
+            return self._path(value, base)
+        if not isinstance(value, self.kind):
+            raise WrongValue(self.allowed)
+        return value
+
+    def _choice(self, value: Any) -> str:
+        by_folded = {choice.casefold(): choice for choice in self.choices}
+        if not isinstance(value, str) or value.casefold() not in by_folded:
+            raise WrongValue(self.allowed)
+        return by_folded[value.casefold()]
+
+    def _number(self, value: Any) -> int | float:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole and not (self.kind is float and isinstance(value, float) and math.isfinite(value)):
+            raise WrongValue(self.allowed)
+        low, high = self.rule.low, self.rule.high
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise WrongValue(self.allowed)
+        return float(value) if self.kind is float else int(value)
+
+    def _path(self, value: Any, base: Path) -> Path:
+        if isinstance(value, Path):
+            value = str(value)
+        if not isinstance(value, str) or not value or "\0" in value:
+            raise WrongValue(self.allowed)
+        return (base / Path(value).expanduser()).absolute()
+
+    def default_value(self, *, base: Path) -> Any:
+        """Give the default in the key's type."""
+        return (base / self.default).absolute() if isinstance(self.default, Path) else self.default
+
+
+def _bool_of(text: str, allowed: str) -> bool:
+    if text.casefold() in TRUE_WORDS + FALSE_WORDS:
+        return text.casefold() in TRUE_WORDS
+    raise WrongValue(allowed)
+
+
+def _number_of(text: str, spec: Key) -> int | float:
+    try:
+        return int(text) if spec.kind is int else float(text)
+    except ValueError as wrong:
+        raise WrongValue(spec.allowed) from wrong
+
+
+def keys_of(section: str, declared: type) -> dict[str, Key]:
+    """Give the keys of one section's dataclass, by name, in order."""
+    hints = get_type_hints(declared)
+    return {
+        entry.name: _key_of(section, entry.name, hints[entry.name], entry.default, entry.metadata)
+        for entry in fields(declared)
+    }
+
+
+def _key_of(section: str, name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> Key:
+    optional = get_origin(hint) in (Union, UnionType)
+    if optional:
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    kind = str if choices else get_origin(hint) or hint
+    return Key(section, name, kind, default, choices, optional, metadata["rule"])
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Give "did you mean …?" for a misspelt word, or an empty text."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""

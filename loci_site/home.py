@@ -1,0 +1,38 @@
+"""LOCI_HOME: the folder with everything Loci keeps, for its owner alone."""
+
+import os
+import secrets
+from pathlib import Path
+
+FOLDERS = ("models", "keys", "backups", "queue", "logs")
+
+
+def ensure_home(home: Path) -> Path:
+    """Make LOCI_HOME and its folders with mode 0700 where they are missing; call it before the first write."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in FOLDERS:
+        (home / name).mkdir(mode=0o700, exist_ok=True)
+    return home
+
+
+def secret_key(home: Path) -> str:
+    """Give Django's key of this installation, made once in LOCI_HOME/keys/django.key (mode 0600)."""
+    path = home / "keys" / "django.key"
+    if not path.exists():
+        _write_once(ensure_home(home) / "keys" / "django.key", secrets.token_urlsafe(64))
+    return path.read_text(encoding="ascii").strip()
+
+
+def _write_once(path: Path, text: str) -> None:
+    """Write a whole file or leave the one that another process was first to write."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+        out.write(text + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+    try:
+        os.link(draft, path)  # unlike a rename, a link never replaces
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

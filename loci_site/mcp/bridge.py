@@ -1,0 +1,206 @@
+"""MCP through an ordinary Django view: the SDK's own Streamable HTTP transport, one instance per request.
+
+No session, no lifespan, no second auth stack: Django has already said who asks, and whatever the
+transport starts ends with the request.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import MCPServer
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import INVALID_REQUEST
+from starlette.types import Message, Scope
+
+OUTBOX_MESSAGES = 16  # a client that reads slowly holds its tool back instead of filling our memory
+
+# A client may go, or a middleware fail, while the response is on its way out of Django: then nobody reads
+# it and nobody closes it.
+UNREAD_S = 10.0
+
+# Said anew by Django's own server for what it really sends.
+HOP_HEADERS = frozenset({b"content-length", b"connection", b"transfer-encoding"})
+
+
+def lowlevel_server(server: MCPServer[Any]) -> Server[Any]:
+    """What `serve_mcp` takes. MCPServer has no public name for it, but the manager that it makes has."""
+    server.streamable_http_app()
+    return server.session_manager.app
+
+
+async def serve_mcp(
+    request: HttpRequest, server: Server[Any], *, json_response: bool = False
+) -> HttpResponseBase:
+    """The response of `server` to one MCP request, of either protocol era.
+
+    A JSON answer comes whole, a stream of events as StreamingHttpResponse. When the client goes, the
+    tool's coroutine is cancelled. `json_response` turns the streams off where the protocol allows it.
+    """
+    if (refusal := _refusal(request)) is not None:
+        return refusal
+    limit: int = settings.LOCI.server.max_body_bytes
+    body = request.read(limit + 1)  # not request.body, whose own limit is another one
+    if len(body) > limit:
+        return _error(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"The request body is larger than {limit} bytes. Send less text in one call.",
+        )
+    manager = StreamableHTTPSessionManager(
+        server, json_response=json_response, stateless=True, max_request_body_size=limit
+    )
+    exchange = _Exchange(manager, _scope(request), body)
+    start = await exchange.start()
+    if _is_event_stream(start) and hasattr(request, "scope"):
+        exchange.expect_reader()
+        return StreamingHttpResponse(exchange, status=start["status"], headers=_response_headers(start))
+    # Under WSGI the event loop ends with the view, so there a stream has to be read out here.
+    content = b"".join([chunk async for chunk in exchange])
+    return HttpResponse(content, status=start["status"], headers=_response_headers(start))
+
+
+def _refusal(request: HttpRequest) -> HttpResponseBase | None:
+    """Why the request must not reach the transport, or None."""
+    own_origin = f"{request.scheme}://{request.get_host()}"  # get_host() is also the check of the Host header
+    origin = request.headers.get("Origin")
+    if origin and origin != own_origin and origin not in settings.LOCI.server.allowed_origins:
+        return _error(
+            HTTPStatus.FORBIDDEN,
+            "This Origin may not use the server. Add it to allowed_origins in [server] of config.toml.",
+        )
+    if request.method != "POST":  # GET would open a stream on which a server without sessions says nothing
+        return HttpResponseNotAllowed(["POST"])
+    return None
+
+
+def _error(status: HTTPStatus, message: str) -> JsonResponse:
+    """A JSON-RPC error without an id: the request's own was not read."""
+    error = {"code": INVALID_REQUEST, "message": message}
+    return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=status)
+
+
+def _scope(request: HttpRequest) -> Scope:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": request.path,
+        "raw_path": request.path.encode(),
+        "root_path": "",
+        "query_string": request.META.get("QUERY_STRING", "").encode(),
+        "headers": _request_headers(request),
+        "client": (request.META.get("REMOTE_ADDR"), 0),
+        "server": None,
+        "state": {},
+    }
+
+
+def _request_headers(request: HttpRequest) -> list[tuple[bytes, bytes]]:
+    """The headers as they came: duplicates kept, for the transport refuses duplicated routing headers."""
+    native: Scope | None = getattr(request, "scope", None)
+    if native is None:
+        return [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
+    # httptools leaves the white space that may stand behind a value (RFC 9110, 5.5).
+    return [(name.lower(), value.strip(b" \t")) for name, value in native["headers"]]
+
+
+def _response_headers(start: Message) -> dict[str, str]:
+    headers: list[tuple[bytes, bytes]] = start["headers"]
+    return {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in headers
+        if name.lower() not in HOP_HEADERS
+    }
+
+
+def _is_event_stream(start: Message) -> bool:
+    headers: list[tuple[bytes, bytes]] = start["headers"]
+    return any(
+        name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
+    )
+
+
+class _Exchange(AsyncIterator[bytes]):
+    """One request in the transport: a task, and what it sends as an iterator over the body's chunks.
+
+    The task ends with the iteration, with a cancellation of whoever reads, with `close()`, and where nobody
+    reads at all.
+    """
+
+    def __init__(self, manager: StreamableHTTPSessionManager, scope: Scope, body: bytes) -> None:
+        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(OUTBOX_MESSAGES)
+        self._loop = asyncio.get_running_loop()
+        # A task copies the context: who asks, set by the view, is known to the tool.
+        self._task = self._loop.create_task(_run(manager, scope, body, self._outbox))
+        self._unread: asyncio.TimerHandle | None = None
+
+    async def start(self) -> Message:
+        """The transport's status and headers."""
+        message = await self._next_message()
+        if message is None:
+            raise RuntimeError("The MCP transport ended without a response.")
+        return message
+
+    def expect_reader(self) -> None:
+        """From now on, the iteration has to begin within UNREAD_S."""
+        self._unread = self._loop.call_later(UNREAD_S, self._task.cancel)
+
+    async def __anext__(self) -> bytes:
+        if self._unread is not None:
+            self._unread.cancel()
+        while (message := await self._next_message()) is not None:
+            if message.get("body"):
+                return bytes(message["body"])
+        raise StopAsyncIteration
+
+    def close(self) -> None:
+        """Cancel what still runs. Django calls this from another thread."""
+        if not self._task.done() and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _next_message(self) -> Message | None:
+        try:
+            message = await self._outbox.get()
+        except asyncio.CancelledError:  # the client is gone
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            raise
+        if message is None:
+            await self._task  # raises what the transport raised
+        return message
+
+
+async def _run(
+    manager: StreamableHTTPSessionManager, scope: Scope, body: bytes, outbox: asyncio.Queue[Message | None]
+) -> None:
+    """Drive one request through the transport; None in the outbox says that it is over.
+
+    A cancelled task says nothing: who cancels it does not read, and a full outbox would hold it for ever.
+    """
+    try:
+        async with manager.run():
+            await manager.handle_request(scope, _receiver(body), outbox.put)
+    except Exception:
+        await outbox.put(None)
+        raise
+    await outbox.put(None)
+
+
+def _receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
+    """ASGI's receive(): the body once, then silence, for a client that goes cancels the task instead."""
+    unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if unread:
+            return unread.pop()
+        silence: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        return await silence
+
+    return receive

@@ -1,0 +1,128 @@
+"""Django's settings, made from Loci's own (`config.py`). Importing this writes nothing."""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.utils.functional import lazy
+
+from loci_site.config import LOOPBACK_NAMES, Config, load_config
+from loci_site.databases import database_settings
+from loci_site.home import secret_key
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCI: Config = load_config(os.environ)
+
+DEBUG = os.environ.get("LOCI_DEBUG") == "1"
+# Lazy: the key is made when first used, so that `help`, a type check or a wrong argument leave no folder behind.
+SECRET_KEY = lazy(secret_key, str)(LOCI.home)
+
+_public = urlsplit(LOCI.server.public_url)
+ALLOWED_HOSTS = [*LOOPBACK_NAMES, "[::1]", *LOCI.server.allowed_hosts, *filter(None, [_public.hostname])]
+CSRF_TRUSTED_ORIGINS = [
+    *LOCI.server.allowed_origins,
+    *([f"{_public.scheme}://{_public.netloc}"] if _public.netloc else []),
+]
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "access",
+    "relations",
+    "memories",
+    "sources",
+    "maintenance",
+    "loci_site",
+]
+
+# Django's own are synchronous classes that take one or two thread hops each under an asynchronous view, together about
+# a millisecond: keep the list short.
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "loci_site.static_files.StaticFilesMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "loci_site.urls"
+ASGI_APPLICATION = "loci_site.asgi.application"
+APPEND_SLASH = True
+
+# A checkout has templates/ beside the packages; a wheel carries them inside loci_site.
+_TEMPLATE_DIRS = [ROOT / "templates", ROOT / "loci_site" / "_templates"]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [folder for folder in _TEMPLATE_DIRS if folder.is_dir()],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": database_settings(LOCI)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+# Files are served from where the packages keep them: nothing has to be collected, so there is no STATIC_ROOT.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+WHITENOISE_MAX_AGE = 0 if DEBUG else 3600  # seconds; then the browser asks again with the file's ETag
+
+# Beyond this, the face answers 413 itself; the slack leaves room for it to see that the limit is passed.
+DATA_UPLOAD_MAX_MEMORY_SIZE = LOCI.server.max_body_bytes + 64 * 1024
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _public.scheme == "https" else None
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "filters": {"refused_host": {"()": "loci_site.logs.RefusedHost"}},
+    # stderr always: with `mcp --stdio`, stdout belongs to the protocol.
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOCI.server.log_level},
+    "loggers": {
+        # Django's own logging sets handlers of its own for these two; here everything goes through the root.
+        "django": {"handlers": [], "level": LOCI.server.log_level, "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        "django.security.DisallowedHost": {"filters": ["refused_host"]},
+        # Logs two lines a request at INFO.
+        "mcp.server.streamable_http_manager": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,68 @@
+"""Loci's database engine for SQLite: Django's own backend, on a library that loads sqlite-vec into every connection."""
+
+import importlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.asyncio import async_unsafe
+
+from loci_site.home import ensure_home
+from loci_site.sqlite.dependents import set_aside
+from loci_site.sqlite.django_backend import import_backend
+from loci_site.sqlite.driver import DRIVER, vec0_path
+
+# Without a fitting library Django still has to load, so that the system check can say what to do.
+_backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
+
+
+class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a private copy has no static type
+    """Django's, with values adapted by our library; Django's own asks the standard one, which lacks its adapters."""
+
+    def quote_value(self, value: Any) -> str:
+        """Give the value as an SQL literal."""
+        library = _backend.Database
+        with suppress(library.ProgrammingError):  # nothing to adapt
+            value = library.adapt(value)
+        return str(super().quote_value(value))
+
+    def _remake_table(self, *args: Any, **kwargs: Any) -> None:
+        with set_aside(self.connection):
+            super()._remake_table(*args, **kwargs)
+
+    def alter_db_table(self, *args: Any, **kwargs: Any) -> None:
+        """Rename a table; the triggers and views that name it live on."""
+        with set_aside(self.connection):
+            super().alter_db_table(*args, **kwargs)
+
+
+class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a private copy has no static type
+    """A connection to Loci's SQLite file; the first one makes the file, readable by its owner alone."""
+
+    display_name = "SQLite with sqlite-vec"
+    SchemaEditorClass = SchemaEditor
+
+    @async_unsafe
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Open the file and load vec0; raises ImproperlyConfigured where no library can."""
+        if DRIVER.problem:
+            raise ImproperlyConfigured(DRIVER.problem)
+        if not self.is_in_memory_db():
+            make_database_file(Path(conn_params["database"]))
+        connection = super().get_new_connection(conn_params)
+        connection.enable_load_extension(True)
+        connection.load_extension(str(vec0_path()))
+        connection.enable_load_extension(False)
+        return connection
+
+
+def make_database_file(path: Path) -> None:
+    """Make the file and its folder where they are missing; SQLite gives the WAL the same mode."""
+    if path.exists():
+        return
+    ensure_home(settings.LOCI.home)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,0 +1,70 @@
+"""Which SQLite library Loci stands on; the only place that chooses one.
+
+Purge needs FTS5 with `secure-delete`, vectors need loadable extensions; many Pythons lack one or both.
+"""
+
+import importlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+OLDEST_STANDARD = (3, 44, 0)
+MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
+HOW_TO_MEND = (
+    "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
+    "then start again."
+)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A DB-API module for SQLite that loads extensions, or the problem that there is none."""
+
+    name: str
+    module: ModuleType | None = None
+    problem: str = ""
+
+
+def choose_driver(forced: str = "") -> Driver:
+    """Give the first driver that fits: pysqlite3, the standard library's, sqlean; or `forced` alone.
+
+    `forced` comes from LOCI_SQLITE_DRIVER and serves tests and support.
+    """
+    if forced and forced not in MODULES:
+        return Driver(
+            "none", problem=f"LOCI_SQLITE_DRIVER is {forced!r}, allowed is one of {', '.join(MODULES)}."
+        )
+    reasons = []
+    for name in (forced,) if forced else MODULES:
+        driver = _try(name)
+        if driver.module is not None:
+            return driver
+        reasons.append(f"{name}: {driver.problem}")
+    tried = "; ".join(reasons)
+    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {HOW_TO_MEND}")
+
+
+def vec0_path() -> Path:
+    """Give the sqlite-vec extension without its file ending, as `load_extension` takes it."""
+    # The package is located, not imported: it imports the standard sqlite3, which some Pythons lack.
+    spec = importlib.util.find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("The package sqlite-vec is missing. Run `pip install sqlite-vec`.")
+    return Path(spec.origin).with_name("vec0")
+
+
+def _try(name: str) -> Driver:
+    try:
+        module = importlib.import_module(MODULES[name])
+    except ImportError as missing:
+        return Driver(name, problem=str(missing))
+    if not hasattr(module.Connection, "enable_load_extension"):
+        return Driver(name, problem="cannot load extensions")
+    if name == "stdlib" and module.sqlite_version_info < OLDEST_STANDARD:
+        return Driver(name, problem=f"SQLite {module.sqlite_version} is older than 3.44")
+    return Driver(name, module)
+
+
+DRIVER = choose_driver(os.environ.get("LOCI_SQLITE_DRIVER", ""))

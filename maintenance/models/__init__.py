@@ -1,0 +1,6 @@
+"""Tables of the maintenance room."""
+
+from maintenance.models.lock import JobLock
+from maintenance.models.run import Run, RunChange, RunStatus
+
+__all__ = ["JobLock", "Run", "RunChange", "RunStatus"]

@@ -1,0 +1,69 @@
+"""A run is one execution of maintenance, undoable as a whole."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from access.identifiers import new_id
+from access.models import Group
+
+
+class RunStatus(models.TextChoices):
+    """How far a run is."""
+
+    RUNNING = "running", "running: at work, or stopped midway and to be resumed"
+    DONE = "done", "done: finished"
+    FAILED = "failed", "failed: stopped by an error"
+    STOPPED = "stopped", "stopped: it would have touched more than its share"
+    UNDONE = "undone", "undone: taken back"
+
+
+class Run(models.Model):
+    """One execution of maintenance. `steps` lists what it did, `cursor` is where it resumes."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    kind = models.CharField(max_length=20)
+    status = models.CharField(max_length=10, choices=RunStatus, default=RunStatus.RUNNING)
+    group = models.ForeignKey(Group, null=True, on_delete=models.SET_NULL, related_name="runs")
+    actor = models.CharField(max_length=200)
+    dry_run = models.BooleanField(default=False)
+    steps = models.JSONField(default=list)
+    counts = models.JSONField(default=dict)
+    cursor = models.JSONField(default=dict)
+    started_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ["-key"]
+        constraints = [
+            models.CheckConstraint(name="run_status_known", condition=Q(status__in=RunStatus.values))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"
+
+
+class RunChange(models.Model):
+    """One row that a run changed: the values of its fields before and after. A row it made has no `before`."""
+
+    key = models.BigAutoField(primary_key=True)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes")
+    step = models.CharField(max_length=20)
+    table = models.CharField(max_length=40)
+    row = models.BigIntegerField()
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(name="run_change_order", fields=["run", "key"]),
+            models.Index(name="run_change_row", fields=["table", "row"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.row}"

@@ -1,0 +1,121 @@
+"""A draft is a memory before it is written: what a caller says, checked field by field."""
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from access.errors import InvalidInput
+from memories.text import clean_line, clean_text
+from memories.types import Scope, Type
+
+DEFAULT_CONFIDENCE = 0.7
+DEFAULT_IMPORTANCE = 5
+MAX_TAG_CHARS = 60
+MAX_POSITION = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a caller wants remembered.
+
+    `group` None means the default; `scope` "" the type's default (episodic: group, else global). `thread` names the
+    conversation, `position` the place in it (None: after the last). `supersedes` is the id of what this replaces.
+    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name where it comes from; a pair is stored once.
+    """
+
+    content: str
+    type: str = Type.SEMANTIC
+    group: str | None = None
+    scope: str = ""
+    thread: str = ""
+    position: int | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    confidence: float = DEFAULT_CONFIDENCE
+    importance: int = DEFAULT_IMPORTANCE
+    source: str = ""
+    source_ref: str = ""
+    supersedes: UUID | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    removed_characters: int = 0
+
+
+def check_draft(draft: Draft) -> Draft:
+    """Give the draft cleaned, or raise InvalidInput or TooLarge that names the field and what is allowed."""
+    limits = settings.LOCI.storage
+    clean = clean_text(draft.content, field="content", max_chars=limits.max_content_chars)
+    check_choice(draft.type, Type.values, field="type")
+    if draft.scope:
+        check_choice(draft.scope, Scope.values, field="scope")
+    check_range(draft.confidence, 0, 1, field="confidence")
+    check_range(draft.importance, 1, 10, field="importance")
+    if draft.position is not None:
+        check_range(draft.position, 0, MAX_POSITION, field="position")
+    _check_times(draft)
+    return replace(
+        draft,
+        content=clean.text,
+        removed_characters=clean.removed,
+        thread=clean_line(draft.thread, field="thread", max_chars=200),
+        tags=check_tags(draft.tags),
+        metadata=_check_metadata(draft.metadata),
+        source=clean_line(draft.source, field="source", max_chars=200),
+        source_ref=clean_line(draft.source_ref, field="source_ref", max_chars=300),
+    )
+
+
+def check_choice(value: str, allowed: list[str], *, field: str) -> None:
+    """Raise InvalidInput where `value` is not among the allowed words."""
+    if value not in allowed:
+        raise InvalidInput(
+            f"'{str(value)[:40]}' is no {field}.", hint=f"Use one of: {', '.join(allowed)}.", field=field
+        )
+
+
+def check_range(value: float, low: float, high: float, *, field: str) -> None:
+    """Raise InvalidInput where a number is not one, or lies outside."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InvalidInput(f"{field} is {value!r}; it must be a number from {low} to {high}.", field=field)
+
+
+def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the tags trimmed, in lower case, each once, in order."""
+    limit = settings.LOCI.storage.max_tags
+    clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
+    once = tuple(dict.fromkeys(tag for tag in clean if tag))
+    if len(once) > limit:
+        raise InvalidInput(f"There are {len(once)} tags; at most {limit} are allowed.", field="tags")
+    return once
+
+
+def _check_times(draft: Draft) -> None:
+    for name in ("valid_from", "valid_to", "expires_at"):
+        value: datetime | None = getattr(draft, name)
+        if value is not None and value.tzinfo is None:
+            raise InvalidInput(
+                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
+            )
+    if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
+        raise InvalidInput("valid_to lies before valid_from.", field="valid_to")
+
+
+def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    limit = settings.LOCI.storage.max_metadata_bytes
+    try:
+        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError) as fault:
+        raise InvalidInput(f"metadata is not JSON: {fault}.", field="metadata") from None
+    if "\\u0000" in text:
+        raise InvalidInput(
+            "metadata holds a NUL character.", hint="Send text, not binary data.", field="metadata"
+        )
+    if size > limit:
+        raise InvalidInput(f"metadata has {size:,} bytes; at most {limit:,} are allowed.", field="metadata")
+    return metadata

@@ -1,0 +1,20 @@
+"""Text → float32[384] of unit length, on this machine's processor; no database, no network after installation."""
+
+from .encoder import Encoder
+from .errors import ModelInstallFailed, ModelUnavailable
+from .loader import ModelStatus, get_encoder, model_status, warm_up
+from .recipe import DIMENSIONS, MODEL_ID
+from .spans import Span
+
+__all__ = [
+    "DIMENSIONS",
+    "MODEL_ID",
+    "Encoder",
+    "ModelInstallFailed",
+    "ModelStatus",
+    "ModelUnavailable",
+    "Span",
+    "get_encoder",
+    "model_status",
+    "warm_up",
+]

@@ -1,0 +1,102 @@
+"""The folder that holds an installed model: the graph, the tokenizer and a note of where they came from."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from .recipe import NAME, TOKENIZER_FILE
+
+GRAPH_FILE: Final = "model.onnx"
+MANIFEST_FILE: Final = "model.json"
+INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What model.json says: how the files were made and what they must be."""
+
+    model_id: str
+    precision: str
+    source: str
+    built_at: str
+    loci_version: str
+    weights_sha256: str
+    sha256: dict[str, str]
+    size_bytes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Paths of one installed model. A model counts as installed when its manifest is there: it is written last."""
+
+    path: Path
+
+    @property
+    def graph(self) -> Path:
+        return self.path / GRAPH_FILE
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / TOKENIZER_FILE
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / MANIFEST_FILE
+
+    def stamp(self) -> tuple[int, int] | None:
+        """Give what changes whenever a model is installed (one `stat`), None where there is none."""
+        try:
+            state = self.manifest.stat()
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_ino
+
+    def read_manifest(self) -> Manifest:
+        """Give the manifest.
+
+        Raises:
+            ValueError: model.json is not one of ours.
+            OSError: it cannot be read.
+        """
+        try:
+            return Manifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.manifest} cannot be understood: {error}") from error
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        """Write model.json."""
+        text = json.dumps(asdict(manifest), indent=2) + "\n"
+        self.manifest.write_text(text, encoding="utf-8")
+
+    def size_bytes(self) -> int:
+        """Give the size of the installed files together, 0 where there are none."""
+        files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    def wrong_sizes(self, manifest: Manifest) -> list[str]:
+        """Name the files that are missing or cut off (by their size, which costs nothing)."""
+        return [
+            name
+            for name in INSTALLED_FILES
+            if not (file := self.path / name).is_file()
+            or file.stat().st_size != manifest.size_bytes.get(name)
+        ]
+
+    def wrong_hashes(self, manifest: Manifest) -> list[str]:
+        """Name the files whose bytes are not those that were installed."""
+        missing = self.wrong_sizes(manifest)
+        present = [name for name in INSTALLED_FILES if name not in missing]
+        return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
+
+
+def model_folder(home: Path) -> ModelFolder:
+    """Give the model's place under Loci's home folder."""
+    return ModelFolder(home / "models" / NAME)
+
+
+def sha256_of(path: Path) -> str:
+    """Give the file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,59 @@
+"""Text → token ids with their places in the text. The tokenizer file's own cut and padding are switched off."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token's place: character offsets, and the word it belongs to."""
+
+    start: int
+    end: int
+    word: int
+
+
+class TextTokenizer:
+    """The model's tokenizer. Safe to share between threads."""
+
+    def __init__(self, path: Path) -> None:
+        # Its thread pool would take cores from the encoder, and it is 1 % of the work.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        # A compiled library; a process that never embeds does not load it.
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        self._tokenizer: Any = Tokenizer.from_file(str(path))
+        # The published file says: cut at 128, and pad everything to 128.
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def ids(self, texts: Sequence[str], *, max_tokens: int) -> list[list[int]]:
+        """Give each text's ids with [CLS] and [SEP], cut to `max_tokens` (the [SEP] stays)."""
+        encodings = self._tokenizer.encode_batch_fast([_encodable(text) for text in texts])
+        return [_cut(encoding.ids, max_tokens) for encoding in encodings]
+
+    def count(self, text: str) -> int:
+        """Give the number of tokens without [CLS] and [SEP], uncut."""
+        [encoding] = self._tokenizer.encode_batch_fast([_encodable(text)], add_special_tokens=False)
+        return len(encoding.ids)
+
+    def tokens(self, text: str) -> list[Token]:
+        """Give each token's place in the text, without [CLS] and [SEP], uncut."""
+        [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
+        words = (-1 if word is None else word for word in encoding.word_ids)
+        return [Token(start, end, word) for (start, end), word in zip(encoding.offsets, words, strict=True)]
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair cannot be written as UTF-8; a replacement of equal length keeps the offsets true."""
+    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _cut(ids: list[int], max_tokens: int) -> list[int]:
+    return ids if len(ids) <= max_tokens else [*ids[: max_tokens - 1], ids[-1]]

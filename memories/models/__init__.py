@@ -1,0 +1,24 @@
+"""Tables of the memories room."""
+
+from memories.models.index_state import IndexChange, IndexState
+from memories.models.link import Link, LinkKind, LinkStatus
+from memories.models.memory import Memory
+from memories.models.piece import Piece
+from memories.models.recall_log import RecallLog
+from memories.models.thread import Checkpoint, Thread
+from memories.models.tombstone import Tombstone, TombstoneKind
+
+__all__ = [
+    "Checkpoint",
+    "IndexChange",
+    "IndexState",
+    "Link",
+    "LinkKind",
+    "LinkStatus",
+    "Memory",
+    "Piece",
+    "RecallLog",
+    "Thread",
+    "Tombstone",
+    "TombstoneKind",
+]

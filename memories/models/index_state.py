@@ -1,0 +1,33 @@
+"""What the search indexes keep beside the rows: which model they hold, and what changed for other processes."""
+
+from django.db import models
+
+
+class IndexState(models.Model):
+    """A named value of the indexes: `model` is the id of the model whose vectors are searched."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.CharField(max_length=200)
+
+    class Meta:
+        db_table = "index_state"
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+class IndexChange(models.Model):
+    """One change of a piece, in order; other processes follow them to keep their in-memory indexes true.
+
+    Written by database triggers alone. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed.
+    """
+
+    seq = models.BigAutoField(primary_key=True)
+    piece = models.BigIntegerField()
+    op = models.CharField(max_length=1)
+
+    class Meta:
+        db_table = "index_change"
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.op}{self.piece}"

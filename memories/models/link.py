@@ -1,0 +1,56 @@
+"""A link ties two memories: possible duplicate, conflict, derived from, evidence."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from access.identifiers import new_id
+from memories.models.memory import Memory
+
+
+class LinkKind(models.TextChoices):
+    """What ties two memories."""
+
+    DUPLICATE = "duplicate", "duplicate: may say the same thing"
+    CONFLICT = "conflict", "conflict: cannot both be true"
+    DERIVED = "derived", "derived: the first was made from the second"
+    EVIDENCE = "evidence", "evidence: the second supports the first"
+
+
+class LinkStatus(models.TextChoices):
+    """What became of a link that asks for a decision."""
+
+    OPEN = "open", "open: waits for a decision"
+    SETTLED = "settled", "settled: somebody acted on it"
+    DISMISSED = "dismissed", "dismissed: there was nothing to do"
+
+
+class Link(models.Model):
+    """A tie from one chain's root to another's."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    kind = models.CharField(max_length=10, choices=LinkKind)
+    source = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_from")
+    target = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_to")
+    status = models.CharField(max_length=10, choices=LinkStatus, default=LinkStatus.OPEN)
+    score = models.FloatField(null=True)  # cosine, where one led to the link
+    reason = models.TextField(blank=True, default="")
+    evidence = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    author_name = models.CharField(max_length=200, default="")
+    run = models.UUIDField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    settled_by = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="link_kind_known", condition=Q(kind__in=LinkKind.values)),
+            models.CheckConstraint(name="link_status_known", condition=Q(status__in=LinkStatus.values)),
+            models.CheckConstraint(name="link_two_ends", condition=~Q(source=F("target"))),
+            models.UniqueConstraint(name="link_once", fields=["kind", "source", "target"]),
+        ]
+        indexes = [models.Index(name="link_open", fields=["kind", "key"], condition=Q(status="open"))]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.kind} {self.target_id}"

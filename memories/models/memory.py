@@ -1,0 +1,136 @@
+"""A memory: a text worth keeping, with what it is, whether it counts, when it was true and who said it."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from access.identifiers import new_id
+from access.models import ApiToken, Group
+from memories.models.thread import Thread
+from memories.types import Scope, State, Trust, Type
+
+
+class Memory(models.Model):
+    """One version of a memory. Its content, type and valid_from never change: an edit is a new row of the chain.
+
+    `key` is the stable rowid that the full-text and vector indexes hang on; `id` is its only name outside. A chain's
+    rows share `root` (None in the root itself); `superseded_by` leads to the row that took this one's place.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    content = models.TextField()
+    content_hash = models.CharField(max_length=64, editable=False)
+    fold_hash = models.CharField(max_length=64, editable=False)
+    type = models.CharField(max_length=10, choices=Type)
+    scope = models.CharField(max_length=6, choices=Scope)
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="memories")
+    thread = models.ForeignKey(
+        Thread, null=True, blank=True, on_delete=models.PROTECT, related_name="memories"
+    )
+    position = models.PositiveIntegerField(null=True, blank=True)
+    state = models.CharField(max_length=10, choices=State, default=State.LIVE)
+    trust = models.CharField(max_length=11, choices=Trust, default=Trust.ACTIVE)
+    tags = models.JSONField(default=list, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    source = models.CharField(max_length=200, blank=True, default="")
+    source_ref = models.CharField(max_length=300, blank=True, default="")
+    confidence = models.FloatField(default=0.7)
+    importance = models.PositiveSmallIntegerField(default=5)
+    pinned = models.BooleanField(default=False)
+    access_count = models.PositiveIntegerField(default=0, editable=False)
+    last_accessed = models.DateTimeField(null=True, blank=True, editable=False)
+    decayed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    superseded_by = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes", editable=False
+    )
+    root = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="versions", editable=False
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+    valid_from = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(null=True, blank=True)
+    valid_to_known_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    retired_at = models.DateTimeField(null=True, blank=True, editable=False)
+    state_changed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        editable=False,
+    )
+    author_name = models.CharField(max_length=200, blank=True, default="", editable=False)
+    token = models.ForeignKey(
+        ApiToken, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+    client = models.CharField(max_length=120, blank=True, default="", editable=False)
+    run = models.UUIDField(null=True, blank=True, editable=False)
+    context = models.TextField(
+        blank=True, default="", editable=False
+    )  # neighbours and tags, for the keyword index
+    filter = models.CharField(
+        max_length=200, blank=True, default="", editable=False
+    )  # tokens that narrow a search
+
+    class Meta:
+        verbose_name_plural = "memories"
+        ordering = ["-key"]
+        constraints = [
+            models.CheckConstraint(name="memory_type_known", condition=Q(type__in=Type.values)),
+            models.CheckConstraint(name="memory_scope_known", condition=Q(scope__in=Scope.values)),
+            models.CheckConstraint(name="memory_state_known", condition=Q(state__in=State.values)),
+            models.CheckConstraint(name="memory_trust_known", condition=Q(trust__in=Trust.values)),
+            models.CheckConstraint(
+                name="memory_confidence_range", condition=Q(confidence__gte=0) & Q(confidence__lte=1)
+            ),
+            models.CheckConstraint(
+                name="memory_importance_range", condition=Q(importance__gte=1) & Q(importance__lte=10)
+            ),
+            models.CheckConstraint(
+                name="memory_valid_in_order",
+                condition=Q(valid_from=None) | Q(valid_to=None) | Q(valid_to__gte=F("valid_from")),
+            ),
+            models.CheckConstraint(name="memory_not_own_successor", condition=~Q(superseded_by=F("key"))),
+            models.UniqueConstraint(
+                name="memory_source_once",
+                fields=["group", "source", "source_ref"],
+                condition=~Q(source_ref=""),
+            ),
+            # Later versions of a memory stand where their root stands, so only roots are held to one place.
+            models.UniqueConstraint(
+                name="memory_position_once",
+                fields=["thread", "position"],
+                condition=Q(thread__isnull=False) & Q(position__isnull=False) & Q(root=None),
+            ),
+            models.UniqueConstraint(
+                name="memory_text_once",
+                fields=["group", "scope", "type", "content_hash"],
+                condition=Q(state=State.LIVE) & ~Q(type=Type.EPISODIC),
+            ),
+        ]
+        indexes = [
+            models.Index(name="memory_exact", fields=["content_hash", "group"]),
+            models.Index(name="memory_fold", fields=["fold_hash", "group"]),
+            models.Index(name="memory_group_state", fields=["group", "state", "key"]),
+            models.Index(name="memory_thread_order", fields=["thread", "position"]),
+            models.Index(name="memory_expiry", fields=["expires_at"], condition=Q(expires_at__isnull=False)),
+            models.Index(
+                name="memory_waiting",
+                fields=["trust", "key"],
+                condition=~Q(trust__in=[Trust.ACTIVE, Trust.VERIFIED]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+    @property
+    def root_key(self) -> int:
+        """The key of the chain's root, which relations and links point to."""
+        return self.root_id or self.key

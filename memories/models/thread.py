@@ -1,0 +1,46 @@
+"""A thread is a conversation inside a group; its memories have an order, its state can be saved."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from access.identifiers import new_id
+from access.models import ApiToken, Group
+
+
+class Thread(models.Model):
+    """A conversation or session, named by whoever began it."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="threads")
+    name = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="thread_once", fields=["group", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Checkpoint(models.Model):
+    """Where a thread, or a whole group's work, stood at a time. Rows are only added."""
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="checkpoints")
+    thread = models.ForeignKey(Thread, null=True, on_delete=models.PROTECT, related_name="checkpoints")
+    state = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    author_name = models.CharField(max_length=200, default="")
+    token = models.ForeignKey(ApiToken, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        indexes = [models.Index(name="checkpoint_latest", fields=["group", "thread", "-key"])]
+
+    def __str__(self) -> str:
+        return f"{self.group} {self.created_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,115 @@
+"""Cutting a text into pieces and giving each its vector, before any transaction begins."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
+from memories.models import IndexState, Memory, Piece
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A text's pieces with their vectors (float32[n, 384]); without a model one piece and no vector."""
+
+    spans: tuple[Span, ...]
+    vectors: NDArray[np.float32]
+    model: str
+
+    @property
+    def is_owed(self) -> bool:
+        """True where the vectors are still to be made."""
+        return not self.model
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text to be embedded, with when it happened."""
+
+    content: str
+    valid_from: datetime | None = None
+
+
+def embedded_text(text: str, valid_from: datetime | None) -> str:
+    """Give what the model reads of a piece: its date written out, then its text (recipe r1 of the model's id)."""
+    return f"{_date_prefix(valid_from)}{text}"
+
+
+def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
+    """Give the encoder, or None where there is none to be had now; why is logged."""
+    try:
+        return get_encoder(timeout_s=timeout_s)
+    except ModelUnavailable as absent:
+        log.warning("no embedding model: %s", absent)
+        return None
+
+
+def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[Embedded]:
+    """Cut and embed texts, in order. Without an encoder each is one piece whose vector is owed."""
+    if encoder is None:
+        return [_owed(passage) for passage in passages]
+    cut = [_spans(passage, encoder) for passage in passages]
+    texts = [
+        embedded_text(passage.content[span.start : span.end], passage.valid_from)
+        for passage, spans in zip(passages, cut, strict=True)
+        for span in spans
+    ]
+    vectors = encoder.encode(texts)
+    result, at = [], 0
+    for spans in cut:
+        result.append(Embedded(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
+        at += len(spans)
+    return result
+
+
+def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
+    """Give the unsaved Piece rows of a memory."""
+    return [
+        Piece(
+            memory=memory,
+            ordinal=ordinal,
+            start=span.start,
+            end=span.end,
+            tokens=span.tokens,
+            embedding=None if embedded.is_owed else embedded.vectors[ordinal].astype("<f4").tobytes(),
+            model=embedded.model,
+        )
+        for ordinal, span in enumerate(embedded.spans)
+    ]
+
+
+def indexed_model() -> str:
+    """Give the id of the model whose vectors the index holds; empty before the first one."""
+    return IndexState.objects.filter(name="model").values_list("value", flat=True).first() or ""
+
+
+def claim_index(model: str) -> None:
+    """Make `model` the index's model where there is none yet; inside the transaction that writes its first vector."""
+    if model:
+        IndexState.objects.get_or_create(name="model", defaults={"value": model})
+
+
+def as_vector(blob: bytes) -> NDArray[np.float32]:
+    """Give a stored embedding as float32[384]."""
+    return np.frombuffer(blob, dtype="<f4")
+
+
+def _spans(passage: Passage, encoder: Encoder) -> list[Span]:
+    prefix = _date_prefix(passage.valid_from)
+    reserve = encoder.count_tokens(prefix) if prefix else 0
+    return encoder.split(passage.content, reserve=reserve)
+
+
+def _owed(passage: Passage) -> Embedded:
+    empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
+    return Embedded((Span(0, len(passage.content), 0),), empty, "")
+
+
+def _date_prefix(moment: datetime | None) -> str:
+    return f"[{moment.day} {moment:%B %Y}] " if moment else ""

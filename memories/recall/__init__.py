@@ -1,0 +1,284 @@
+"""The read path: recall() finds what is worth knowing for a question, explains it, and says when there is nothing."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from access.actor import Actor
+from access.errors import InvalidInput
+from access.groups import find_group
+from access.visibility import Narrowing, Visibility
+from memories.chains import head_of, parse_id
+from memories.draft import check_choice, check_range
+from memories.embedding import Encoder
+from memories.index.base import search_index
+from memories.models import Memory
+from memories.pieces import available_encoder, indexed_model
+from memories.recall.budget import Portion, pack
+from memories.recall.candidates import find_candidates
+from memories.recall.counting import COUNTER, Recall
+from memories.recall.fusion import MODES, FusionSettings, fuse
+from memories.recall.query import Question, understand
+from memories.recall.ranking import adjust
+from memories.recall.relevance import is_answerable
+from memories.recall.trace import Trace
+from memories.text import clean_text
+from memories.types import Shown, Type, shown
+from memories.visibility import as_q, recallable_by
+
+MAX_QUERY_CHARS = 4000
+MAX_RESULTS = 100
+MAX_IDS = 100
+MAX_TOKEN_BUDGET = 100_000
+NEAREST_SHOWN = 3  # given apart when there is no answer
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a caller asks for: a question, or ids to read in full. None takes the settings' default."""
+
+    query: str = ""
+    ids: tuple[str | UUID, ...] = ()
+    group: str | None = None
+    narrowing: Narrowing = field(default_factory=Narrowing)
+    max_results: int | None = None
+    token_budget: int | None = None
+    summary_only: bool = False
+    explain: bool = False
+    mode: str | None = None
+
+
+@dataclass(frozen=True)
+class Item:
+    """One memory of an answer. `label` says why to be careful with it; `is_cut` that only a part of the text is given."""
+
+    memory: Memory
+    text: str
+    score: float
+    label: str = ""
+    is_cut: bool = False
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """An answer, best first. When nothing is relevant, `abstained` is True and `nearest` has the nearest apart."""
+
+    items: tuple[Item, ...]
+    group: str
+    mode: str
+    abstained: bool = False
+    nearest: tuple[Item, ...] = ()
+    degraded: str = ""
+    left_out: int = 0
+    missing: tuple[str, ...] = ()
+    tokens: int = 0
+    duration_ms: float = 0.0
+    trace: Trace | None = None
+
+
+def recall(actor: Actor, asked: Asked) -> Recalled:
+    """Answer a question from what `actor` may see, or give memories by their ids.
+
+    1. check what is asked; find the group; work out the Visibility
+    2. understand the question (words, vector, dates, names)
+    3. candidates of both searches inside the Visibility, each with its true score in both
+    4. fuse, adjust, judge whether there is an answer at all
+    5. cut to `max_results` and `token_budget`
+    6. count the access, after the answer
+
+    Raises:
+        InvalidInput: something asked is not allowed; `field` says what.
+        GroupRequired, GroupNotFound, NotPermitted: the group is at fault.
+    """
+    started = time.perf_counter()
+    asked = _checked(asked)
+    group = find_group(actor, asked.group)
+    visibility = recallable_by(actor, group, narrowing=asked.narrowing)
+    if asked.ids:
+        return _by_ids(asked, visibility, group.slug, started)
+    mode = asked.mode or settings.LOCI.retrieval.mode
+    trace = Trace()
+    encoder, degraded = _encoder(mode)
+    if degraded:
+        mode = "keyword"
+    question = understand(asked.query, encoder=encoder)
+    trace.add(
+        "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
+    )
+    ranked = rank(question, visibility, mode=mode, trace=trace)
+    answer = _answer(asked, ranked, question, encoder, trace)
+    duration = (time.perf_counter() - started) * 1000
+    COUNTER.add(
+        Recall(
+            at=timezone.now(),
+            group_key=group.key,
+            actor=actor.name,
+            via=actor.via,
+            mode=mode,
+            query=asked.query,
+            hits=tuple((item.memory.key, item.score) for item in answer["items"]),
+            duration_ms=duration,
+            abstained=answer["abstained"],
+            degraded=bool(degraded),
+        )
+    )
+    return Recalled(
+        group=group.slug,
+        mode=mode,
+        degraded=degraded,
+        duration_ms=duration,
+        trace=trace if asked.explain else None,
+        **answer,
+    )
+
+
+def rank(
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace
+) -> list[tuple[Memory, float]]:
+    """Give the memories inside the Visibility that may answer the question, best first, with their scores."""
+    options = settings.LOCI.retrieval
+    candidates = find_candidates(
+        search_index(), question, visibility, mode=mode, limit=options.candidates, trace=trace
+    )
+    for c in candidates:
+        ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
+        trace.score(c.key, keyword=c.keyword, vector=c.vector, **{k: v for k, v in ranks.items() if v})
+    rows = Memory.objects.select_related("group", "thread").in_bulk([c.key for c in candidates])
+    candidates = [c for c in candidates if c.key in rows]
+    scores = fuse(candidates, mode=mode, settings=FusionSettings(options.rrf_k, options.weighted_vector))
+    trace.add("fuse", mode=mode, candidates=len(scores))
+    if mode == "hybrid":
+        scores = adjust(scores, rows, question, trace=trace)
+    best_first = sorted(scores, key=lambda key: (-scores[key], key))
+    return [(rows[key], scores[key]) for key in best_first]
+
+
+def _answer(
+    asked: Asked,
+    ranked: list[tuple[Memory, float]],
+    question: Question,
+    encoder: Encoder | None,
+    trace: Trace,
+) -> dict[str, Any]:
+    """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
+    limit = asked.max_results or settings.LOCI.retrieval.max_results
+    budget = asked.token_budget or settings.LOCI.retrieval.token_budget
+    chosen = ranked[:limit]
+    for memory, _ in ranked[limit:]:
+        trace.drop(memory.key, f"beyond the first {limit}")
+    scores = {memory.key: score for memory, score in chosen}
+    is_found = is_answerable(question, [memory.key for memory, _ in chosen], trace)
+    portions, left_out = pack(
+        [memory for memory, _ in (chosen if is_found else chosen[:NEAREST_SHOWN])],
+        token_budget=budget,
+        encoder=encoder,
+        summary_only=asked.summary_only or not is_found,
+    )
+    for memory in left_out:
+        trace.drop(memory.key, f"the token budget of {budget}")
+    items = tuple(_item(portion, scores, asked, trace) for portion in portions)
+    return {
+        "items": items if is_found else (),
+        "nearest": () if is_found else items,
+        "abstained": not is_found,
+        "left_out": len(left_out),
+        "tokens": sum(portion.tokens for portion in portions),
+    }
+
+
+def _item(portion: Portion, scores: dict[int, float], asked: Asked, trace: Trace) -> Item:
+    memory = portion.memory
+    return Item(
+        memory=memory,
+        text=portion.text,
+        score=round(scores[memory.key], 4),
+        label=label_of(memory, asked.narrowing),
+        is_cut=portion.is_cut,
+        numbers=trace.numbers.get(memory.key, {}) if asked.explain else {},
+    )
+
+
+def label_of(memory: Memory, narrowing: Narrowing) -> str:
+    """Say why to be careful with a memory; empty where it simply counts."""
+    is_history = narrowing.as_of is not None or narrowing.known_at is not None
+    if shown(memory.state, memory.trust, history=is_history) is not Shown.LABEL:
+        return ""
+    if memory.state == "superseded" and memory.valid_to:
+        return f"superseded: was true until {memory.valid_to:%Y-%m-%d}"
+    return memory.state if memory.state != "live" else memory.trust
+
+
+def _by_ids(asked: Asked, visibility: Visibility, group: str, started: float) -> Recalled:
+    """Give memories in full by their ids; a former version's id leads to the version that counts now."""
+    items: list[Item] = []
+    missing: list[str] = []
+    seen: set[int] = set()
+    for raw in asked.ids:
+        row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
+        head = head_of(row) if row else None
+        found = (
+            head
+            and Memory.objects.select_related("group", "thread")
+            .filter(as_q(visibility), key=head.key)
+            .first()
+        )
+        if found is None:
+            missing.append(str(raw))
+        elif found.key not in seen:
+            seen.add(found.key)
+            items.append(Item(found, found.content, 1.0, label_of(found, asked.narrowing)))
+    return Recalled(
+        tuple(items), group, "ids", missing=tuple(missing), duration_ms=(time.perf_counter() - started) * 1000
+    )
+
+
+def _encoder(mode: str) -> tuple[Encoder | None, str]:
+    """Give the encoder where the mode needs one, or why recall goes by keywords alone."""
+    encoder = available_encoder()
+    if mode == "keyword":
+        return encoder, ""
+    if encoder is None:
+        return None, "keyword only: the embedding model is not there yet ('loci model status' says why)"
+    indexed = indexed_model()
+    if indexed not in ("", encoder.model_id):
+        return None, f"keyword only: the index holds vectors of {indexed}; run 'loci reembed'"
+    return encoder, ""
+
+
+def _checked(asked: Asked) -> Asked:
+    if bool(asked.query.strip()) == bool(asked.ids):
+        raise InvalidInput(
+            "Give either a query or ids.", hint="A query is a question in words.", field="query"
+        )
+    if len(asked.ids) > MAX_IDS:
+        raise InvalidInput(f"{len(asked.ids)} ids were given; at most {MAX_IDS} are allowed.", field="ids")
+    if asked.query:
+        clean_text(asked.query, field="query", max_chars=MAX_QUERY_CHARS)
+    if asked.max_results is not None:
+        check_range(asked.max_results, 1, MAX_RESULTS, field="max_results")
+    if asked.token_budget is not None:
+        check_range(asked.token_budget, 50, MAX_TOKEN_BUDGET, field="token_budget")
+    if asked.mode is not None:
+        check_choice(asked.mode, list(MODES), field="mode")
+    check_narrowing(asked.narrowing)
+    return asked
+
+
+def check_narrowing(narrowing: Narrowing) -> None:
+    """Raise InvalidInput where a filter's value is not allowed."""
+    for type_ in sorted(narrowing.types):
+        check_choice(type_, Type.values, field="types")
+    if narrowing.scope:
+        check_choice(narrowing.scope, ["global", "group"], field="scope")
+    check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
+    for name in ("as_of", "known_at", "after", "before"):
+        moment = getattr(narrowing, name)
+        if moment is not None and moment.tzinfo is None:
+            raise InvalidInput(
+                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
+            )

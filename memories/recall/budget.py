@@ -1,0 +1,81 @@
+"""Cutting an answer to size: whole memories first, a piece of a long one where the rest of the budget allows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memories.embedding import Encoder
+from memories.models import Memory
+from memories.text import first_words
+
+SUMMARY_WORDS = 30
+CHARS_PER_TOKEN = 4  # without a tokenizer
+ITEM_OVERHEAD = 40  # tokens that an item's id, date and trust take beside its text
+LEAST_PART = 40  # tokens below which a part of a memory is not worth giving
+
+
+@dataclass(frozen=True)
+class Portion:
+    """A memory as it goes into the answer; `is_cut` where only a part of its text does."""
+
+    memory: Memory
+    text: str
+    tokens: int
+    is_cut: bool = False
+
+
+def count_tokens(text: str, encoder: Encoder | None) -> int:
+    """Count the model's tokens in a text; without a model, characters / 4."""
+    return encoder.count_tokens(text) if encoder else -(-len(text) // CHARS_PER_TOKEN)
+
+
+def summarise(memory: Memory, encoder: Encoder | None) -> Portion:
+    """Give the first words of a memory."""
+    text = first_words(memory.content, SUMMARY_WORDS)
+    is_cut = len(memory.content.split()) > SUMMARY_WORDS
+    text = f"{text} …" if is_cut else memory.content
+    return Portion(memory, text, count_tokens(text, encoder) + ITEM_OVERHEAD, is_cut)
+
+
+def pack(
+    memories: Sequence[Memory], *, token_budget: int, encoder: Encoder | None, summary_only: bool
+) -> tuple[list[Portion], list[Memory]]:
+    """Give what fits into `token_budget` in order, and what was left out.
+
+    One that does not fit whole is cut where enough of the budget is left; later, smaller ones may still fit.
+    """
+    portions: list[Portion] = []
+    left_out: list[Memory] = []
+    left = token_budget
+    for memory in memories:
+        portion = summarise(memory, encoder) if summary_only else _whole(memory, encoder)
+        if portion.tokens > left:
+            portion = _part(memory, left, encoder)
+        if portion.tokens <= left and portion.text:
+            portions.append(portion)
+            left -= portion.tokens
+        else:
+            left_out.append(memory)
+    return portions, left_out
+
+
+def _whole(memory: Memory, encoder: Encoder | None) -> Portion:
+    return Portion(memory, memory.content, count_tokens(memory.content, encoder) + ITEM_OVERHEAD)
+
+
+def _part(memory: Memory, left: int, encoder: Encoder | None) -> Portion:
+    """Give as many words of the beginning as fit; empty where too few do."""
+    room = left - ITEM_OVERHEAD
+    if room < LEAST_PART:
+        return Portion(memory, "", 0, is_cut=True)
+    words = memory.content.split()
+    low, high = 0, min(len(words), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count_tokens(" ".join(words[:middle]), encoder) + 1 <= room:
+            low = middle
+        else:
+            high = middle - 1
+    text = " ".join(words[:low])
+    return Portion(
+        memory, f"{text} …" if text else "", count_tokens(text, encoder) + 1 + ITEM_OVERHEAD, is_cut=True
+    )

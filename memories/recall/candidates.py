@@ -1,0 +1,104 @@
+"""Candidates: what both searches find inside the Visibility, each with its true score in both."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from access.visibility import Visibility
+from memories.index.base import Hit, SearchIndex, Vector
+from memories.models import Piece
+from memories.pieces import as_vector
+from memories.recall.query import Question
+from memories.recall.trace import Trace
+
+PIECE_BATCH = 500  # keys asked for at once; every database takes that many parameters
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory that may be the answer. A score is 0 where the arm does not find it at all; ranks start at 1."""
+
+    key: int
+    keyword: float = 0.0
+    vector: float = 0.0
+    keyword_rank: int | None = None
+    vector_rank: int | None = None
+
+
+def find_candidates(
+    index: SearchIndex, question: Question, visibility: Visibility, *, mode: str, limit: int, trace: Trace
+) -> list[Candidate]:
+    """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it."""
+    words = (
+        []
+        if mode == "vector" or question.match is None
+        else index.keyword(question.match, visibility, limit=limit)
+    )
+    near = (
+        []
+        if mode == "keyword" or question.vector is None
+        else index.nearest(question.vector, visibility, limit=limit)
+    )
+    trace.add("candidates", keyword=len(words), vector=len(near), limit=limit)
+    return merge(
+        words,
+        near,
+        _missing_keyword(index, question, words, near) if words else {},
+        _missing_vector(question, words, near) if near else {},
+    )
+
+
+def merge(
+    words: list[Hit], near: list[Hit], keyword_of: dict[int, float], vector_of: dict[int, float]
+) -> list[Candidate]:
+    """Put both arms' hits together with the scores looked up for those that one arm did not name."""
+    keyword = {hit.key: hit.score for hit in words} | keyword_of
+    vector = {hit.key: hit.score for hit in near} | vector_of
+    keyword_rank = {hit.key: rank for rank, hit in enumerate(words, start=1)}
+    vector_rank = {hit.key: rank for rank, hit in enumerate(near, start=1)}
+    keys = dict.fromkeys([*keyword_rank, *vector_rank])
+    return [
+        Candidate(
+            key, keyword.get(key, 0.0), vector.get(key, 0.0), keyword_rank.get(key), vector_rank.get(key)
+        )
+        for key in keys
+    ]
+
+
+def vector_scores(keys: Iterable[int], vector: Vector) -> dict[int, float]:
+    """Give the cosine of each memory's best piece to `vector` (float32[384]); only for those that have vectors."""
+    owners: list[int] = []
+    blobs: list[bytes] = []
+    wanted = list(keys)
+    for start in range(0, len(wanted), PIECE_BATCH):
+        batch = wanted[start : start + PIECE_BATCH]
+        rows = Piece.objects.filter(memory__in=batch, embedding__isnull=False).values_list(
+            "memory_id", "embedding"
+        )
+        for owner, blob in rows:
+            owners.append(owner)
+            blobs.append(bytes(blob))
+    if not blobs:
+        return {}
+    cosines = np.stack([as_vector(blob) for blob in blobs]) @ vector
+    best: dict[int, float] = {}
+    for owner, cosine in zip(owners, cosines.tolist(), strict=True):
+        best[owner] = max(best.get(owner, -1.0), cosine)
+    return best
+
+
+def _missing_keyword(
+    index: SearchIndex, question: Question, words: list[Hit], near: list[Hit]
+) -> dict[int, float]:
+    if question.match is None:
+        return {}
+    known = {hit.key for hit in words}
+    return index.keyword_scores(question.match, [hit.key for hit in near if hit.key not in known])
+
+
+def _missing_vector(question: Question, words: list[Hit], near: list[Hit]) -> dict[int, float]:
+    if question.vector is None:
+        return {}
+    known = {hit.key for hit in near}
+    return vector_scores([hit.key for hit in words if hit.key not in known], question.vector)

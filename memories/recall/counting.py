@@ -1,0 +1,116 @@
+"""Counting what was recalled, after the answer: kept in the process and written in batches.
+
+A recall never waits for the write lock. What a killed process had not written yet is lost, and may be.
+"""
+
+import logging
+import struct
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.db.models import F
+
+from access.tokens import flush_token_use
+from memories.models import Memory, RecallLog
+
+log = logging.getLogger(__name__)
+MAX_PENDING = 500  # recalls kept at most; older ones are dropped, never the answer
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What is kept of one recall until it is written."""
+
+    at: datetime
+    group_key: int | None
+    actor: str
+    via: str
+    mode: str
+    query: str
+    hits: tuple[tuple[int, float], ...]
+    duration_ms: float
+    abstained: bool
+    degraded: bool
+
+
+class Counter:
+    """Recalls that wait to be written; one per process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: list[Recall] = []
+        self._timer: threading.Timer | None = None
+
+    def add(self, recall: Recall) -> None:
+        """Keep a recall and make sure that it is written within retrieval.access_flush_s seconds."""
+        with self._lock:
+            self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
+            if self._timer is None and settings.LOCI.retrieval.access_flush_s > 0:
+                self._timer = threading.Timer(settings.LOCI.retrieval.access_flush_s, self._flush_in_thread)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> int:
+        """Write what is pending in one transaction; give how many recalls."""
+        with self._lock:
+            pending, self._pending, self._timer = self._pending, [], None
+        if pending:
+            with transaction.atomic():
+                write_recalls(pending)
+                flush_token_use()
+        return len(pending)
+
+    def _flush_in_thread(self) -> None:
+        try:
+            self.flush()
+        except DatabaseError:
+            log.exception("recall counters could not be written")
+        finally:
+            close_old_connections()
+            connection.close()
+
+
+COUNTER = Counter()
+
+
+def write_recalls(recalls: Sequence[Recall]) -> None:
+    """Write log rows and add to the memories' access counters."""
+    RecallLog.objects.bulk_create(
+        RecallLog(
+            at=recall.at,
+            group_id=recall.group_key,
+            actor=recall.actor,
+            via=recall.via,
+            mode=recall.mode,
+            query=recall.query,
+            hits=pack_hits(recall.hits),
+            duration_ms=recall.duration_ms,
+            abstained=recall.abstained,
+            degraded=recall.degraded,
+        )
+        for recall in recalls
+    )
+    counts: dict[int, int] = {}
+    latest: dict[int, datetime] = {}
+    for recall in recalls:
+        for key, _ in recall.hits:
+            counts[key] = counts.get(key, 0) + 1
+            latest[key] = max(recall.at, latest.get(key, recall.at))
+    for key, count in counts.items():
+        Memory.objects.filter(key=key).update(
+            access_count=F("access_count") + count, last_accessed=latest[key]
+        )
+
+
+def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:
+    """Pack (memory key, score) pairs, 12 bytes each, little-endian."""
+    return b"".join(struct.pack("<qf", key, score) for key, score in hits)
+
+
+def unpack_hits(blob: bytes) -> list[tuple[int, float]]:
+    """Give the (memory key, score) pairs that pack_hits() packed."""
+    return [(key, score) for key, score in struct.iter_unpack("<qf", bytes(blob))]

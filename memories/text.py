@@ -1,0 +1,105 @@
+"""Text as it comes in: cleaned without losing a word, hashed exactly, and folded for finding what only looks different."""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from access.errors import InvalidInput, TooLarge
+
+# Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_INVISIBLE = dict.fromkeys(
+    [0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0]
+    + [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10)]
+    + [*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)]
+)
+# Letters of other scripts that look like Latin ones (after case folding), from Unicode's confusables (UTS #39).
+_CONFUSABLES = str.maketrans(
+    "авекмнорстухіјѕԁһԛԝɡαβεηικμνορτυχγωа" + "ı" + "‐‑‒–—−" + "‘’‚′“”„″",
+    "abekmhopctyxijsdhqwgaβeniкmvoptuxyωa" + "i" + "------" + "''''" + '""""',
+)
+
+
+@dataclass(frozen=True)
+class CleanText:
+    """A text fit to be kept; `removed` counts control characters that were taken out."""
+
+    text: str
+    removed: int = 0
+
+
+def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
+    """Give the text in NFC with line ends as newlines, trimmed, control characters taken out.
+
+    Raises:
+        TooLarge: it is longer than `max_chars`.
+        InvalidInput: it is empty, or holds NUL or half of a surrogate pair, which no text has.
+    """
+    if len(raw) > max_chars:
+        raise TooLarge(
+            f"'{field}' has {len(raw):,} characters; at most {max_chars:,} are taken.",
+            hint="Store the parts that matter as memories of their own, or raise storage.max_content_chars.",
+            field=field,
+        )
+    _refuse_broken(raw, field=field)
+    text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
+    text, removed = _CONTROLS.subn("", text)
+    text = text.strip()
+    if not text.translate(_INVISIBLE).strip():
+        raise InvalidInput(f"'{field}' is empty.", hint="Say what is to be remembered.", field=field)
+    return CleanText(text, removed)
+
+
+def clean_line(raw: str, *, field: str, max_chars: int) -> str:
+    """Give a short text on one line, trimmed; it may be empty.
+
+    Raises:
+        InvalidInput: it is too long, or holds NUL or half of a surrogate pair.
+    """
+    _refuse_broken(raw, field=field)
+    line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
+    if len(line) > max_chars:
+        raise InvalidInput(
+            f"'{field}' has {len(line)} characters; at most {max_chars} are allowed.", field=field
+        )
+    return line
+
+
+def content_hash(text: str) -> str:
+    """Give SHA-256 (hex) of a cleaned text: equal hashes are the same text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fold(text: str) -> str:
+    """Give the text without what only looks different: case, width, white space, invisible and look-alike letters."""
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
+    return " ".join(plain.split())
+
+
+def fold_hash(text: str) -> str:
+    """Give SHA-256 (hex) of the folded text: it finds candidates and tombstones, it never decides alone."""
+    return hashlib.sha256(fold(text).encode()).hexdigest()
+
+
+def first_words(text: str, count: int) -> str:
+    """Give the first `count` words."""
+    return " ".join(text.split(None, count)[:count])
+
+
+def _refuse_broken(raw: str, *, field: str) -> None:
+    at = raw.find("\x00")
+    if at >= 0:
+        raise InvalidInput(
+            f"'{field}' holds a NUL character at position {at}.",
+            hint="Send text, not binary data.",
+            field=field,
+        )
+    try:
+        raw.encode()
+    except UnicodeEncodeError as broken:
+        raise InvalidInput(
+            f"'{field}' holds half of a surrogate pair at position {broken.start}, which is no character.",
+            hint="Send valid Unicode.",
+            field=field,
+        ) from None

@@ -1,0 +1,221 @@
+"""The single steps of the write path; each runs inside store()'s transaction."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, NoReturn
+from uuid import UUID
+
+from django.db.models import F, Max
+from django.utils import timezone
+
+from access import audit
+from access.actor import Actor
+from access.errors import Conflict, NotPermitted
+from access.models import AuditEntry, CandidatePolicy, Group
+from memories.context import context_of, filter_tokens, neighbours_of, refresh_around
+from memories.draft import Draft
+from memories.models import Link, LinkKind, Memory, Piece, Thread
+from memories.pieces import claim_index, piece_rows
+from memories.snapshot import snapshot
+from memories.text import content_hash, fold_hash
+from memories.types import Operation, State, Trust, Type
+
+if TYPE_CHECKING:
+    from memories.store import Prepared
+
+REINFORCEMENT = 0.1  # added to the confidence, once per author and day
+
+
+def insert(
+    actor: Actor,
+    prepared: "Prepared",
+    group: Group,
+    *,
+    trust: str = Trust.ACTIVE,
+    state: str = State.LIVE,
+    after: Memory | None = None,
+    now: datetime,
+) -> Memory:
+    """Write a memory with its pieces, in its thread's order, as the next version of `after` where that is given."""
+    memory = new_row(actor, prepared.draft, group, trust=trust, after=after, now=now)
+    memory.state = state
+    _take_place(memory, prepared.draft, group)
+    memory.context = context_of(memory, neighbours_of(memory))
+    memory.save(force_insert=True)
+    claim_index(prepared.embedded.model)
+    Piece.objects.bulk_create(piece_rows(memory, prepared.embedded))
+    if memory.thread_id is not None and state == State.LIVE:
+        refresh_around(neighbours_of(memory))
+    return memory
+
+
+def new_row(
+    actor: Actor, draft: Draft, group: Group, *, trust: str, after: Memory | None, now: datetime
+) -> Memory:
+    """Give the unsaved row of a draft, without its place in a thread."""
+    is_undated_successor = after is not None and draft.valid_from is None and draft.type != Type.EPISODIC
+    memory = Memory(
+        content=draft.content,
+        content_hash=content_hash(draft.content),
+        fold_hash=fold_hash(draft.content),
+        type=draft.type,
+        scope=draft.scope,
+        group=group,
+        trust=trust,
+        tags=list(draft.tags),
+        metadata=draft.metadata,
+        source=draft.source,
+        source_ref=draft.source_ref,
+        confidence=draft.confidence,
+        importance=draft.importance,
+        # What replaces another without saying since when is true from now.
+        valid_from=now if is_undated_successor else draft.valid_from,
+        valid_to=draft.valid_to,
+        valid_to_known_at=now if draft.valid_to else None,
+        expires_at=draft.expires_at,
+        created_at=now,
+        updated_at=now,
+        author_id=actor.user_id,
+        author_name=actor.name,
+        token_id=actor.token_key,
+        client=actor.client[:120],
+        run=actor.run,
+        root_id=after.root_key if after else None,
+        version=after.version + 1 if after else 1,
+    )
+    memory.filter = filter_tokens(memory)
+    return memory
+
+
+def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None) -> str:
+    """Count a restatement; a differing wording is kept as a merged row. Say what was done.
+
+    Confidence rises once per author and day, so that nobody certifies a fact by repeating it.
+    """
+    if wording is not None:
+        _keep_wording(actor, memory, wording)
+    now = timezone.now()
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    counted = AuditEntry.objects.filter(
+        memory_id=memory.id,
+        operation__in=[Operation.REINFORCE, Operation.STORE],
+        actor=actor.name,
+        at__gte=day,
+    ).exists()
+    before = memory.confidence
+    if not counted:
+        memory.confidence = min(1.0, round(before + REINFORCEMENT, 6))
+    memory.updated_at = now
+    Memory.objects.filter(pk=memory.pk).update(confidence=memory.confidence, updated_at=now)
+    audit.append(
+        actor,
+        Operation.REINFORCE,
+        memory_id=memory.id,
+        payload={"changes": {"confidence": [before, memory.confidence]}},
+    )
+    if counted:
+        return "you said so today already: confidence unchanged"
+    return f"confidence {before:.2f} → {memory.confidence:.2f}"
+
+
+def _keep_wording(actor: Actor, memory: Memory, wording: "Prepared") -> None:
+    """Keep another wording of the same statement as a merged row that leads to the memory."""
+    row = new_row(actor, wording.draft, memory.group, trust=Trust.ACTIVE, after=None, now=timezone.now())
+    row.scope, row.state, row.superseded_by = memory.scope, State.MERGED, memory
+    row.state_changed_at = row.retired_at = row.created_at
+    row.save(force_insert=True)
+    claim_index(wording.embedded.model)
+    Piece.objects.bulk_create(piece_rows(row, wording.embedded))
+    audit.append(
+        actor, Operation.MERGE, memory_id=row.id, payload={"after": snapshot(row), "into": str(memory.id)}
+    )
+
+
+def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
+    """Let `new` take the place of `old`, which stays as history with the end of its valid time.
+
+    Raises:
+        Conflict: somebody else changed `old` meanwhile.
+    """
+    now = timezone.now()
+    end = max(filter(None, [new.valid_from or now, old.valid_from]))
+    before = snapshot(old)
+    changed = Memory.objects.filter(pk=old.pk, state=State.LIVE).update(
+        state=State.SUPERSEDED,
+        superseded_by=new,
+        valid_to=end if old.type != Type.EPISODIC else F("valid_to"),
+        valid_to_known_at=now if old.type != Type.EPISODIC else F("valid_to_known_at"),
+        state_changed_at=now,
+        updated_at=now,
+    )
+    if changed != 1:
+        raise Conflict(
+            f"{old.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+        )
+    old.refresh_from_db()
+    refresh_around([old])
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=old.id,
+        payload={"before": before, "after": snapshot(old), "by": str(new.id)},
+    )
+    return old.id
+
+
+def link(
+    actor: Actor,
+    memory: Memory,
+    other: Memory,
+    *,
+    kind: LinkKind,
+    score: float | None = None,
+    reason: str = "",
+) -> Link | None:
+    """Tie two chains' roots, once per kind; None where both are the same chain."""
+    if memory.root_key == other.root_key:
+        return None
+    tie, _ = Link.objects.get_or_create(
+        kind=kind,
+        source_id=memory.root_key,
+        target_id=other.root_key,
+        defaults={"score": score, "reason": reason, "author_name": actor.name, "run": actor.run},
+    )
+    return tie
+
+
+def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
+    """Say why the group's policy holds this write back; empty where it does not."""
+    match group.policy:
+        case CandidatePolicy.ALL:
+            return f"every write into '{group.slug}' waits for a curator"
+        case CandidatePolicy.AGENTS if not actor.is_person:
+            return f"writes of agents into '{group.slug}' wait for a curator"
+        case CandidatePolicy.BELOW if confidence < group.policy_confidence:
+            return f"confidence {confidence:.2f} is below {group.policy_confidence:.2f}, from which '{group.slug}' takes writes"
+    return ""
+
+
+def refuse_write(slug: str) -> NoReturn:
+    """Raise NotPermitted for a write into a group."""
+    raise NotPermitted(
+        f"You may not write in the group '{slug}'.",
+        hint="Ask an admin of the group for the role contributor, and for a token with the scope 'write'.",
+        field="group",
+    )
+
+
+def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
+    """Put the memory into its thread: at the place named, else after the last."""
+    if not draft.thread:
+        return
+    memory.thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
+    memory.position = draft.position
+    if draft.position is None:
+        last = Memory.objects.filter(thread=memory.thread).aggregate(last=Max("position"))["last"]
+        memory.position = 0 if last is None else last + 1
+    elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
+        raise Conflict(
+            f"The thread '{draft.thread}' has another memory at position {draft.position}.",
+            hint="Leave position out to append, or choose a free one.",
+            field="position",
+        )

@@ -1,0 +1,6 @@
+"""Tables of the relations room."""
+
+from relations.models.alias import EntityAlias
+from relations.models.relation import Relation, RelationEvidence
+
+__all__ = ["EntityAlias", "Relation", "RelationEvidence"]

@@ -1,0 +1,1 @@
+"""Tests of Loci, named as behaviours."""

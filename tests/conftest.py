@@ -1,0 +1,56 @@
+"""What every test stands on; `tests/settings.py` has made the home folder before this is read."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.settings import HOME, MODELS
+
+# Set by .ci/run: a machine that must run everything shall not pass because something was left out.
+NO_SKIP = os.environ.get("LOCI_TEST_NO_SKIP") == "1"
+
+# What tests start as a process of its own runs with the real settings, in the same home.
+os.environ["DJANGO_SETTINGS_MODULE"] = "loci_site.settings"
+
+
+@pytest.fixture
+def home() -> Path:
+    """LOCI_HOME of this test process."""
+    return HOME
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the model where it is not installed."""
+    if MODELS.is_dir() and any(MODELS.iterdir()):
+        return
+    missing = pytest.mark.skip(reason=f"the model is not in {MODELS}: run `make test` once")
+    for item in items:
+        if item.get_closest_marker("model"):
+            item.add_marker(missing)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skipped test into a failed one under LOCI_TEST_NO_SKIP=1."""
+    report = yield
+    if NO_SKIP and report.skipped and not hasattr(report, "wasxfail"):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn a skipped file into a failed one under LOCI_TEST_NO_SKIP=1."""
+    report = yield
+    if NO_SKIP and report.skipped:
+        _fail(report)
+    return report
+
+
+def _fail(report: Any) -> None:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"nothing may be skipped in this run, but this was: {reason}"

@@ -1,0 +1,74 @@
+"""The installed model, the published weights, and folders to install into."""
+
+from pathlib import Path
+
+import pytest
+
+from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.embedding.encoder import Encoder as EncoderClass
+from memories.embedding.folder import ModelFolder
+from memories.embedding.graph import build_graph
+from memories.embedding.install import locked_folder
+from memories.embedding.recipe import NAME, TOKENIZER_FILE, WEIGHTS_FILE
+from memories.embedding.session import OnnxSession
+from memories.embedding.sources import SourceFailed, default_sources
+from memories.embedding.tokenizer import TextTokenizer
+from tests.settings import MODELS
+
+WEIGHTS = MODELS.parent / "weights"
+
+
+@pytest.fixture(scope="session")
+def encoder() -> Encoder:
+    """The encoder of this test process, as every part of Loci gets it."""
+    return get_encoder(timeout_s=60)
+
+
+@pytest.fixture(scope="session")
+def installed() -> ModelFolder:
+    """The model that all tests share; nobody writes to it."""
+    folder = ModelFolder(MODELS / NAME)
+    if folder.stamp() is None:
+        raise ModelUnavailable(f"{folder.path} holds no model")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tokenizer(installed: ModelFolder) -> TextTokenizer:
+    return TextTokenizer(installed.tokenizer)
+
+
+@pytest.fixture(scope="session")
+def weights() -> Path:
+    """A folder with the two published files: fetched once for this checkout, as an installation would."""
+    WEIGHTS.mkdir(parents=True, exist_ok=True)
+    with locked_folder(WEIGHTS):
+        reasons = []
+        for source in default_sources(WEIGHTS / ".download", hub=True):
+            if (WEIGHTS / WEIGHTS_FILE).is_file() and (WEIGHTS / TOKENIZER_FILE).is_file():
+                return WEIGHTS
+            try:
+                source.fetch(WEIGHTS, lambda there, total: None)
+            except SourceFailed as error:
+                reasons.append(str(error))
+    if not (WEIGHTS / WEIGHTS_FILE).is_file():
+        pytest.skip(f"the published weights cannot be fetched: {' '.join(reasons)}")
+    return WEIGHTS
+
+
+@pytest.fixture(scope="session")
+def fp32_graph(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("graph") / "model.onnx"
+    build_graph(weights / WEIGHTS_FILE, path, precision="fp32")
+    return path
+
+
+@pytest.fixture(scope="session")
+def fp32_encoder(weights: Path, fp32_graph: Path) -> EncoderClass:
+    return EncoderClass(TextTokenizer(weights / TOKENIZER_FILE), OnnxSession(fp32_graph))
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> ModelFolder:
+    """A place to install into that does not exist yet."""
+    return ModelFolder(tmp_path / "models" / NAME)

@@ -1,0 +1,123 @@
+"""Vectors do not depend on who else is encoded, by how many threads, or in which order."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from memories.embedding import DIMENSIONS, Encoder
+from memories.embedding.encoder import _batches
+from memories.embedding.folder import ModelFolder
+from memories.embedding.loader import load_encoder
+
+pytestmark = pytest.mark.model
+
+TEXTS = [
+    "The crane needs a new cable.",
+    "ok",
+    "Which database keeps the accounts?",
+    "",
+    "Mira leads the lighthouse project. " * 20,
+    "東京の天気は晴れです。",
+    "She rowed across the bay before the rain came in, and wrote every number down.",
+    "🚢⚓️",
+    "stop the worker, clear its queue, then start it again",
+    "def add(a, b):\n    return a + b",
+    "a " * 600,
+]
+
+
+def test_shape_type_and_unit_length(encoder: Encoder) -> None:
+    vectors = encoder.encode(TEXTS)
+
+    assert vectors.shape == (11, DIMENSIONS)
+    assert vectors.dtype == np.float32
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-6
+
+
+def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
+    assert encoder.encode([]).shape == (0, DIMENSIONS)
+
+
+def test_a_text_has_the_same_vector_alone_and_in_a_batch(encoder: Encoder) -> None:
+    together = encoder.encode(TEXTS)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+
+    assert np.abs(together - alone).max() < 1e-6
+
+
+def test_the_order_is_kept(encoder: Encoder) -> None:
+    forwards = encoder.encode(TEXTS)
+    backwards = encoder.encode(TEXTS[::-1])
+
+    assert np.abs(forwards - backwards[::-1]).max() < 1e-6
+
+
+def test_meaning_is_near(encoder: Encoder) -> None:
+    question, answer, other = encoder.encode(
+        ["Which database keeps the accounts?", "The ledger is in PostgreSQL.", "The crane needs a new cable."]
+    )
+
+    assert question @ answer > question @ other + 0.2
+
+
+def test_many_threads_get_the_vectors_of_one(encoder: Encoder) -> None:
+    expected = encoder.encode(TEXTS)
+    answers: dict[int, np.ndarray] = {}
+
+    def encode(number: int) -> None:
+        answers[number] = encoder.encode(TEXTS)
+
+    threads = [threading.Thread(target=encode, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(answers) == list(range(8))
+    assert all(np.array_equal(answer, expected) for answer in answers.values())
+
+
+def test_batches_hold_texts_of_like_length_and_a_bounded_number_of_tokens() -> None:
+    # 1,024 tokens are four of 256; the ninth short one needs a batch of its own.
+    assert list(_batches([3, 256, 256, 3, 256, 256, 256])) == [[1, 2, 4, 5], [6, 0, 3]]
+    assert list(_batches([5] * 9)) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
+    assert list(_batches([])) == []
+
+
+def test_a_query_has_the_vector_of_its_text(encoder: Encoder) -> None:
+    vector = encoder.encode_query("Which crane?")
+
+    assert vector.shape == (DIMENSIONS,)
+    assert np.abs(vector - encoder.encode(["Which crane?"])[0]).max() < 1e-6
+
+
+def test_a_query_asked_again_is_remembered(installed: ModelFolder) -> None:
+    encoder = load_encoder(installed, query_cache=2)
+
+    first = encoder.encode_query("one")
+    again = encoder.encode_query("one")
+
+    assert again is first
+    assert encoder.query_cache_hits() == 1
+
+
+def test_the_query_asked_longest_ago_is_forgotten_first(installed: ModelFolder) -> None:
+    encoder = load_encoder(installed, query_cache=2)
+    for query in ("one", "two", "one", "three", "two"):
+        encoder.encode_query(query)
+
+    # Only the second "one" was there: "two" had made way for "three".
+    assert encoder.query_cache_hits() == 1
+
+
+def test_a_remembered_vector_cannot_be_changed(encoder: Encoder) -> None:
+    vector = encoder.encode_query("Which crane?")
+
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 1.0
+
+
+def test_the_model_id_names_model_revision_window_pooling_and_recipe(encoder: Encoder) -> None:
+    assert encoder.model_id == "all-MiniLM-L6-v2@1110a243/256/mean/r1"
+    assert encoder.max_tokens == 256

@@ -1,0 +1,199 @@
+"""Only the model itself is ever installed, whole or not at all."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from memories.embedding import ModelInstallFailed, ModelUnavailable
+from memories.embedding.folder import ModelFolder
+from memories.embedding.install import install_model, verify_model
+from memories.embedding.loader import load_encoder
+from memories.embedding.sources import FolderSource
+
+pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]  # the first run may have to fetch the weights
+
+
+@pytest.fixture
+def ready(installed: ModelFolder, tmp_path: Path) -> Path:
+    """A folder with a tokenizer and a graph, laid out as the hub does."""
+    folder = tmp_path / "ready"
+    (folder / "onnx").mkdir(parents=True)
+    shutil.copyfile(installed.tokenizer, folder / "tokenizer.json")
+    shutil.copyfile(installed.graph, folder / "onnx" / "model.onnx")
+    return folder
+
+
+def left(target: ModelFolder) -> list[str]:
+    """What stands beside and in the target; the lock is no part of a model."""
+    root = target.path.parent
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.name != ".install.lock")
+
+
+def edit_graph(path: Path, change: str) -> None:
+    model = onnx.load(str(path))
+    if change == "weights":
+        [words] = [entry for entry in model.graph.initializer if entry.name == "words"]
+        table = onnx.numpy_helper.to_array(words)
+        words.CopyFrom(onnx.numpy_helper.from_array(np.roll(table, 1, axis=0), "words"))
+    elif change == "hidden states":
+        # The hub's own graph: a third input, and no pooling inside.
+        norm = [node for node in model.graph.node if node.op_type == "LayerNormalization"][-1]
+        shape = ["batch", "tokens", 384]
+        hidden = onnx.helper.make_tensor_value_info(norm.output[0], onnx.TensorProto.FLOAT, shape)
+        del model.graph.output[:]
+        model.graph.output.append(hidden)
+        types = onnx.helper.make_tensor_value_info(
+            "token_type_ids", onnx.TensorProto.INT64, ["batch", "tokens"]
+        )
+        model.graph.input.append(types)
+    path.write_bytes(model.SerializeToString())
+
+
+def test_the_published_files_become_a_sound_model(weights: Path, target: ModelFolder) -> None:
+    report = install_model(target, [FolderSource(weights)], precision="fp16-weights")
+
+    assert left(target) == [
+        "all-MiniLM-L6-v2",
+        "all-MiniLM-L6-v2/model.json",
+        "all-MiniLM-L6-v2/model.onnx",
+        "all-MiniLM-L6-v2/tokenizer.json",
+    ]
+    assert not report.was_installed
+    assert (report.precision, report.source) == ("fp16-weights", str(weights))
+    assert verify_model(target).lowest_cosine > 0.999999
+    manifest = json.loads(target.manifest.read_text())
+    assert manifest["weights_sha256"].startswith("53aa5117")
+    assert manifest["sha256"]["tokenizer.json"].startswith("be50c362")
+
+
+def test_full_precision_is_built_where_it_is_asked_for(weights: Path, target: ModelFolder) -> None:
+    install_model(target, [FolderSource(weights)], precision="fp32")
+
+    assert target.graph.stat().st_size > 89e6
+    assert verify_model(target).precision == "fp32"
+
+
+def test_a_sound_model_stays(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+    before = target.stamp()
+
+    report = install_model(target, [FolderSource(tmp_path / "nowhere")], precision="fp16-weights")
+
+    assert report.was_installed
+    assert target.stamp() == before
+
+
+def test_a_damaged_model_is_replaced(ready: Path, target: ModelFolder) -> None:
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+    with target.graph.open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(bytes(100))
+
+    report = install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert not report.was_installed
+    assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, target: ModelFolder) -> None:
+    (ready / "model.safetensors").write_bytes(b"other weights")
+
+    with pytest.raises(ModelInstallFailed, match=r"model\.safetensors is not the published file"):
+        install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert left(target) == []
+
+
+def test_a_failed_installation_leaves_the_old_model(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    with pytest.raises(ModelInstallFailed):
+        install_model(target, [FolderSource(tmp_path / "nowhere")], precision="fp16-weights", force=True)
+
+    assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_the_next_source_is_asked_where_one_fails(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
+    report = install_model(
+        target, [FolderSource(tmp_path / "nowhere"), FolderSource(ready)], precision="fp16-weights"
+    )
+
+    assert report.source == str(ready)
+
+
+def test_every_source_s_reason_is_told_with_the_way_out(target: ModelFolder, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    with pytest.raises(ModelInstallFailed) as caught:
+        install_model(target, [FolderSource(one), FolderSource(two)], precision="fp16-weights")
+
+    assert f"{one}: tokenizer.json is not there. {two}: tokenizer.json is not there." in str(caught.value)
+    assert "manage.py model install --from DIR" in caught.value.hint
+
+
+def test_a_ready_graph_is_accepted_when_its_vectors_match(ready: Path, target: ModelFolder) -> None:
+    report = install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert report.precision == "as found"
+    assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_a_ready_graph_that_gives_hidden_states_is_pooled_outside(ready: Path, target: ModelFolder) -> None:
+    edit_graph(ready / "onnx" / "model.onnx", "hidden states")
+
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_a_ready_graph_with_other_weights_is_refused(ready: Path, target: ModelFolder) -> None:
+    edit_graph(ready / "onnx" / "model.onnx", "weights")
+
+    with pytest.raises(ModelInstallFailed, match="are not the model's: cosine"):
+        install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert left(target) == []
+
+
+def test_a_ready_graph_cut_off_is_refused(ready: Path, target: ModelFolder) -> None:
+    os.truncate(ready / "onnx" / "model.onnx", 40_000_000)
+
+    with pytest.raises(ModelInstallFailed, match=r"model\.onnx is refused"):
+        install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert left(target) == []
+
+
+@pytest.fixture
+def changed(ready: Path, target: ModelFolder) -> ModelFolder:
+    """An installed model whose tokenizer was edited afterwards."""
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+    text = target.tokenizer.read_text(encoding="utf-8")
+    target.tokenizer.write_text(text.replace("harbour", "harbxur"), encoding="utf-8")
+    return target
+
+
+def test_verify_finds_a_changed_file(changed: ModelFolder) -> None:
+    with pytest.raises(ModelUnavailable, match=r"changed since it was installed: tokenizer\.json"):
+        verify_model(changed)
+
+
+def test_verify_of_nothing_says_what_to_run(target: ModelFolder) -> None:
+    with pytest.raises(
+        ModelUnavailable, match=r"No embedding model is installed at .* Run `manage\.py model install`"
+    ):
+        verify_model(target)
+
+
+def test_a_model_of_another_recipe_is_not_loaded(ready: Path, target: ModelFolder) -> None:
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+    manifest = json.loads(target.manifest.read_text())
+    target.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
+
+    with pytest.raises(ValueError, match=r"It holds other@1/512/cls/r1"):
+        load_encoder(target)

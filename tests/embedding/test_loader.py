@@ -1,0 +1,198 @@
+"""One encoder per process, loaded in the background; who asks too early or in vain is told why."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from tests.settings import REPOSITORY
+
+from memories.embedding import ModelUnavailable, get_encoder, loader, model_status, warm_up
+from memories.embedding.folder import ModelFolder, model_folder
+
+InstallInto = Callable[[Path], ModelFolder]
+
+
+@pytest.fixture
+def install(installed: ModelFolder) -> InstallInto:
+    """Put the shared model under another home, as another process would."""
+
+    def into(home: Path) -> ModelFolder:
+        folder = model_folder(home)
+        shutil.copytree(installed.path, folder.path)
+        return folder
+
+    return into
+
+
+@pytest.fixture(autouse=True)
+def other_home(tmp_path: Path) -> Iterator[None]:
+    """A home of the test's own, without a model."""
+    with override_settings(LOCI=replace(settings.LOCI, home=tmp_path)):
+        yield
+
+
+def test_an_absent_model_says_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        get_encoder()
+
+    assert caught.value.code == "model_unavailable"
+    assert caught.value.status == 503
+    assert str(caught.value) == (
+        f"No embedding model is installed at {tmp_path}/models/all-MiniLM-L6-v2. Run `manage.py model install`."
+    )
+
+
+def test_warming_up_without_a_model_is_no_error() -> None:
+    warm_up()
+
+    assert model_status().state == "absent"
+    assert model_status().detail == "Run `manage.py model install`."
+
+
+@pytest.mark.model
+def test_a_model_installed_meanwhile_is_found(tmp_path: Path, install: InstallInto) -> None:
+    with pytest.raises(ModelUnavailable):
+        get_encoder()
+
+    install(tmp_path)
+
+    assert model_status().state == "installed"
+    assert get_encoder(timeout_s=60).encode(["harbour"]).shape == (1, 384)
+    assert model_status().state == "ready"
+
+
+@pytest.mark.model
+def test_a_process_loads_once_for_all_threads(tmp_path: Path, install: InstallInto) -> None:
+    install(tmp_path)
+    found = []
+
+    threads = [threading.Thread(target=lambda: found.append(get_encoder(timeout_s=60))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+
+
+@pytest.mark.model
+def test_who_asks_while_it_loads_is_told_so(
+    tmp_path: Path, install: InstallInto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path)
+    may_load = threading.Event()
+    load = loader.load_encoder
+
+    def load_when_allowed(*args: object, **options: object) -> object:
+        may_load.wait(60)
+        return load(*args, **options)
+
+    monkeypatch.setattr(loader, "load_encoder", load_when_allowed)
+    warm_up()
+
+    with pytest.raises(ModelUnavailable, match=r"still loading after 0\.01 s"):
+        get_encoder(timeout_s=0.01)
+    assert model_status().state == "loading"
+    may_load.set()
+    assert get_encoder(timeout_s=60).max_tokens == 256
+
+
+@pytest.mark.model
+def test_a_model_that_cannot_be_loaded_says_why_until_it_is_replaced(
+    tmp_path: Path, install: InstallInto
+) -> None:
+    folder = install(tmp_path)
+    sound = folder.graph.read_bytes()
+    folder.graph.write_bytes(bytes(len(sound)))
+
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable, match=r"failed to load: .*") as caught:
+            get_encoder(timeout_s=60)
+    assert caught.value.hint == "Run `manage.py model install --force`."
+    assert model_status().state == "failed"
+
+    folder.graph.write_bytes(sound)
+    text = folder.manifest.read_text()
+    folder.manifest.unlink()
+    folder.manifest.write_text(text)
+    assert get_encoder(timeout_s=60).max_tokens == 256
+
+
+@pytest.mark.model
+def test_a_graph_cut_off_is_seen_without_loading_it(tmp_path: Path, install: InstallInto) -> None:
+    folder = install(tmp_path)
+    os.truncate(folder.graph, 1000)
+
+    assert model_status().state == "failed"
+    assert model_status().detail == "Missing or cut off: model.onnx."
+
+
+@pytest.mark.model
+def test_the_status_tells_path_precision_and_size(tmp_path: Path, install: InstallInto) -> None:
+    folder = install(tmp_path)
+
+    status = model_status()
+
+    assert (status.path, status.precision) == (folder.path, "fp16-weights")
+    assert status.model_id == "all-MiniLM-L6-v2@1110a243/256/mean/r1"
+    assert 45e6 < status.size_bytes < 46e6
+
+
+def test_a_manifest_that_is_not_ours_is_told(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path)
+    folder.path.mkdir(parents=True)
+    folder.manifest.write_text(json.dumps({"name": "other"}))
+
+    assert model_status().state == "failed"
+    assert "model.json cannot be understood" in model_status().detail
+
+
+def test_importing_the_package_loads_no_compiled_model_library() -> None:
+    code = "import sys, memories.embedding; print([n for n in ('onnxruntime', 'tokenizers', 'onnx') if n in sys.modules])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_loads_its_own(tmp_path: Path, installed: ModelFolder) -> None:
+    model_folder(tmp_path).path.parent.mkdir()
+    model_folder(tmp_path).path.symlink_to(installed.path)
+    texts = ["harbour", "ledger " * 200] * 8  # several batches, so that the workers take part
+    code = f"""
+import os, sys, warnings
+import django; django.setup()
+from memories.embedding import get_encoder
+texts = {texts!r}
+parent = get_encoder(timeout_s=60).encode(texts)
+warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert (get_encoder(timeout_s=60).encode(texts) == parent).all()
+"""
+    environment = os.environ | {"LOCI_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        env=environment,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

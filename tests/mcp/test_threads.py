@@ -1,0 +1,138 @@
+"""Database work of async code: one small pool, the caller's context, and the test's own thread in tests."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from loci_site.mcp import threads
+from loci_site.mcp.threads import in_db_thread
+
+caller: ContextVar[str] = ContextVar("caller", default="nobody")
+
+
+@pytest.fixture
+def pool(settings: Settings) -> Iterator[None]:
+    """A pool of two threads for this test alone."""
+    settings.LOCI_DB_THREADS = "pool"
+    settings.LOCI = replace(settings.LOCI, server=replace(settings.LOCI.server, db_threads=2))
+    threads._pool.cache_clear()
+    yield
+    threads._pool().shutdown()
+    threads._pool.cache_clear()
+
+
+@in_db_thread
+def thread_name(prefix: str = "", *, suffix: str = "") -> str:
+    """Where it runs."""
+    return f"{prefix}{threading.current_thread().name}{suffix}"
+
+
+@in_db_thread
+def who() -> str:
+    return caller.get()
+
+
+@in_db_thread
+def fail() -> None:
+    raise LookupError("no such memory")
+
+
+@pytest.mark.usefixtures("pool")
+async def test_jobs_share_as_many_threads_as_the_setting_says() -> None:
+    both = threading.Barrier(2)  # passed only when two jobs run at once
+
+    @in_db_thread
+    def meet() -> str:
+        both.wait()
+        return threading.current_thread().name
+
+    names = await asyncio.gather(*(meet() for _ in range(20)))
+    assert set(names) == {"loci-db_0", "loci-db_1"}
+
+
+@pytest.mark.usefixtures("pool")
+async def test_arguments_result_and_name_are_those_of_the_function() -> None:
+    assert await thread_name("<", suffix=">") == "<loci-db_0>"
+    assert (thread_name.__name__, thread_name.__doc__) == ("thread_name", "Where it runs.")
+
+
+@pytest.mark.usefixtures("pool")
+async def test_an_error_comes_back_as_it_is() -> None:
+    with pytest.raises(LookupError, match="no such memory"):
+        await fail()
+
+
+@pytest.mark.usefixtures("pool")
+async def test_each_job_sees_its_own_callers_context() -> None:
+    async def ask(name: str) -> str:
+        caller.set(name)
+        return await who()
+
+    assert await asyncio.gather(ask("alice"), ask("bob")) == ["alice", "bob"]
+    assert await who() == "nobody"
+
+
+@pytest.mark.usefixtures("pool")
+async def test_a_cancelled_caller_leaves_the_job_to_its_end() -> None:
+    started, go, done = threading.Event(), threading.Event(), threading.Event()
+
+    @in_db_thread
+    def write() -> None:
+        started.set()
+        go.wait()
+        done.set()
+
+    task = asyncio.ensure_future(write())
+    await asyncio.to_thread(started.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go.set()
+    assert await asyncio.to_thread(done.wait)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("pool")
+def test_a_thread_keeps_its_connection_from_job_to_job() -> None:
+    """Two jobs, one after the other, find a mark that only their connection holds."""
+
+    @in_db_thread
+    def mark() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TEMP TABLE mark (value INTEGER)")
+
+    @in_db_thread
+    def is_marked() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM temp.sqlite_master WHERE name = 'mark'")
+            return bool(cursor.fetchone()[0])
+
+    @in_db_thread
+    def hang_up() -> None:
+        connection.close()
+
+    async def both() -> bool:
+        await mark()
+        found = await is_marked()
+        await hang_up()  # the pool of this test ends here
+        return found
+
+    assert asyncio.run(both())
+
+
+async def test_sensitive_mode_keeps_to_the_thread_of_other_sensitive_work(settings: Settings) -> None:
+    settings.LOCI_DB_THREADS = "sensitive"
+    assert not (await thread_name()).startswith("loci-db")
+
+
+def test_sensitive_mode_runs_in_the_tests_own_thread(settings: Settings) -> None:
+    from asgiref.sync import async_to_sync
+
+    settings.LOCI_DB_THREADS = "sensitive"
+    assert async_to_sync(thread_name)() == threading.current_thread().name

@@ -1,0 +1,34 @@
+"""Loci's settings over a home folder of this test process alone; never the user's own.
+
+The test runner loads these before any conftest. Each of its worker processes makes a folder for itself.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+HOME = Path(tempfile.mkdtemp(prefix="loci-test-"))
+MODELS = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
+
+if MODELS.is_dir():
+    (HOME / "models").symlink_to(MODELS)
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+# What a test starts (a command, a server) shall see the same home and nothing of the user's own settings.
+for _name in [*os.environ]:
+    if _name.startswith("LOCI_") and not _name.startswith(("LOCI_TEST_", "LOCI_SQLITE_DRIVER")):
+        del os.environ[_name]
+for _name in ("DATABASE_URL", "REDIS_URL"):
+    os.environ.pop(_name, None)
+os.environ["LOCI_HOME"] = str(HOME)
+
+from loci_site.settings import *  # noqa: E402, F403 - reads LOCI_HOME, so it comes after
+from loci_site.settings import DATABASES  # noqa: E402
+
+# A file, so that WAL, busy timeouts and several threads are the real ones.
+DATABASES["default"]["TEST"] = {"NAME": str(HOME / "test.db")}
+# The real hasher takes a tenth of a second for each user on purpose.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

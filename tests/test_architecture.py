@@ -1,0 +1,121 @@
+"""The house keeps its rules, and the rules can fail."""
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median, quantiles
+
+import pytest
+
+from tests import architecture
+from tests.settings import REPOSITORY
+
+RULES = [
+    architecture.wrong_directions,
+    architecture.foreign_sqlite,
+    architecture.hidden_imports,
+    architecture.long_functions,
+    architecture.long_files,
+    architecture.vague_names,
+]
+Rule = Callable[[Path], list[str]]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_the_rule(rule: Rule) -> None:
+    offenders = rule(REPOSITORY)
+    assert not offenders, "\n".join([str(rule.__doc__), *offenders])
+
+
+def test_functions_are_short() -> None:
+    lengths = [length for length, _ in architecture.function_lengths(REPOSITORY)]
+    assert median(lengths) <= 8
+    assert quantiles(lengths, n=10)[-1] <= 30
+
+
+def plant(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rule", "offender"),
+    [
+        (
+            "access/a.py",
+            "from memories.types import Type\n",
+            architecture.wrong_directions,
+            "access/a.py:1: access imports memories.types",
+        ),
+        (
+            "sources/a.py",
+            "import os\nimport maintenance\n",
+            architecture.wrong_directions,
+            "sources/a.py:2: sources imports maintenance",
+        ),
+        (
+            "maintenance/a.py",
+            "def run():\n    from sources import x\n",
+            architecture.wrong_directions,
+            "maintenance/a.py:2: maintenance imports sources",
+        ),
+        (
+            "memories/a.py",
+            "from loci_site.config import Config\n",
+            architecture.wrong_directions,
+            "memories/a.py:1: memories imports loci_site.config",
+        ),
+        (
+            "memories/index/a.py",
+            "import sqlite3\n",
+            architecture.foreign_sqlite,
+            "memories/index/a.py:1: imports sqlite3",
+        ),
+        (
+            "tests/a.py",
+            "from pysqlite3 import dbapi2\n",
+            architecture.foreign_sqlite,
+            "tests/a.py:1: imports pysqlite3",
+        ),
+        (
+            "loci_site/a.py",
+            "from django.db.backends.sqlite3 import base\n",
+            architecture.foreign_sqlite,
+            "loci_site/a.py:1: imports django.db.backends.sqlite3",
+        ),
+        (
+            "relations/a.py",
+            "class A:\n    def run(self):\n        import json\n",
+            architecture.hidden_imports,
+            "relations/a.py:3: import json",
+        ),
+        (
+            "access/a.py",
+            "def run():\n" + "    x = 1\n" * 60,
+            architecture.long_functions,
+            "access/a.py:1: run has 61 lines",
+        ),
+        ("bench/a.py", "x = 1\n" * 401, architecture.long_files, "bench/a.py:1: has 401 lines"),
+        ("memories/utils.py", "", architecture.vague_names, "memories/utils.py:1: utils says nothing"),
+        ("memories/core/a.py", "", architecture.vague_names, "memories/core/a.py:1: core says nothing"),
+    ],
+)
+def test_a_rule_names_its_offender(tmp_path: Path, path: str, text: str, rule: Rule, offender: str) -> None:
+    plant(tmp_path, path, text)
+    assert rule(tmp_path) == [offender]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("memories/a.py", "from access.errors import LociError\nfrom . import types\n"),
+        ("loci_site/a.py", "import access, relations, memories, sources, maintenance\n"),
+        ("loci_site/sqlite/a.py", "import sqlite3\n"),
+        ("relations/a.py", "MEMORY = 'memories.Memory'\n"),
+        ("memories/a.py", "def run():\n    import onnx  # noqa: PLC0415 - heavy\n"),
+        ("access/a.py", 'def run():\n    """' + "long\n" * 90 + '"""\n' + "    x = 1\n" * 59),
+        ("access/migrations/0001_initial.py", "x = 1\n" * 401),
+    ],
+)
+def test_what_keeps_the_rules_is_not_named(tmp_path: Path, path: str, text: str) -> None:
+    plant(tmp_path, path, text)
+    assert [offender for rule in RULES for offender in rule(tmp_path)] == []

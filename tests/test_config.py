@@ -1,0 +1,232 @@
+"""Settings: the file, the variables, what is allowed, and what a wrong one says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loci_site.config import KEYS, Config, ConfigError, load_config
+from tests.settings import REPOSITORY
+
+
+def write(home: Path, text: str) -> dict[str, str]:
+    (home / "config.toml").write_text(text, encoding="utf-8")
+    return {"LOCI_HOME": str(home)}
+
+
+def faults(env: dict[str, str]) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as wrong:
+        load_config(env)
+    return wrong.value.faults
+
+
+def test_without_file_or_variables_the_defaults_hold(tmp_path: Path) -> None:
+    config = load_config({"LOCI_HOME": str(tmp_path)})
+    assert (config.home, config.storage.database) == (tmp_path, tmp_path / "memory.db")
+    assert (config.server.host, config.server.port, config.server.allowed_hosts) == ("127.0.0.1", 8000, ())
+    assert (config.storage.busy_timeout_s, config.retrieval.mode, config.embedding.hub) == (
+        20.0,
+        "hybrid",
+        True,
+    )
+    assert (config.embedding.model_dir, config.database_url, config.redis_url) == (None, "", "")
+
+
+def test_home_is_a_hidden_folder_of_the_user_when_nothing_is_said() -> None:
+    assert load_config({}).home == Path.home() / ".loci"
+
+
+def test_the_file_is_read(tmp_path: Path) -> None:
+    env = write(
+        tmp_path,
+        '[server]\nport = 9000\nallowed_hosts = ["a.example", "b.example"]\n'
+        '[storage]\ndatabase = "other.db"\nnear_cosine = 0.9\n[embedding]\nhub = false\nwait_s = 2\n',
+    )
+    config = load_config(env)
+    assert (config.server.port, config.server.allowed_hosts) == (9000, ("a.example", "b.example"))
+    assert (config.storage.database, config.storage.near_cosine) == (tmp_path / "other.db", 0.9)
+    assert config.embedding.hub is False
+    assert (config.embedding.wait_s, type(config.embedding.wait_s)) == (2.0, float)
+
+
+def test_a_variable_wins_over_the_file_and_the_long_name_over_the_short(tmp_path: Path) -> None:
+    env = write(tmp_path, "[server]\nport = 9000\n")
+    assert load_config(env | {"LOCI_PORT": "9001"}).server.port == 9001
+    assert load_config(env | {"LOCI_PORT": "9001", "LOCI_SERVER_PORT": "9002"}).server.port == 9002
+
+
+def test_an_empty_variable_counts_as_not_set(tmp_path: Path) -> None:
+    env = {"LOCI_HOME": str(tmp_path), "LOCI_PORT": "", "LOCI_GROUP": " ", "DATABASE_URL": ""}
+    assert load_config(env).server.port == 8000
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", True), ("yes", True), ("TRUE", True), ("off", False), ("0", False), ("No", False)],
+)
+def test_a_variable_spells_true_and_false(tmp_path: Path, text: str, value: bool) -> None:
+    env = {"LOCI_HOME": str(tmp_path), "LOCI_EMBEDDING_HUB": text}
+    assert load_config(env).embedding.hub is value
+
+
+def test_a_variable_lists_hosts_with_commas_and_a_level_in_any_case(tmp_path: Path) -> None:
+    env = {
+        "LOCI_HOME": str(tmp_path),
+        "LOCI_ALLOWED_HOSTS": "a.example, b.example,",
+        "LOCI_LOG_LEVEL": "debug",
+    }
+    config = load_config(env)
+    assert config.server.allowed_hosts == ("a.example", "b.example")
+    assert config.server.log_level == "DEBUG"
+
+
+def test_a_relative_database_in_a_variable_starts_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    env = {"LOCI_HOME": str(tmp_path / "home"), "LOCI_DB": "here.db"}
+    assert load_config(env).storage.database == tmp_path / "here.db"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("LOCI_PORT", "abc", "variable LOCI_PORT is 'abc', allowed is a whole number from 1 to 65535"),
+        ("LOCI_PORT", "0", "variable LOCI_PORT is '0', allowed is a whole number from 1 to 65535"),
+        ("LOCI_STORAGE_BUSY_TIMEOUT_S", "nan", "a number from 0.1 to 600 (seconds)"),
+        ("LOCI_RETRIEVAL_MODE", "best", "allowed is one of hybrid, rrf, weighted, keyword, vector"),
+        ("LOCI_EMBEDDING_HUB", "maybe", "allowed is true or false"),
+        ("LOCI_PUBLIC_URL", "memory", "such as https://memory.example.org"),
+        ("LOCI_ALLOWED_ORIGINS", "memory", "such as https://memory.example.org"),
+    ],
+)
+def test_a_wrong_variable_is_named_with_its_value_and_what_is_allowed(
+    tmp_path: Path, variable: str, value: str, words: str
+) -> None:
+    (fault,) = faults({"LOCI_HOME": str(tmp_path), variable: value})
+    assert words in fault
+    assert repr(value) in fault
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('port = "8000"', "[server] port is '8000', allowed is a whole number"),
+        ("port = true", "[server] port is True, allowed is a whole number"),
+        ("port = 8000.0", "[server] port is 8000.0, allowed is a whole number"),
+        ('allowed_hosts = "a.example"', "[server] allowed_hosts is 'a.example', allowed is a list of texts"),
+        ("allowed_hosts = [1]", "[server] allowed_hosts is [1], allowed is a list of texts"),
+        ("host = 1", "[server] host is 1, allowed is a text"),
+        ("prot = 1", "[server] has no key prot; did you mean port?"),
+        ("database = 'x'", "[server] has no key database; it belongs under [storage]"),
+        ("zzz = 1", "[server] has no key zzz; its keys are host, port"),
+    ],
+)
+def test_a_wrong_line_of_the_file_is_named(tmp_path: Path, line: str, words: str) -> None:
+    (fault,) = faults(write(tmp_path, f"[server]\n{line}\n"))
+    assert fault.startswith(f"{tmp_path / 'config.toml'}: ")
+    assert words in fault
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[sevrer]\nport = 1\n", "there is no section [sevrer]; did you mean server?"),
+        ("[xyz]\n", "there is no section [xyz]; there are server, storage"),
+        ("port = 1\n", "port stands outside a section; it belongs under [server]"),
+        ("server = 1\n", "server must be a section: write [server] on a line of its own"),
+        ("[server\n", "cannot be read"),
+    ],
+)
+def test_a_wrong_section_is_named(tmp_path: Path, text: str, words: str) -> None:
+    (fault,) = faults(write(tmp_path, text))
+    assert words in fault
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
+    (fault,) = faults({"LOCI_HOME": str(tmp_path)})
+    assert f"{tmp_path / 'config.toml'} cannot be read" in fault
+
+
+def test_a_misspelt_variable_names_the_nearest_and_foreign_ones_are_left_alone(tmp_path: Path) -> None:
+    env = {"LOCI_HOME": str(tmp_path), "LOCI_SERVER_PROT": "1", "LOCI_TOKEN": "x", "LOCI_DEBUG": "0"}
+    assert faults(env) == ("variable LOCI_SERVER_PROT sets no key; did you mean LOCI_SERVER_PORT?",)
+
+
+def test_all_faults_are_reported_together(tmp_path: Path) -> None:
+    env = write(tmp_path, "[server]\nport = 0\n[retrieval]\nmode = 'best'\n")
+    assert len(faults(env | {"LOCI_STORAGE_MAX_TAGS": "-1"})) == 3
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
+def test_on_loopback_no_hosts_are_needed(tmp_path: Path, host: str) -> None:
+    assert load_config({"LOCI_HOME": str(tmp_path), "LOCI_HOST": host}).on_loopback
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "192.168.1.4", "memory.example.org", "127.0.0.1.example.org"]
+)
+def test_off_loopback_hosts_must_be_listed(tmp_path: Path, host: str) -> None:
+    env = {"LOCI_HOME": str(tmp_path), "LOCI_HOST": host}
+    (fault,) = faults(env)
+    assert f"server.host is {host!r}" in fault
+    assert load_config(env | {"LOCI_ALLOWED_HOSTS": "memory.example.org"}).server.host == host
+
+
+def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
+    (fault,) = faults({"LOCI_HOME": str(tmp_path), "LOCI_STORAGE_SAME_COSINE": "0.9"})
+    assert fault == "storage.same_cosine is 0.9, allowed is at least storage.near_cosine (0.92)"
+
+
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL"])
+def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Path, variable: str) -> None:
+    (fault,) = faults({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
+    assert variable in fault
+    assert "hunter2" not in fault
+
+
+def test_reading_settings_writes_nothing(tmp_path: Path) -> None:
+    load_config({"LOCI_HOME": str(tmp_path / "absent")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_key_says_what_it_means_and_its_default_is_allowed(tmp_path: Path) -> None:
+    for section, specs in KEYS.items():
+        for spec in specs.values():
+            assert spec.rule.meaning.endswith("."), f"{section}.{spec.name}"
+            assert spec.allowed, f"{section}.{spec.name}"
+            if not (spec.optional or spec.kind is tuple):
+                assert spec.checked(spec.default, base=tmp_path) == spec.default_value(base=tmp_path)
+
+
+def test_no_two_keys_share_a_variable() -> None:
+    variables = [name for specs in KEYS.values() for spec in specs.values() for name in spec.variables]
+    assert len(variables) == len(set(variables))
+
+
+def test_settings_are_frozen(tmp_path: Path) -> None:
+    config: Config = load_config({"LOCI_HOME": str(tmp_path)})
+    with pytest.raises(AttributeError):
+        config.server.port = 1  # type: ignore[misc]
+
+
+def run_check(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {"LOCI_HOME": str(home), "PATH": "/usr/bin:/bin"} | variables
+    command = [sys.executable, "manage.py", "check"]
+    return subprocess.run(command, cwd=REPOSITORY, env=env, capture_output=True, text=True, check=False)
+
+
+def test_a_command_with_wrong_settings_ends_with_a_sentence_and_status_1(tmp_path: Path) -> None:
+    done = run_check(tmp_path, LOCI_PORT="abc", LOCI_LOG_LEVEL="loud")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Loci cannot start, settings are wrong:\n  - variable LOCI_PORT is 'abc'" in done.stderr
+    assert "LOCI_LOG_LEVEL is 'loud'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_check_leaves_no_folder_behind(tmp_path: Path) -> None:
+    done = run_check(tmp_path / "absent")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "absent").exists()
