@@ -1,5 +1,6 @@
 """One ONNX session: token ids → unit vectors. Takes our own graph and the ready-made ones of the same model."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,9 @@ class OnnxSession:
     """
 
     def __init__(self, path: Path) -> None:
+        # Official builds (1.29 and later, Linux too) report their use over the network, keep an id of the device
+        # in the user's cache folder and run a thread that aborts forked children. Read once, at the import.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         # A compiled library of 50 MB; a process that never embeds does not load it.
         import onnxruntime  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ _KEYWORD_SCORES = """
 SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND rowid IN ({keys})
 """
 _NEAREST = """
-SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance LIMIT %s
+SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance
 """
 _PIECES = """
 AND piece IN (
@@ -54,7 +54,8 @@ class Engine:
         narrow, params = _narrow(visibility)
         k = min(limit, MAX_K)
         while True:
-            rows = _query(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *params, k])
+            # vec0 gives k rows of each room, and takes no LIMIT beside k.
+            rows = _query(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *params])[:k]
             hits = _best_pieces(rows)
             # Long memories have many pieces: look further until there are enough memories, or no more pieces.
             if len(hits) >= limit or len(rows) < k or k == MAX_K:

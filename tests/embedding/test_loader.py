@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.test import override_settings
-from tests.settings import REPOSITORY
 
 from memories.embedding import ModelUnavailable, get_encoder, loader, model_status, warm_up
 from memories.embedding.folder import ModelFolder, model_folder
+from tests.settings import REPOSITORY
 
 InstallInto = Callable[[Path], ModelFolder]
 
@@ -167,32 +167,59 @@ def test_importing_the_package_loads_no_compiled_model_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.model
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_child_loads_its_own(tmp_path: Path, installed: ModelFolder) -> None:
-    model_folder(tmp_path).path.parent.mkdir()
-    model_folder(tmp_path).path.symlink_to(installed.path)
-    texts = ["harbour", "ledger " * 200] * 8  # several batches, so that the workers take part
-    code = f"""
-import os, sys, warnings
-import django; django.setup()
-from memories.embedding import get_encoder
-texts = {texts!r}
-parent = get_encoder(timeout_s=60).encode(texts)
-warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
-if child := os.fork():
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-assert (get_encoder(timeout_s=60).encode(texts) == parent).all()
-"""
-    environment = os.environ | {"LOCI_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
-
-    done = subprocess.run(
-        [sys.executable, "-c", code],
+def run_python(code: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh process, whose user's home is `home` too."""
+    places = {name: str(home) for name in ("HOME", "XDG_CACHE_HOME", "LOCI_HOME")}
+    # A CI machine's own variables would silence the library's reports, and hide that Loci forgot to.
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"CI", "ORT_DISABLE_TELEMETRY"}
+    }
+    return subprocess.run(
+        [sys.executable, "-c", f"import django; django.setup()\n{code}"],
         capture_output=True,
         text=True,
         check=False,
         cwd=REPOSITORY,
-        env=environment,
+        env=environment | places | {"DJANGO_SETTINGS_MODULE": "loci_site.settings"},
+    )
+
+
+@pytest.fixture
+def linked_home(tmp_path: Path, installed: ModelFolder) -> Path:
+    """A home with the shared model for a process of its own."""
+    place = model_folder(tmp_path).path
+    place.parent.mkdir()
+    place.symlink_to(installed.path)
+    return tmp_path
+
+
+@pytest.mark.model
+def test_the_model_s_library_reports_nothing_about_its_use(linked_home: Path) -> None:
+    done = run_python("from memories.embedding import get_encoder; get_encoder(timeout_s=60)", linked_home)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    # Its reports wait in a database in the user's cache, beside an id of the device.
+    assert [path.name for path in linked_home.rglob("*") if "onnxruntime" in str(path)] == []
+    assert not (linked_home / "Microsoft").exists()
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_child_loads_its_own(linked_home: Path) -> None:
+    texts = ["harbour", "ledger " * 200] * 8  # several batches, so that the workers take part
+
+    done = run_python(
+        f"""
+import os, sys, warnings
+from memories.embedding import get_encoder
+warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
+texts = {texts!r}
+parent = get_encoder(timeout_s=60).encode(texts)
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert (get_encoder(timeout_s=60).encode(texts) == parent).all()
+""",
+        linked_home,
     )
 
     assert (done.returncode, done.stderr) == (0, "")
