@@ -29,6 +29,7 @@ except ImportError:  # Windows: two installations at once are the user's to avoi
 # The precision of a graph that the user brought along.
 AS_FOUND: Final = "as found"
 PARTIAL_FOLDER: Final = ".download"
+SCRATCH_PREFIX: Final = ".install-"
 FAILED_HINT: Final = (
     "Fetch model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2 on a machine with a "
     "way out, then run `manage.py model install --from DIR`. Until then recall works by keywords alone."
@@ -82,9 +83,11 @@ def install_model(
     root = folder.path.parent
     root.mkdir(parents=True, exist_ok=True)
     with locked_folder(root):
+        for left_behind in root.glob(f"{SCRATCH_PREFIX}*"):  # by an installation that was killed
+            shutil.rmtree(left_behind)
         if not force and (manifest := _sound_manifest(folder, precision)):
             return _install_report(folder, manifest, began, was_installed=True)
-        with tempfile.TemporaryDirectory(prefix=".install-", dir=root) as scratch:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=root) as scratch:
             work = ModelFolder(Path(scratch))
             manifest = _prepare(work, sources, precision, progress)
             _swap_in(work, folder)
@@ -136,7 +139,7 @@ def _prepare(
             source.fetch(work.path, progress)
             return _build(work, source.label, precision)
         except SourceFailed as error:
-            reasons.append(f"{source.label}: {error}.")
+            reasons.append(f"{source.label}: {str(error).rstrip('.')}.")
             for left in work.path.iterdir():
                 left.unlink()
     raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=FAILED_HINT)

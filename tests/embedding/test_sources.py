@@ -56,6 +56,8 @@ def test_the_hub_out_of_reach_is_told(tmp_path: Path, target: Path) -> None:
     with pytest.raises(SourceFailed, match=f"{path} cannot be read"):
         hub.fetch(target, silent)
 
+    assert not (tmp_path / "partial").exists()
+
 
 def test_a_folder_without_the_tokenizer_is_told(tmp_path: Path, target: Path) -> None:
     with pytest.raises(SourceFailed, match=r"tokenizer\.json is not there"):
