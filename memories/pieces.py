@@ -95,9 +95,9 @@ def claim_index(model: str) -> None:
         IndexState.objects.get_or_create(name="model", defaults={"value": model})
 
 
-def as_vector(blob: bytes) -> NDArray[np.float32]:
-    """Give a stored embedding as float32[384]."""
-    return np.frombuffer(blob, dtype="<f4")
+def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
+    """Give a stored embedding as float32[384]; the caller has left out those that are owed."""
+    return np.frombuffer(blob or b"", dtype="<f4")
 
 
 def _spans(passage: Passage, encoder: Encoder) -> list[Span]:

@@ -52,7 +52,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Certificate:
         # Versions point to their root, which may not go first.
         Memory.objects.filter(key__in=keys, root__isnull=False).delete()
         Memory.objects.filter(key__in=keys).delete()
-        refresh_around([row for row in Memory.objects.filter(key__in=[near.key for near in around])])
+        refresh_around(list(Memory.objects.filter(key__in=[near.key for near in around])))
         for id_ in ids:
             audit.append(actor, Operation.PURGE, memory_id=id_, payload={"reason": reason})
     return Certificate(timezone.now(), tuple(ids), len(ids), pieces, links, payloads, recalls)

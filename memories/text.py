@@ -10,9 +10,15 @@ from access.errors import InvalidInput, TooLarge
 # Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _INVISIBLE = dict.fromkeys(
-    [0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0]
-    + [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10)]
-    + [*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)]
+    (
+        *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xE0000, 0xE0080),
+        *range(0xE0100, 0xE01F0),
+    )  # fmt: skip
 )
 # Letters of other scripts that look like Latin ones (after case folding), from Unicode's confusables (UTS #39).
 _CONFUSABLES = str.maketrans(

@@ -1,5 +1,6 @@
 """The single steps of the write path; each runs inside store()'s transaction."""
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 from uuid import UUID
@@ -16,12 +17,16 @@ from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory, Piece, Thread
 from memories.pieces import claim_index, piece_rows
 from memories.snapshot import snapshot
-from memories.text import content_hash, fold_hash
+from memories.text import content_hash, fold, fold_hash
 from memories.types import Operation, State, Trust, Type
+from relations.models import EntityAlias
 
 if TYPE_CHECKING:
     from memories.store import Prepared
 
+# Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
+_NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
+MAX_ALIAS_CHARS = 80
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
@@ -43,9 +48,21 @@ def insert(
     memory.save(force_insert=True)
     claim_index(prepared.embedded.model)
     Piece.objects.bulk_create(piece_rows(memory, prepared.embedded))
+    if memory.type == Type.ENTITY:
+        add_alias(memory, _NAME_END.split(memory.content, maxsplit=1)[0])
     if memory.thread_id is not None and state == State.LIVE:
         refresh_around(neighbours_of(memory))
     return memory
+
+
+def add_alias(memory: Memory, name: str) -> None:
+    """Let an entity go by `name`; what is too long for a name is none."""
+    if 0 < len(name.strip()) <= MAX_ALIAS_CHARS:
+        EntityAlias.objects.get_or_create(
+            memory_id=memory.root_key,
+            fold=fold(name),
+            defaults={"group_id": memory.group_id, "name": name.strip()},
+        )
 
 
 def new_row(

@@ -15,10 +15,10 @@ class HasTag(Func):
         super().__init__(column, **extra)
         self.tag = tag
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[str | int, ...]]:
         """Render over json_each."""
         column, params = compiler.compile(self.source_expressions[0])
-        return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)", [*params, self.tag]
+        return f"EXISTS (SELECT 1 FROM json_each({column}) WHERE json_each.value = %s)", (*params, self.tag)
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         """Render as containment of jsonb."""

@@ -7,7 +7,20 @@ from memories.embedding import Encoder
 from memories.index.base import Vector
 from memories.index.terms import STOP_WORDS, Match, match_for
 
-MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
     name[:3]: number for number, name in enumerate(MONTHS, start=1)
 }

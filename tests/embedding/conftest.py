@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
-from memories.embedding.encoder import Encoder as EncoderClass
 from memories.embedding.folder import ModelFolder
 from memories.embedding.graph import build_graph
 from memories.embedding.install import locked_folder
@@ -64,8 +63,8 @@ def fp32_graph(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fp32_encoder(weights: Path, fp32_graph: Path) -> EncoderClass:
-    return EncoderClass(TextTokenizer(weights / TOKENIZER_FILE), OnnxSession(fp32_graph))
+def fp32_encoder(weights: Path, fp32_graph: Path) -> Encoder:
+    return Encoder(TextTokenizer(weights / TOKENIZER_FILE), OnnxSession(fp32_graph))
 
 
 @pytest.fixture

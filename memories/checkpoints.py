@@ -1,0 +1,80 @@
+"""Checkpoints: where work stood, saved by an agent and read by the next one. Rows are only added."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from access import audit
+from access.actor import WRITE, Actor
+from access.errors import InvalidInput
+from access.groups import find_or_create_group
+from access.models import Group
+from memories.models import Checkpoint, Thread
+from memories.text import clean_line
+from memories.types import Operation
+
+
+@dataclass(frozen=True)
+class CheckpointSaved:
+    """A checkpoint that was written, and how many its thread (or group) has now."""
+
+    checkpoint: Checkpoint
+    group: str
+    group_created: bool
+    count: int
+
+
+def save_checkpoint(
+    actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
+) -> CheckpointSaved:
+    """Keep `state` (JSON, or a text) as the newest of its thread, or of the group where no thread is named.
+
+    Raises:
+        InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
+    """
+    body = _checked_state(state)
+    name = clean_line(thread, field="thread", max_chars=200)
+    with transaction.atomic():
+        resolved = find_or_create_group(actor, group, right=WRITE)
+        row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None
+        checkpoint = Checkpoint.objects.create(
+            group=resolved.group,
+            thread=row,
+            state=body,
+            author_id=actor.user_id,
+            author_name=actor.name,
+            token_id=actor.token_key,
+        )
+        audit.append(
+            actor, Operation.CHECKPOINT, subject=f"checkpoint:{checkpoint.id}", payload={"thread": name}
+        )
+        count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
+    return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)
+
+
+def latest_checkpoint(group: Group, thread: str = "") -> Checkpoint | None:
+    """Give the newest checkpoint of a thread, or of the group (any thread) where none is named."""
+    rows = Checkpoint.objects.filter(group=group).select_related("thread")
+    if thread:
+        rows = rows.filter(thread__name=thread)
+    return rows.order_by("-key").first()
+
+
+def _checked_state(state: dict[str, Any] | str) -> dict[str, Any]:
+    body = {"text": state} if isinstance(state, str) else state
+    limit = settings.LOCI.storage.max_metadata_bytes
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError) as fault:
+        raise InvalidInput(f"state is not JSON: {fault}.", field="state") from None
+    if not body or body == {"text": ""} or not isinstance(body, dict):
+        raise InvalidInput("state is empty.", hint="Say what is done and what is next.", field="state")
+    if "\\u0000" in text:
+        raise InvalidInput("state holds a NUL character.", field="state")
+    if size > limit:
+        raise InvalidInput(f"state has {size:,} bytes; at most {limit:,} are allowed.", field="state")
+    return body

@@ -1,0 +1,132 @@
+"""Looking at one memory: its versions, ties, pieces and history, and why a question does or does not bring it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q
+
+from access.actor import Actor
+from access.models import AuditEntry
+from memories.chains import find_memory, head_of, versions_of
+from memories.models import Link, Memory, Piece
+from memories.pieces import available_encoder, indexed_model
+from memories.recall import rank
+from memories.recall.query import understand
+from memories.recall.trace import Step, Trace
+from memories.types import Shown, shown
+from memories.visibility import as_q, listed_by, recallable_by
+from relations.walk import Edge, neighbours
+
+MAX_LOG_ROWS = 50
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a question brings a memory, or does not: its rank (None: not at all), its numbers, and the step that dropped it."""
+
+    query: str
+    rank: int | None
+    reason: str
+    numbers: dict[str, float]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """All there is to say of a memory. `head` is the version that counts now."""
+
+    memory: Memory
+    head: Memory
+    versions: tuple[Memory, ...]
+    shown: str
+    pieces: int
+    pieces_owed: int
+    links: tuple[Link, ...]
+    relations: tuple[Edge, ...]
+    log: tuple[dict[str, Any], ...]
+    why: Why | None = None
+
+
+def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspection:
+    """Give a memory that the actor may see, in any state, with everything that hangs on it.
+
+    Raises:
+        NotFound: there is none of that id that the actor may see.
+    """
+    memory = find_memory(actor, id_)
+    versions = versions_of(memory)
+    pieces = Piece.objects.filter(memory=memory)
+    visibility = listed_by(actor, None)
+    return Inspection(
+        memory=memory,
+        head=head_of(memory),
+        versions=tuple(versions),
+        shown=shown(memory.state, memory.trust).value,
+        pieces=pieces.count(),
+        pieces_owed=pieces.filter(embedding=None).count(),
+        links=tuple(_visible_links(actor, memory)),
+        relations=tuple(visible_edges(actor, neighbours([memory.root_key], groups=visibility.groups))),
+        log=tuple(_log_rows([version.id for version in versions])),
+        why=explain_for(actor, memory, query) if query.strip() else None,
+    )
+
+
+def explain_for(actor: Actor, memory: Memory, query: str) -> Why:
+    """Say where a question ranks this memory in its own group, and if it does not, which step left it out."""
+    trace = Trace()
+    visibility = recallable_by(actor, memory.group)
+    if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
+        return Why(query, None, _hidden_because(memory), {}, ())
+    encoder = available_encoder()
+    if encoder is not None and indexed_model() not in ("", encoder.model_id):
+        encoder = None
+    mode = settings.LOCI.retrieval.mode if encoder else "keyword"
+    ranked = rank(understand(query, encoder=encoder), visibility, mode=mode, trace=trace)
+    numbers = trace.numbers.get(memory.key, {})
+    place = next((place for place, (row, _) in enumerate(ranked, start=1) if row.key == memory.key), None)
+    if place is None:
+        reason = f"neither search has it among its first {settings.LOCI.retrieval.candidates}"
+    elif place > settings.LOCI.retrieval.max_results:
+        reason = f"it ranks {place}; {settings.LOCI.retrieval.max_results} are returned by default"
+    else:
+        reason = f"it ranks {place}"
+    return Why(query, place, reason, numbers, tuple(trace.steps))
+
+
+def _hidden_because(memory: Memory) -> str:
+    if shown(memory.state, memory.trust) is Shown.HIDE:
+        return f"recall hides what is {memory.state} and {memory.trust}"
+    if memory.expires_at is not None:
+        return f"it expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"
+    if memory.valid_to is not None:
+        return f"it was true until {memory.valid_to:%Y-%m-%d %H:%M} UTC"
+    return "it is not among what you may recall"
+
+
+def _visible_links(actor: Actor, memory: Memory) -> list[Link]:
+    """Give the links of the chain whose other end the actor may see as well."""
+    ties = Link.objects.select_related("source", "target").filter(
+        Q(source=memory.root_key) | Q(target=memory.root_key)
+    )
+    ends = {end for tie in ties for end in (tie.source_id, tie.target_id)}
+    seen = set(
+        Memory.objects.filter(as_q(listed_by(actor, None)), key__in=ends).values_list("key", flat=True)
+    )
+    return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
+
+
+def _log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
+    entries = AuditEntry.objects.filter(memory_id__in=ids).select_related("payload_row").order_by("-key")
+    return [
+        {
+            "at": entry.at.isoformat(),
+            "operation": entry.operation,
+            "actor": entry.actor,
+            "via": entry.via,
+            "reason": entry.payload_row.payload.get("reason", "") if hasattr(entry, "payload_row") else "",
+        }
+        for entry in entries[:MAX_LOG_ROWS]
+    ]
