@@ -3,8 +3,8 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -36,6 +36,16 @@ class ChainReport:
         return self.broken_at is None
 
 
+@dataclass(frozen=True)
+class Event:
+    """One thing done, before it is a row of the log."""
+
+    operation: str
+    memory_id: UUID | None = None
+    subject: str = ""
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
 def append(
     actor: Actor,
     operation: str,
@@ -49,29 +59,48 @@ def append(
 
     The chain's head is locked until that transaction ends, so rows never share a place.
     """
+    event = Event(operation, memory_id, subject, payload or {})
+    return append_many(actor, [event], at=at)[0]
+
+
+def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> list[AuditEntry]:
+    """Write rows at the end of this store's chain, in order, as append() does one: the head is locked once for all."""
+    if not events:
+        return []
     with transaction.atomic():
         head = _locked_head(OWN)
-        body = dict(payload or {})
-        salt = secrets.token_hex(16)
-        entry = AuditEntry(
-            origin=OWN,
-            seq=head.seq + 1,
-            at=at or timezone.now(),
-            operation=operation,
-            memory_id=memory_id,
-            subject=subject[:200],
-            actor=actor.name,
-            via=actor.via,
-            token=actor.token_id,
-            client=actor.client[:120],
-            run=actor.run,
-            digest=payload_digest(salt, body),
-        )
-        entry.hash = chain_hash(head.hash, entry)
-        entry.save(force_insert=True)
-        AuditPayload.objects.create(entry=entry, salt=salt, payload=body)
-        AuditHead.objects.filter(pk=head.pk).update(seq=entry.seq, hash=entry.hash)
-    return entry
+        at = at or timezone.now()
+        previous, rows, said = head.hash, list[AuditEntry](), list[AuditPayload]()
+        for seq, event in enumerate(events, start=head.seq + 1):
+            entry, payload = _row(actor, event, seq=seq, at=at)
+            entry.hash = previous = chain_hash(previous, entry)
+            rows.append(entry)
+            said.append(payload)
+        AuditEntry.objects.bulk_create(rows)
+        AuditPayload.objects.bulk_create(said)
+        AuditHead.objects.filter(pk=head.pk).update(seq=rows[-1].seq, hash=previous)
+    return rows
+
+
+def _row(actor: Actor, event: Event, *, seq: int, at: datetime) -> tuple[AuditEntry, AuditPayload]:
+    """Give the unsaved row of an event, without its hash, and what it says."""
+    body = dict(event.payload)
+    salt = secrets.token_hex(16)
+    entry = AuditEntry(
+        origin=OWN,
+        seq=seq,
+        at=at,
+        operation=event.operation,
+        memory_id=event.memory_id,
+        subject=event.subject[:200],
+        actor=actor.name,
+        via=actor.via,
+        token=actor.token_id,
+        client=actor.client[:120],
+        run=actor.run,
+        digest=payload_digest(salt, body),
+    )
+    return entry, AuditPayload(entry=entry, salt=salt, payload=body)
 
 
 def payload_digest(salt: str, payload: Mapping[str, Any]) -> str:

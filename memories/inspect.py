@@ -106,16 +106,26 @@ def _hidden_because(memory: Memory) -> str:
     return "it is not among what you may recall"
 
 
+def visible_edges(actor: Actor, edges: Sequence[Edge]) -> list[Edge]:
+    """Give the relations both of whose ends the actor may see: one end may stand in a group that is not theirs."""
+    seen = _seen(actor, {end for e in edges for end in (e.relation.subject_id, e.relation.object_id)})
+    return [e for e in edges if {e.relation.subject_id, e.relation.object_id} <= seen]
+
+
 def _visible_links(actor: Actor, memory: Memory) -> list[Link]:
     """Give the links of the chain whose other end the actor may see as well."""
-    ties = Link.objects.select_related("source", "target").filter(
-        Q(source=memory.root_key) | Q(target=memory.root_key)
+    ties = list(
+        Link.objects.select_related("source", "target").filter(
+            Q(source=memory.root_key) | Q(target=memory.root_key)
+        )
     )
-    ends = {end for tie in ties for end in (tie.source_id, tie.target_id)}
-    seen = set(
-        Memory.objects.filter(as_q(listed_by(actor, None)), key__in=ends).values_list("key", flat=True)
-    )
+    seen = _seen(actor, {end for tie in ties for end in (tie.source_id, tie.target_id)})
     return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
+
+
+def _seen(actor: Actor, keys: set[int]) -> set[int]:
+    rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys)
+    return set(rows.values_list("key", flat=True))
 
 
 def _log_rows(ids: list[UUID]) -> list[dict[str, Any]]:

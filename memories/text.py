@@ -18,7 +18,7 @@ _INVISIBLE = dict.fromkeys(
         *range(0xFE00, 0xFE10),
         *range(0xE0000, 0xE0080),
         *range(0xE0100, 0xE01F0),
-    )  # fmt: skip
+    )
 )
 # Letters of other scripts that look like Latin ones (after case folding), from Unicode's confusables (UTS #39).
 _CONFUSABLES = str.maketrans(

@@ -1,6 +1,7 @@
 """The single steps of the write path; each runs inside store()'s transaction."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 from uuid import UUID
@@ -111,13 +112,7 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     if wording is not None:
         _keep_wording(actor, memory, wording)
     now = timezone.now()
-    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    counted = AuditEntry.objects.filter(
-        memory_id=memory.id,
-        operation__in=[Operation.REINFORCE, Operation.STORE],
-        actor=actor.name,
-        at__gte=day,
-    ).exists()
+    counted = memory.id in confirmed_today(actor, [memory.id])
     before = memory.confidence
     if not counted:
         memory.confidence = min(1.0, round(before + REINFORCEMENT, 6))
@@ -132,6 +127,18 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     if counted:
         return "you said so today already: confidence unchanged"
     return f"confidence {before:.2f} → {memory.confidence:.2f}"
+
+
+def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
+    """Give those of the memories that the actor stored or confirmed today: saying so again adds no confidence."""
+    day = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    said = AuditEntry.objects.filter(
+        memory_id__in=list(ids),
+        operation__in=[Operation.REINFORCE, Operation.STORE],
+        actor=actor.name,
+        at__gte=day,
+    )
+    return {id_ for id_ in said.values_list("memory_id", flat=True) if id_ is not None}
 
 
 def _keep_wording(actor: Actor, memory: Memory, wording: "Prepared") -> None:
