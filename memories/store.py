@@ -279,6 +279,8 @@ def _check_scope(draft: Draft, group: Group) -> None:
 def _finished(answer: Stored, resolved: ResolvedGroup, prepared: Prepared) -> Stored:
     return replace(
         answer,
+        # Quarantined text is compared with, but never comes back.
+        near=tuple(near for near in answer.near if near.memory.trust != Trust.QUARANTINED),
         group=resolved.group.slug,
         group_created=resolved.created,
         is_embedding_owed=prepared.embedded.is_owed and answer.outcome in (Outcome.CREATED, Outcome.QUEUED),

@@ -11,6 +11,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
+from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.chains import head_of, parse_id
 from memories.draft import check_choice, check_range
@@ -97,10 +98,10 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     """
     started = time.perf_counter()
     asked = _checked(asked)
+    if asked.ids:
+        return _by_ids(actor, asked, started)
     group = find_group(actor, asked.group)
     visibility = recallable_by(actor, group, narrowing=asked.narrowing)
-    if asked.ids:
-        return _by_ids(asked, visibility, group.slug, started)
     mode = asked.mode or settings.LOCI.retrieval.mode
     trace = Trace()
     encoder, degraded = _encoder(mode)
@@ -111,30 +112,16 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     ranked = rank(question, visibility, mode=mode, trace=trace)
-    answer = _answer(asked, ranked, question, encoder, trace)
-    duration = (time.perf_counter() - started) * 1000
-    COUNTER.add(
-        Recall(
-            at=timezone.now(),
-            group_key=group.key,
-            actor=actor.name,
-            via=actor.via,
-            mode=mode,
-            query=asked.query,
-            hits=tuple((item.memory.key, item.score) for item in answer["items"]),
-            duration_ms=duration,
-            abstained=answer["abstained"],
-            degraded=bool(degraded),
-        )
-    )
-    return Recalled(
+    answer = Recalled(
         group=group.slug,
         mode=mode,
         degraded=degraded,
-        duration_ms=duration,
         trace=trace if asked.explain else None,
-        **answer,
+        **_answer(asked, ranked, question, encoder, trace),
+        duration_ms=(time.perf_counter() - started) * 1000,
     )
+    _count(actor, group, asked.query, answer)
+    return answer
 
 
 def rank(
@@ -213,27 +200,49 @@ def label_of(memory: Memory, narrowing: Narrowing) -> str:
     return memory.state if memory.state != "live" else memory.trust
 
 
-def _by_ids(asked: Asked, visibility: Visibility, group: str, started: float) -> Recalled:
-    """Give memories in full by their ids; a former version's id leads to the version that counts now."""
-    items: list[Item] = []
+def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
+    """Give memories in full by their ids, from any group the actor may enter unless one is named.
+
+    A former version's id leads to the version that counts now.
+    """
+    group = find_group(actor, asked.group) if asked.group else None
+    visibility = recallable_by(actor, group, narrowing=asked.narrowing)
+    items: dict[int, Item] = {}
     missing: list[str] = []
-    seen: set[int] = set()
     for raw in asked.ids:
         row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
         head = head_of(row) if row else None
-        found = (
-            head
-            and Memory.objects.select_related("group", "thread")
-            .filter(as_q(visibility), key=head.key)
-            .first()
-        )
+        found = head and Memory.objects.select_related("group", "thread").filter(as_q(visibility), key=head.key).first()
         if found is None:
             missing.append(str(raw))
-        elif found.key not in seen:
-            seen.add(found.key)
-            items.append(Item(found, found.content, 1.0, label_of(found, asked.narrowing)))
-    return Recalled(
-        tuple(items), group, "ids", missing=tuple(missing), duration_ms=(time.perf_counter() - started) * 1000
+        else:
+            items[found.key] = Item(found, found.content, 1.0, label_of(found, asked.narrowing))
+    answer = Recalled(
+        tuple(items.values()),
+        group.slug if group else "",
+        "ids",
+        missing=tuple(missing),
+        duration_ms=(time.perf_counter() - started) * 1000,
+    )
+    _count(actor, group, " ".join(str(raw) for raw in asked.ids), answer)
+    return answer
+
+
+def _count(actor: Actor, group: Group | None, query: str, answer: Recalled) -> None:
+    """Hand the recall to the counters, which write it later."""
+    COUNTER.add(
+        Recall(
+            at=timezone.now(),
+            group_key=group.key if group else None,
+            actor=actor.name,
+            via=actor.via,
+            mode=answer.mode,
+            query=query,
+            hits=tuple((item.memory.key, item.score) for item in answer.items),
+            duration_ms=answer.duration_ms,
+            abstained=answer.abstained,
+            degraded=bool(answer.degraded),
+        )
     )
 
 
