@@ -26,7 +26,6 @@ help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
-	@if ! compgen -G "$(LOCI_HOME)/models/*/model.json" >/dev/null; then LOCI_HOME="$(LOCI_HOME)" $(PY) manage.py model install; fi
 	@LOCI_HOME="$(LOCI_HOME)" exec $(PY) manage.py up $(ARGS)
 
 test: .venv/.installed-dev $(TEST_HOME)/.model ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)

@@ -144,11 +144,14 @@ def verify_chain(origin: str = OWN) -> ChainReport:
         purged += not hasattr(entry, "payload_row")
         previous, expected, rows = entry.hash, entry.seq + 1, rows + 1
     head = AuditHead.objects.filter(origin=origin).first()
-    if head is not None and rows and (head.seq, head.hash) != (expected - 1, previous):
-        return ChainReport(
-            origin, rows, previous, purged, broken_at=expected, why="rows are missing at the end"
-        )
-    return ChainReport(origin, rows, previous, purged)
+    fault = _head_fault(head, origin, seq=expected - 1, previous=previous)
+    return ChainReport(origin, rows, previous, purged, broken_at=expected if fault else None, why=fault)
+
+
+def _head_fault(head: AuditHead | None, origin: str, *, seq: int, previous: str) -> str:
+    if head is None:
+        return "the chain's head is missing" if origin == OWN and seq else ""
+    return "" if (head.seq, head.hash) == (seq, previous) else "rows are missing at the end"
 
 
 def _fault(entry: AuditEntry, previous: str, expected: int) -> str:

@@ -2,18 +2,20 @@
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.db import transaction
 
 from access import audit
-from access.actor import CREATE_GROUP, READ, Actor
+from access.actor import ADMIN, CREATE_GROUP, READ, Actor
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.models import Group, Membership, Role
+from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
 
 MAX_CHOICES_SHOWN = 12
+MAX_TITLE_CHARS = 200
+MAX_INSTRUCTIONS_CHARS = 20_000
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,61 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             actor, "group", subject=f"group:{slug}", payload={"action": "create", "private": private}
         )
     return group
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """What is to change of a group; None leaves a value as it is. Whether it is private is set_private()'s to change."""
+
+    title: str | None = None
+    instructions: str | None = None
+    policy: str | None = None
+    policy_confidence: float | None = None
+    archived: bool | None = None
+
+
+def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
+    """Change a group and log what was before; where nothing differs, nothing is written. One transaction.
+
+    Raises:
+        GroupNotFound, NotPermitted: the actor is no admin of such a group.
+        InvalidInput: a value is not allowed.
+    """
+    found = find_group(actor, slug, right=ADMIN)
+    _check_change(change)
+    wanted = {name: value for name, value in asdict(change).items() if value is not None}
+    with transaction.atomic():
+        group = Group.objects.select_for_update().get(pk=found.pk)
+        changed = {
+            name: [getattr(group, name), value]
+            for name, value in wanted.items()
+            if getattr(group, name) != value
+        }
+        if changed:
+            for name, (_, value) in changed.items():
+                setattr(group, name, value)
+            group.save(update_fields=[*changed, "updated_at"])
+            audit.append(
+                actor, "group", subject=f"group:{slug}", payload={"action": "update", "changes": changed}
+            )
+    return group
+
+
+def _check_change(change: GroupChange) -> None:
+    if change.policy is not None and change.policy not in CandidatePolicy.values:
+        raise InvalidInput(
+            f"'{change.policy[:40]}' is no policy.",
+            hint=f"Use {', '.join(CandidatePolicy.values)}.",
+            field="policy",
+        )
+    if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
+        raise InvalidInput("policy_confidence must lie between 0 and 1.", field="policy_confidence")
+    if change.title is not None and len(change.title) > MAX_TITLE_CHARS:
+        raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
+    if change.instructions is not None and len(change.instructions) > MAX_INSTRUCTIONS_CHARS:
+        raise InvalidInput(
+            f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.", field="instructions"
+        )
 
 
 def check_slug(slug: str) -> None:

@@ -51,13 +51,14 @@ def create_token(
 
     Raises:
         InvalidInput: an unknown scope, an empty name, or an end in the past.
-        NotPermitted: the actor makes it for somebody else without being an admin.
+        NotPermitted: the actor makes it for somebody else without being an admin, or with more rights than it has.
     """
     wanted = _check_new(name, frozenset(scopes), expires_at)
     if actor.user_id != user.pk and not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("You may not make tokens for somebody else.", hint="Ask a superuser.")
-    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     bound = list(groups)
+    _check_not_wider(actor, wanted, bound)
+    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name.strip(),
@@ -193,6 +194,22 @@ def flush_token_use() -> int:
         used_at = USED_TOKENS.pop(key, None)
         done += ApiToken.objects.filter(pk=key).update(last_used_at=used_at) if used_at else 0
     return done
+
+
+def _check_not_wider(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
+    """Raise NotPermitted where a new token could do more than whoever makes it."""
+    beyond = sorted(scopes - actor.scopes)
+    if beyond:
+        raise NotPermitted(
+            f"You may not give the scope {', '.join(beyond)}: you do not have it.", hint="Ask a superuser."
+        )
+    outside = sorted(group.slug for group in bound if not actor.may_enter(group.key))
+    if outside:
+        raise NotPermitted(f"You may not give {', '.join(outside)}: it is not among your groups.")
+    if actor.token_key is not None and not actor.all_groups and not bound:
+        raise NotPermitted(
+            "A token can make one for groups that it reaches, not for all.", hint="Name the groups."
+        )
 
 
 def _check_new(name: str, scopes: frozenset[str], expires_at: datetime | None) -> frozenset[str]:

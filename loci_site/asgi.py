@@ -1,9 +1,65 @@
 """The application that the server runs: `uvicorn loci_site.asgi:application`."""
 
+import asyncio
+import logging
 import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from importlib import import_module
+from typing import Any
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.db import DatabaseError, connections
+from django.db.backends.signals import connection_created
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
+_django = get_asgi_application()
 
-application = get_asgi_application()
+# Only after Django is set up can these be imported.
+from loci_site.lifeline import end_with_parent  # noqa: E402
+from loci_site.server import PARENT_VARIABLE  # noqa: E402
+from loci_site.write_watch import WATCH  # noqa: E402
+from memories.embedding import warm_up  # noqa: E402
+from memories.recall.counting import COUNTER  # noqa: E402
+
+# All views now, while nobody waits, rather than within the first request.
+import_module(settings.ROOT_URLCONF)
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+logger = logging.getLogger(__name__)
+
+
+async def application(scope: Message, receive: Receive, send: Send) -> None:
+    """Answer one request, or live through the server's start and end."""
+    if scope["type"] == "lifespan":
+        await _live(receive, send)
+    else:
+        await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    await receive()  # lifespan.startup
+    start()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()  # lifespan.shutdown
+    await asyncio.to_thread(stop)
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def start() -> None:
+    """Begin to load the model in the background: the port opens before it is there."""
+    if parent := os.environ.get(PARENT_VARIABLE):
+        end_with_parent(int(parent))
+    connection_created.connect(WATCH.watch)
+    warm_up()
+
+
+def stop() -> None:
+    """Write what recalls have counted and close the connection."""
+    try:
+        COUNTER.flush()
+    except DatabaseError:
+        logger.exception("What recalls have counted could not be written.")
+    finally:
+        connections.close_all()

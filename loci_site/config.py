@@ -114,6 +114,9 @@ class Retrieval:
     candidates: int = key(100, "Candidates taken from each of the two searches.", low=10, high=2000)
     rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
     weighted_vector: float = key(0.7, "Weight of meaning against words in mode weighted.", low=0, high=1)
+    length_penalty: float = key(
+        0.15, "What a long turn of a conversation loses for each doubling beyond 100 words.", low=0, high=1
+    )
     access_flush_s: float = key(
         5.0, "How often access counts are written.", unit="seconds", low=0.1, high=3600
     )

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from django.utils.functional import lazy
 
+from loci_site.admin_settings import UNFOLD  # noqa: F401 - unfold reads it from here
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
 from loci_site.databases import database_settings
 from loci_site.home import secret_key
@@ -25,13 +26,15 @@ CSRF_TRUSTED_ORIGINS = [
 ]
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "loci_site.admin_site.LociAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "ninja",
     "access",
     "relations",
     "memories",
@@ -87,6 +90,7 @@ LANGUAGE_CODE = "en-us"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = ["loci_site.formats"]
 
 STATIC_URL = "/static/"
 # Files are served from where the packages keep them: nothing has to be collected, so there is no STATIC_ROOT.
@@ -121,8 +125,9 @@ LOGGING = {
         "django": {"handlers": [], "level": LOCI.server.log_level, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         "django.security.DisallowedHost": {"filters": ["refused_host"]},
-        # Logs two lines a request at INFO.
+        # These log several lines a request at INFO.
         "mcp.server.streamable_http_manager": {"level": "WARNING"},
+        "mcp.server.streamable_http": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
     },
 }

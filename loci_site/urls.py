@@ -3,6 +3,13 @@
 from django.contrib import admin
 from django.urls import path
 
+from loci_site.api.application import api
+from loci_site.health import health
+from loci_site.mcp.view import mcp_view
+
 urlpatterns = [
+    path("health", health),
+    path("mcp", mcp_view),
+    path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]

@@ -1,11 +1,13 @@
 """Chains of versions: any version's id leads to the head, the row that counts now."""
 
+from datetime import datetime
 from uuid import UUID
 
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.types import Type
 from memories.visibility import as_q, listed_by
 
 
@@ -51,6 +53,12 @@ def head_of(memory: Memory) -> Memory:
             break
         memory = successor
     return memory
+
+
+def has_lapsed(memory: Memory, at: datetime) -> bool:
+    """Say whether a live memory no longer counts because its time is over; recall does not return it."""
+    is_over = memory.type != Type.EPISODIC and memory.valid_to is not None and memory.valid_to <= at
+    return is_over or (memory.expires_at is not None and memory.expires_at <= at)
 
 
 def versions_of(memory: Memory) -> list[Memory]:

@@ -178,6 +178,33 @@ _STOP = frozenset(
 )
 
 _TENSE = frozenset(["was", "were", "had", "did", "will", "would", "could", "should", "may", "might", "must"])
+# Short words that turn a statement around: who, which way, both or either.
+_TURNING = frozenset(
+    [
+        "to",
+        "from",
+        "by",
+        "for",
+        "with",
+        "and",
+        "or",
+        "can",
+        "than",
+        "i",
+        "my",
+        "me",
+        "you",
+        "your",
+        "he",
+        "she",
+        "they",
+        "them",
+        "their",
+        "who",
+        "whom",
+    ]
+)
+_SIGN = re.compile(r"!=|!(?=\w)|[?%&^\\]")
 
 
 class Sameness(Enum):
@@ -203,15 +230,21 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
     not swap who does what. The same is only what has the same content words and tense, above `same_cosine`; for
     anything else a person decides.
     """
-    if fold(old) == fold(new):
-        return Comparison(Sameness.SAME, "the same words")
-    for what, guard in _GUARDS:
+    is_folded = fold(old) == fold(new)
+    for what, guard in _EXACT_GUARDS if is_folded else _GUARDS:
         left, right = guard(old), guard(new)
         if left != right:
             return Comparison(Sameness.DIFFERENT, f"{what} differ: {_shown(left, right)}")
+    if _signs(old) != _signs(new):
+        return Comparison(Sameness.UNSURE, f"signs differ: {_shown(_signs(old), _signs(new))}")
+    if is_folded:
+        return Comparison(Sameness.SAME, "the same words")
+    if _are_other_names(old, new):
+        return Comparison(Sameness.DIFFERENT, f"names differ: {_shown(_names(old), _names(new))}")
     if _is_swapped(old, new):
         return Comparison(Sameness.DIFFERENT, "the same words in another order")
-    if cosine >= same_cosine and _bearing_words(old) == _bearing_words(new):
+    is_as_near = cosine >= same_cosine and _names(old) == _names(new)
+    if is_as_near and _bearing_words(old) == _bearing_words(new):
         return Comparison(Sameness.SAME, f"nearly the same words (cosine {cosine:.3f})")
     return Comparison(Sameness.UNSURE, f"near in meaning (cosine {cosine:.3f})")
 
@@ -254,13 +287,28 @@ def _opposites(text: str) -> frozenset[str]:
     return frozenset(w for pair in _OPPOSITES for w in pair if w in words and not set(pair) <= words)
 
 
-_GUARDS = (
+def _are_other_names(old: str, new: str) -> bool:
+    """Say whether one text has a name that the other lacks, in lower case as well."""
+    words = [frozenset(re.findall(r"[^\W\d_][\w'-]*", fold(text))) for text in (old, new)]
+    return bool(_names(old) - words[1] or _names(new) - words[0])
+
+
+def _signs(text: str) -> frozenset[str]:
+    """Give the signs that mean something: comparisons, arrows, ticks and crosses, question marks."""
+    signs = (c for c in text if unicodedata.category(c) in ("Sm", "Sc", "So"))
+    return frozenset(signs) | frozenset(_SIGN.findall(text))
+
+
+# What folding may hide: a power written as a small digit, a path that differs in case.
+_EXACT_GUARDS = (
     ("numbers", _numbers),
     ("identifiers", _identifiers),
+)
+_GUARDS = (
+    *_EXACT_GUARDS,
     ("units", _units),
     ("negation", _negation),
     ("opposites", _opposites),
-    ("names", _names),
 )
 
 
@@ -271,9 +319,9 @@ def _is_swapped(old: str, new: str) -> bool:
 
 
 def _bearing_words(text: str) -> list[str]:
-    """The words that bear the meaning, in order: content words by their stems, and tense."""
+    """The words that bear the meaning, in order: content words by their stems, tense, and what turns a statement."""
     words = re.findall(r"[\w'-]+", fold(text))
-    return [_stem(w) for w in words if w not in _STOP or w in _TENSE]
+    return [_stem(w) for w in words if w not in _STOP or w in _TENSE or w in _TURNING]
 
 
 def _stem(word: str) -> str:

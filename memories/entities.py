@@ -1,11 +1,12 @@
 """Entities and the relations between them: names lead to entity memories, store_relation() ties two of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -18,7 +19,7 @@ from access.models import Group
 from memories.chains import find_memory, head_of
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.models import Memory
-from memories.store import default_scope, store
+from memories.store import Outcome, Prepared, prepare_store, store_prepared
 from memories.text import clean_line, fold
 from memories.types import Operation, State, Type
 from memories.writing import REINFORCEMENT, add_alias
@@ -69,10 +70,11 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
     evidence = [head_of(find_memory(actor, id_, field="evidence")) for id_ in draft.evidence]
     for name in ("subject", "object"):
         _checked_end(actor, getattr(draft, name), field=name)
+    ready = {name: _prepared_entity(actor, name, draft.group) for name in (draft.subject, draft.object)}
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
-        subject, made_subject = _end(actor, draft.subject, resolved.group, field="subject")
-        object_, made_object = _end(actor, draft.object, resolved.group, field="object")
+        subject, made_subject = _end(actor, draft.subject, resolved.group, ready, field="subject")
+        object_, made_object = _end(actor, draft.object, resolved.group, ready, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
         relation, outcome, why = _tie(actor, draft, resolved.group, subject, predicate, object_)
@@ -108,7 +110,21 @@ def find_entity(group: Group, name: str) -> Memory | None:
     return next(iter(own or found), None)
 
 
-def _end(actor: Actor, said: str, group: Group, *, field: str) -> tuple[Memory, bool]:
+def _prepared_entity(actor: Actor, said: str, slug: str | None) -> Prepared | None:
+    """Embed a name that is not known yet, before any transaction; None for an id and for a known name."""
+    if _is_id(said):
+        return None
+    name = clean_line(said, field="subject", max_chars=MAX_NAME_CHARS)
+    wanted = slug or actor.default_group or settings.LOCI.access.default_group
+    group = Group.objects.filter(slug=wanted).first()
+    if group is not None and find_entity(group, name) is not None:
+        return None
+    return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source="relation"))
+
+
+def _end(
+    actor: Actor, said: str, group: Group, ready: Mapping[str, Prepared | None], *, field: str
+) -> tuple[Memory, bool]:
     """Give the memory an id or a name stands for, and whether it was made for this."""
     if _is_id(said):
         return head_of(find_memory(actor, said, field=field)), False
@@ -116,12 +132,15 @@ def _end(actor: Actor, said: str, group: Group, *, field: str) -> tuple[Memory, 
     known = find_entity(group, name)
     if known is not None:
         return known, False
-    scope = default_scope(Type.ENTITY, group)
-    stored = store(actor, Draft(name, type=Type.ENTITY, group=group.slug, scope=scope, source="relation"))
-    if stored.memory is None:
+    # Known when it was prepared and gone since: rare enough to embed inside the transaction.
+    prepared = ready[said] or prepare_store(
+        actor, Draft(name, type=Type.ENTITY, group=group.slug, source="relation")
+    )
+    stored = store_prepared(actor, prepared)
+    if stored.memory is None or stored.outcome == Outcome.REFUSED:
         raise InvalidInput(f"'{name}' cannot be stored: {stored.why}.", field=field)
     add_alias(stored.memory, name)
-    return stored.memory, stored.outcome in ("created", "queued")
+    return stored.memory, stored.outcome in (Outcome.CREATED, Outcome.QUEUED)
 
 
 def _tie(
@@ -137,10 +156,18 @@ def _tie(
         known.updated_at = now
         known.save(update_fields=["confidence", "updated_at"])
         return known, "reinforced", "it was known already"
+    if known is not None and known.valid_from and draft.valid_to and draft.valid_to < known.valid_from:
+        raise InvalidInput("valid_to lies before the relation's valid_from.", field="valid_to")
     if known is not None:
         known.valid_to, known.valid_to_known_at, known.updated_at = draft.valid_to, now, now
         known.save(update_fields=["valid_to", "valid_to_known_at", "updated_at"])
         return known, "superseded", "its end was set"
+    ended = Relation.objects.filter(
+        group=group, subject=subject.root_key, predicate=predicate, object=object_.root_key,
+        retired_at=None, valid_from=draft.valid_from, valid_to=draft.valid_to,
+    ).first()  # fmt: skip
+    if ended is not None:
+        return ended, "reinforced", "its end was known already"
     relation = Relation.objects.create(
         group=group,
         subject_id=subject.root_key,

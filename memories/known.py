@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from memories.chains import head_of
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
 from memories.text import content_hash
-from memories.types import State, Type
+from memories.types import State, Trust, Type
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
@@ -19,18 +18,15 @@ _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 
 @dataclass(frozen=True)
 class Origin:
-    """What a source's text has become: the row that has its name, the memory it counts as now, and all its texts."""
+    """What is stored of a source: the row with its name, the version that counts, and its texts (hash → memory)."""
 
     row: Memory
-    head: Memory
+    current: Memory
     texts: dict[str, Memory] = field(default_factory=dict)
 
 
 def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]:
-    """Give what is stored of the drafts' sources (pairs of group key and draft).
-
-    One query where every source's text stands as the draft has it; two more where some have changed.
-    """
+    """Give what is stored of the drafts' sources (pairs of group key and draft), in a fixed number of queries."""
     wanted = {(group, d.source, d.source_ref): content_hash(d.content) for group, d in drafts if d.source_ref}
     if not wanted:
         return {}
@@ -38,18 +34,48 @@ def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]
         group__in={key[0] for key in wanted},
         source__in={key[1] for key in wanted},
         source_ref__in={key[2] for key in wanted},
-    ).select_related("superseded_by")
-    found = {
-        (r.group_id, r.source, r.source_ref): r
-        for r in rows
-        if (r.group_id, r.source, r.source_ref) in wanted
-    }
+    )
+    found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
+    heads = heads_of(list(found.values()))
     changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
-    later = _later_texts(changed)
-    return {
-        key: Origin(row, head_of(row), {row.content_hash: head_of(row)} | later.get(row.root_key, {}))
-        for key, row in found.items()
-    }
+    chains = _chains(changed)
+    return {key: _origin(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()}
+
+
+def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
+    """Give the row that counts now for each row's key, as chains.head_of() does one; a query per length of chain."""
+    found = {row.key: row for row in rows}
+    missing = _successors(rows) - found.keys()
+    while missing:
+        more = list(_ROWS.filter(key__in=missing))
+        found |= {row.key: row for row in more}
+        missing = _successors(more) - found.keys()
+    return {row.key: _head(row, found) for row in rows}
+
+
+def _successors(rows: Sequence[Memory]) -> set[int]:
+    return {row.superseded_by_id for row in rows if row.superseded_by_id is not None}
+
+
+def _head(row: Memory, found: dict[int, Memory]) -> Memory:
+    seen = {row.key}
+    while row.superseded_by_id is not None and row.superseded_by_id not in seen:
+        successor = found.get(row.superseded_by_id)
+        if successor is None:
+            break
+        row = successor
+        seen.add(row.key)
+    return row
+
+
+def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
+    """Put together what a source's text became; what counts is its own, never another source's that says the same."""
+    texts = {version.content_hash: version for version in chain} | {row.content_hash: head}
+    if row.state != State.MERGED:
+        texts.setdefault(head.content_hash, head)
+    own = [version for version in [row, *chain] if version.root_key == row.root_key]
+    counting = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
+    return Origin(row, counting[-1] if counting else own[-1], texts)
 
 
 def find_live(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, Memory]:
@@ -77,21 +103,18 @@ def find_superseded(drafts: Sequence[tuple[int, Draft]]) -> dict[tuple[int, str,
     return {(row.group_id, row.type, row.content_hash): row for row in rows} if hashes else {}
 
 
-def _later_texts(rows: list[Memory]) -> dict[int, dict[str, Memory]]:
-    """Give, by root, the texts of a chain's later versions and of the candidates that would replace it."""
-    texts: defaultdict[int, dict[str, Memory]] = defaultdict(dict)
+def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
+    """Give the later versions of the rows' chains and the candidates that would replace them, by root, oldest first."""
+    chains: defaultdict[int, list[Memory]] = defaultdict(list)
     if not rows:
-        return texts
+        return chains
     roots = {row.root_key for row in rows}
-    for version in Memory.objects.filter(Q(root__in=roots) | Q(key__in=roots)):
-        texts[version.root_key][version.content_hash] = version
-    for tie in Link.objects.filter(kind=LinkKind.CONFLICT, target__in=roots).select_related("source"):
-        texts[tie.target_id].setdefault(tie.source.content_hash, tie.source)
-    for row in rows:
-        head = head_of(row)
-        if row.state != State.MERGED:
-            texts[row.root_key].setdefault(head.content_hash, head)
-    return texts
+    for version in _ROWS.filter(root__in=roots).order_by("key"):
+        chains[version.root_key].append(version)
+    ties = Link.objects.filter(kind=LinkKind.CONFLICT, target__in=roots).select_related("source")
+    for tie in ties:
+        chains[tie.target_id].append(tie.source)
+    return chains
 
 
 def _hashes(drafts: Sequence[tuple[int, Draft]]) -> set[str]:

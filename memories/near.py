@@ -10,10 +10,11 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from access.visibility import Visibility
+from memories.chains import has_lapsed
 from memories.dedup import Comparison, Sameness, compare
 from memories.index.base import Vector, search_index
 from memories.models import Memory, Piece
-from memories.pieces import as_vector
+from memories.pieces import as_vector, indexed_model
 from memories.types import State, Trust
 
 PROBE_LIMIT = 16
@@ -84,6 +85,7 @@ def later_nears(
         memory__type=type_,
         memory__state=State.LIVE,
         embedding__isnull=False,
+        model=indexed_model(),
     ).select_related("memory__group")
     pairs: dict[int, tuple[Memory, float]] = {}
     for piece in pieces:
@@ -96,7 +98,7 @@ def later_nears(
 def _compared(content: str, pairs: Iterable[tuple[Memory, float]]) -> tuple[Near, ...]:
     same = settings.LOCI.storage.same_cosine
     now = timezone.now()
-    counting = [(m, cosine) for m, cosine in pairs if m.expires_at is None or m.expires_at > now]
+    counting = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
     nears = [Near(m, c, compare(m.content, content, cosine=c, same_cosine=same)) for m, c in counting]
     return tuple(sorted(nears, key=lambda near: -near.cosine))
 

@@ -54,15 +54,15 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
     """Cut and embed texts, in order. Without an encoder each is one piece whose vector is owed."""
     if encoder is None:
         return [_owed(passage) for passage in passages]
-    cut = [_spans(passage, encoder) for passage in passages]
+    cuts = [cut(passage, encoder) for passage in passages]
     texts = [
         embedded_text(passage.content[span.start : span.end], passage.valid_from)
-        for passage, spans in zip(passages, cut, strict=True)
+        for passage, spans in zip(passages, cuts, strict=True)
         for span in spans
     ]
     vectors = encoder.encode(texts)
     result, at = [], 0
-    for spans in cut:
+    for spans in cuts:
         result.append(Embedded(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
         at += len(spans)
     return result
@@ -100,7 +100,8 @@ def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
     return np.frombuffer(blob or b"", dtype="<f4")
 
 
-def _spans(passage: Passage, encoder: Encoder) -> list[Span]:
+def cut(passage: Passage, encoder: Encoder) -> list[Span]:
+    """Give the spans of a text that fit the encoder's window, with room for the date written before each."""
     prefix = _date_prefix(passage.valid_from)
     reserve = encoder.count_tokens(prefix) if prefix else 0
     return encoder.split(passage.content, reserve=reserve)

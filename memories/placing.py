@@ -1,5 +1,6 @@
 """Places in threads and context columns for many new memories at once, with a fixed number of queries."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -94,3 +95,30 @@ def _last_two(threads: Iterable[int]) -> dict[Line, list[Memory]]:
         if row.thread_id is not None:
             ends[row.thread_id, row.scope].append(row)
     return ends
+
+
+def refresh_threads(threads: Iterable[int]) -> int:
+    """Write the context columns of all memories of these threads where they are not what they should be."""
+    changed = [memory for thread in threads for memory in _stale(thread)]
+    Memory.objects.bulk_update(changed, ["context"], batch_size=100)
+    return len(changed)
+
+
+def _stale(thread: int) -> list[Memory]:
+    """Give a thread's memories whose context is out of date, with the fresh one set."""
+    rows = list(Memory.objects.filter(thread=thread, position__isnull=False).order_by("position", "key"))
+    beside: defaultdict[str, list[Memory]] = defaultdict(list)
+    for row in rows:
+        if row.state == State.LIVE and row.trust != Trust.QUARANTINED:
+            beside[row.scope].append(row)
+    places = {scope: [row.position or 0 for row in line] for scope, line in beside.items()}
+    changed = []
+    for row in rows:
+        line, at = beside[row.scope], row.position or 0
+        before = bisect_left(places.get(row.scope, []), at)
+        after = bisect_right(places.get(row.scope, []), at)
+        fresh = context_of(row, [*line[max(before - 1, 0) : before], *line[after : after + 1]])
+        if fresh != row.context:
+            row.context = fresh
+            changed.append(row)
+    return changed

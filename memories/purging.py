@@ -1,22 +1,26 @@
 """Destroying a memory and everything that was made from its text, with a certificate of what was looked at."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import CURATE, Actor
+from access.errors import NotPermitted
 from access.models import AuditPayload
 from memories.chains import versions_of
 from memories.context import neighbours_of, refresh_around
-from memories.models import Link, Memory, Piece, RecallLog, TombstoneKind
+from memories.index.schema import begin_purge, end_purge
+from memories.models import Link, Memory, Piece, RecallLog, Tombstone, TombstoneKind
+from memories.recall.counting import COUNTER
 from memories.text import fold
 from memories.tombstones import lay_tombstone
-from memories.types import Operation
+from memories.types import Operation, State
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,21 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Certificate:
 
     The audit rows stay, without what they said; a tombstone per text keeps it from coming back.
     """
+    # Recalls that wait to be logged may hold the text. Where they cannot be written they are dropped, which does it too.
+    with suppress(DatabaseError):
+        COUNTER.flush()
+    begin_purge(connection)
     with transaction.atomic():
+        transaction.on_commit(lambda: end_purge(connection))
         chain = _with_wordings(versions_of(memory))
+        _check_rights(actor, chain)
         ids = [row.id for row in chain]
         keys = [row.key for row in chain]
         around = [near for row in chain for near in neighbours_of(row) if near.key not in keys]
         for row in chain:
-            lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
+            mark = lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
+            # One that a retraction left may quote the text in its reason.
+            Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
         payloads, _ = AuditPayload.objects.filter(entry__memory_id__in=ids).delete()
         recalls = _purge_recall_log([row.content for row in chain])
         links = Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()
@@ -58,11 +70,27 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Certificate:
     return Certificate(timezone.now(), tuple(ids), len(ids), pieces, links, payloads, recalls)
 
 
+def _check_rights(actor: Actor, chain: list[Memory]) -> None:
+    """Raise NotPermitted where a version stands in a group that the actor may not curate."""
+    for row in chain:
+        if not actor.may(CURATE, row.group_id):
+            raise NotPermitted(
+                "Part of this memory stands in a group that you may not curate.", hint="Ask a curator there."
+            )
+
+
 def _with_wordings(chain: list[Memory]) -> list[Memory]:
-    """Add the other wordings that were merged into any version."""
+    """Add what went into any version, with its own versions: other wordings, and chains that it took the place of."""
     found = {row.key: row for row in chain}
-    for row in Memory.objects.filter(superseded_by__in=list(found)).select_related("group", "thread"):
-        found.setdefault(row.key, row)
+    fresh = list(found)
+    while fresh:
+        roots = {found[key].root_key for key in fresh}
+        went_in = Q(superseded_by__in=fresh, state__in=[State.MERGED, State.SUPERSEDED])
+        rows = Memory.objects.filter(went_in | Q(root__in=roots) | Q(key__in=roots)).select_related(
+            "group", "thread"
+        )
+        fresh = [row.key for row in rows if row.key not in found]
+        found |= {row.key: row for row in rows if row.key in fresh}
     return list(found.values())
 
 

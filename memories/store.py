@@ -18,12 +18,13 @@ from access.errors import Conflict, InvalidInput
 from access.groups import ResolvedGroup, find_or_create_group
 from access.models import Group
 from memories import writing
-from memories.chains import find_memory, head_of
+from memories.chains import find_memory, has_lapsed, head_of, versions_of
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
+from memories.index.base import Vector
 from memories.models import LinkKind, Memory
 from memories.near import Near, Probe, later_nears, probe
-from memories.pieces import Embedded, Passage, available_encoder, embed_passages
+from memories.pieces import Embedded, Passage, available_encoder, embed_passages, indexed_model
 from memories.snapshot import snapshot
 from memories.text import content_hash
 from memories.tombstones import find_tombstone
@@ -62,6 +63,7 @@ class Prepared:
     draft: Draft
     embedded: Embedded
     found: Probe
+    superseded: Memory | None = None
 
     @property
     def hash(self) -> str:
@@ -81,21 +83,31 @@ def store(actor: Actor, draft: Draft) -> Stored:
         InvalidInput, TooLarge: the draft is at fault; `field` says where.
         GroupRequired, GroupNotFound, NotPermitted: the group is; nothing was written.
     """
+    return store_prepared(actor, prepare_store(actor, draft))
+
+
+def prepare_store(actor: Actor, draft: Draft) -> Prepared:
+    """Do all of store() that comes before its transaction; writes nothing. Raises as store() does."""
     draft = check_draft(draft)
     superseded = _superseded(actor, draft)
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
     prepared = prepare(actor, draft, encoder=available_encoder())
+    return replace(prepared, superseded=superseded)
+
+
+def store_prepared(actor: Actor, prepared: Prepared) -> Stored:
+    """Decide and write what prepare_store() made ready; one transaction, short enough to stand in another."""
     with transaction.atomic():
-        resolved = find_or_create_group(actor, draft.group, right=WRITE)
-        answer = _decide(actor, prepared, resolved.group, superseded)
+        resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
+        answer = _decide(actor, prepared, resolved.group, prepared.superseded)
     return _finished(answer, resolved, prepared)
 
 
 def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     """Embed a checked draft and probe for near memories; writes nothing."""
     embedded = embed_passages([Passage(draft.content, draft.valid_from)], encoder=encoder)[0]
-    vector = None if embedded.is_owed else embedded.vectors[0]
+    vector = _comparable(embedded)
     slug = draft.group or actor.default_group or settings.LOCI.access.default_group
     key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()
     groups = frozenset({key}) if key is not None and actor.may_enter(key) else frozenset[int]()
@@ -130,25 +142,36 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
 
 def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:
     """Choose what becomes of the draft and write it; inside the transaction."""
-    draft = replace(prepared.draft, scope=prepared.draft.scope or default_scope(prepared.draft.type, group))
+    draft = prepared.draft
+    known = _same_source(group, draft)
+    if known is not None:
+        head = head_of(known)
+        if prepared.hash in {row.content_hash for row in (head, *versions_of(known))}:
+            return Stored(Outcome.UNCHANGED, head, "this source's text is stored already")
+        superseded = superseded or _writable(actor, head)
+        draft = replace(draft, source_ref="")  # the source's first row keeps it
+    draft = replace(draft, scope=draft.scope or _unsaid_scope(draft, group, superseded))
     _check_scope(draft, group)
     prepared = replace(prepared, draft=draft)
-    known = _same_source(group, draft)
-    if known is not None and known.content == draft.content:
-        return Stored(Outcome.UNCHANGED, head_of(known), "this source's text is stored already")
-    if known is not None and superseded is None:
-        superseded = head_of(known)
-        draft = replace(draft, source_ref="")
-        prepared = replace(prepared, draft=draft)
     tombstone = find_tombstone(group, draft.content)
     if tombstone is not None:
         why = f"this text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}"
         audit.append(actor, Operation.REFUSE, memory_id=tombstone.memory_id, payload={"why": tombstone.kind})
         return Stored(Outcome.REFUSED, None, f"{why}. A curator can lift the tombstone.")
     exact = find_exact(group, draft)
+    if exact is not None and has_lapsed(exact, timezone.now()):
+        writing.make_way(actor, exact)
+        return _written(actor, prepared, group, superseded, lapsed=exact)
     if exact is not None:
         return _restated(actor, exact, prepared, superseded)
     return _written(actor, prepared, group, superseded)
+
+
+def _unsaid_scope(draft: Draft, group: Group, superseded: Memory | None) -> str:
+    """Give the scope where the caller names none: what replaces a group's memory stays in the group."""
+    if superseded is not None and superseded.scope == Scope.GROUP:
+        return Scope.GROUP
+    return default_scope(draft.type, group)
 
 
 def _restated(actor: Actor, exact: Memory, prepared: Prepared, superseded: Memory | None) -> Stored:
@@ -159,14 +182,41 @@ def _restated(actor: Actor, exact: Memory, prepared: Prepared, superseded: Memor
     if superseded is not None and superseded.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
     why = writing.reinforce(actor, exact)
-    replaced = writing.supersede(actor, superseded, exact) if superseded is not None else None
-    return Stored(Outcome.REINFORCED, exact, why, superseded=replaced)
+    doubt = _replacing_doubt(actor, exact) if superseded is not None else ""
+    if superseded is not None and doubt:
+        _link(actor, exact, (), superseded)
+        return Stored(Outcome.REINFORCED, exact, f"{why}; {superseded.id} stays: {doubt}")
+    return Stored(Outcome.REINFORCED, exact, why, superseded=_replaced(actor, superseded, exact))
 
 
-def _written(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:
-    """A text that is not there yet: a restatement of a near one, a candidate, or a new memory."""
+def _replacing_doubt(actor: Actor, exact: Memory) -> str:
+    """Say why a text that is there already may not take another's place yet; empty where it may."""
+    if exact.trust == Trust.CANDIDATE:
+        return "what would replace it waits for a curator itself"
+    return writing.policy_doubt(actor, exact.group, exact.confidence)
+
+
+def _replaced(actor: Actor, superseded: Memory | None, by: Memory) -> UUID | None:
+    """Supersede what counts; what a changed source said before may be hidden or withdrawn, and stays so."""
+    if superseded is None or superseded.state != State.LIVE:
+        return None
+    return writing.supersede(actor, superseded, by)
+
+
+def _written(
+    actor: Actor,
+    prepared: Prepared,
+    group: Group,
+    superseded: Memory | None,
+    *,
+    lapsed: Memory | None = None,
+) -> Stored:
+    """A text that does not count yet: a restatement of a near one, a candidate, or a new memory.
+
+    `lapsed` has the same text and its time is over; the new memory is its next version.
+    """
     draft = prepared.draft
-    vector = None if prepared.embedded.is_owed else prepared.embedded.vectors[0]
+    vector = _comparable(prepared.embedded)
     late = later_nears(draft.content, vector, since=prepared.found.newest, group=group.key, type_=draft.type)
     nears = _still_there(prepared.found.nears) + late
     same = _restated_near(actor, draft, nears, superseded)
@@ -176,14 +226,15 @@ def _written(actor: Actor, prepared: Prepared, group: Group, superseded: Memory 
     doubt = _doubt(actor, draft, group, nears, superseded)
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     memory = writing.insert(
-        actor, prepared, group, trust=trust, after=None if doubt else superseded, now=timezone.now()
+        actor, prepared, group, trust=trust, after=None if doubt else superseded or lapsed, now=timezone.now()
     )
     audit.append(actor, Operation.STORE, memory_id=memory.id, payload={"after": snapshot(memory)})
     _link(actor, memory, nears, superseded if doubt else None)
     if doubt:
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)
-    replaced = writing.supersede(actor, superseded, memory) if superseded is not None else None
-    return Stored(Outcome.CREATED, memory, near=nears, superseded=replaced)
+    if lapsed is not None:
+        Memory.objects.filter(pk=lapsed.pk).update(superseded_by=memory)
+    return Stored(Outcome.CREATED, memory, near=nears, superseded=_replaced(actor, superseded, memory))
 
 
 def _restated_near(
@@ -230,9 +281,7 @@ def _superseded(actor: Actor, draft: Draft) -> Memory | None:
     """Give the head of the chain that the draft is to replace; it must be live and the actor's to write."""
     if draft.supersedes is None:
         return None
-    head = head_of(find_memory(actor, draft.supersedes, field="supersedes"))
-    if not actor.may(WRITE, head.group_id):
-        writing.refuse_write(head.group.slug)
+    head = _writable(actor, head_of(find_memory(actor, draft.supersedes, field="supersedes")))
     if head.state != State.LIVE:
         raise Conflict(
             f"{head.id} is {head.state}; only a live memory can be superseded.",
@@ -240,6 +289,20 @@ def _superseded(actor: Actor, draft: Draft) -> Memory | None:
             field="supersedes",
         )
     return head
+
+
+def _writable(actor: Actor, memory: Memory) -> Memory:
+    if not actor.may(WRITE, memory.group_id):
+        writing.refuse_write(memory.group.slug)
+    return memory
+
+
+def _comparable(embedded: Embedded) -> Vector | None:
+    """Give the vector to probe with; None where it is owed, or where the index holds another model's."""
+    if embedded.is_owed or indexed_model() not in ("", embedded.model):
+        return None
+    vector: Vector = embedded.vectors[0]
+    return vector
 
 
 def _same_source(group: Group, draft: Draft) -> Memory | None:
@@ -262,9 +325,13 @@ def _superseded_text(group: Group, draft: Draft) -> Memory | None:
 
 
 def _still_there(nears: tuple[Near, ...]) -> tuple[Near, ...]:
-    """Drop what changed its state between the probe and the transaction."""
-    states = dict(Memory.objects.filter(key__in=[n.memory.key for n in nears]).values_list("key", "state"))
-    return tuple(near for near in nears if states.get(near.memory.key) == near.memory.state)
+    """Give the near ones as they are now, without what changed its state between the probe and the transaction."""
+    now = Memory.objects.select_related("group").in_bulk([near.memory.key for near in nears])
+    return tuple(
+        replace(near, memory=now[near.memory.key])
+        for near in nears
+        if near.memory.key in now and now[near.memory.key].state == near.memory.state
+    )
 
 
 def _check_scope(draft: Draft, group: Group) -> None:

@@ -23,7 +23,7 @@ _INVISIBLE = dict.fromkeys(
 # Letters of other scripts that look like Latin ones (after case folding), from Unicode's confusables (UTS #39).
 _CONFUSABLES = str.maketrans(
     "авекмнорстухіјѕԁһԛԝɡαβεηικμνορτυχγωа" + "ı" + "‐‑‒–—−" + "‘’‚′“”„″",
-    "abekmhopctyxijsdhqwgaβeniкmvoptuxyωa" + "i" + "------" + "''''" + '""""',
+    "abekmhopctyxijsdhqwgabenikmvoptuxyωa" + "i" + "------" + "''''" + '""""',
 )
 
 

@@ -13,13 +13,15 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict, InvalidInput, NotPermitted
-from memories.chains import find_memory, head_of
+from memories.chains import find_memory, head_of, versions_of
 from memories.context import refresh_around
 from memories.models import Memory, TombstoneKind
 from memories.purging import Certificate, purge_rows
 from memories.snapshot import changes, snapshot
-from memories.tombstones import lay_tombstone
-from memories.types import Operation, State, Trust, Type
+from memories.tombstones import find_tombstone, lay_tombstone
+from memories.types import Operation, Shown, State, Trust, Type, shown
+
+MAX_REASON_CHARS = 1000
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,17 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
     """Let a forgotten, expired, compacted or merged memory count again.
 
-    A retracted one needs a curator and keeps its tombstone; a superseded one comes back by a new version, not by this.
+    A retracted text comes back when a curator lifts its tombstone, a superseded one by a new version.
 
     Raises:
-        Conflict: it counts already, it was superseded, or the same text is live again.
+        Conflict: it is in another state, the same text or a later version of it is live, or its text was withdrawn.
     """
+    # One transaction from the first look on: nobody may store the same text in between.
+    with transaction.atomic():
+        return _restored(actor, id_, reason=reason, dry_run=dry_run)
+
+
+def _restored(actor: Actor, id_: str | UUID, *, reason: str, dry_run: bool) -> Done:
     memory = _target(actor, id_, right=WRITE, follow=False)
     allowed = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
     if memory.state not in allowed:
@@ -63,12 +71,13 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
             hint="A superseded or retracted text comes back by storing it with 'supersedes', or by a curator.",
         )
     _check_room_for(memory)
+    _check_not_withdrawn(memory)
     new: dict[str, Any] = {"state": State.LIVE, "retired_at": None, "superseded_by": None}
-    if memory.state == State.EXPIRED:
+    if memory.expires_at is not None and memory.expires_at <= timezone.now():
         new["expires_at"] = None
-    return _change(
-        actor, memory, Operation.RESTORE, new, ("recall returns it again",), reason=reason, dry_run=dry_run
-    )
+    is_hidden = shown(State.LIVE, memory.trust) is Shown.HIDE
+    said = f"it is {memory.trust}: recall does not return it yet" if is_hidden else "recall returns it again"
+    return _change(actor, memory, Operation.RESTORE, new, (said,), reason=reason, dry_run=dry_run)
 
 
 def retract(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
@@ -137,6 +146,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         NotPermitted: the actor may not curate the group.
     """
     memory = _target(actor, id_, right=CURATE, follow=False)
+    _check_reason(reason)
     said = ("its text, words, vectors and log payloads are destroyed", "the same text is refused from now on")
     if dry_run:
         return Done("purge", memory.id, memory.state, memory.trust, 0, said, dry_run=True)
@@ -194,7 +204,10 @@ def _must_be_person(actor: Actor, what: str) -> None:
 
 
 def _check_room_for(memory: Memory) -> None:
-    """Raise Conflict where bringing the memory back would make a second hidden row of the same text."""
+    """Raise Conflict where bringing the memory back would make a second live row of its text or its chain."""
+    later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key != memory.key), None)
+    if later is not None:
+        raise Conflict(f"{later.id} is the version that counts.", hint="There is nothing to restore.")
     if memory.type == Type.EPISODIC:
         return
     twin = Memory.objects.filter(
@@ -206,6 +219,26 @@ def _check_room_for(memory: Memory) -> None:
     ).first()
     if twin is not None:
         raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
+
+
+def _check_not_withdrawn(memory: Memory) -> None:
+    """Raise Conflict where the text, or what it was merged into, was withdrawn since."""
+    tombstone = find_tombstone(memory.group, memory.content)
+    if tombstone is not None:
+        raise Conflict(
+            f"This text was {tombstone.kind} here: {tombstone.reason or 'no reason was given'}.",
+            hint="A curator can lift the tombstone.",
+        )
+    survivor = head_of(memory)
+    if survivor.state == State.RETRACTED:
+        raise Conflict(
+            f"It went into {survivor.id}, which was retracted.", hint="Store it anew; a curator decides."
+        )
+
+
+def _check_reason(reason: str) -> None:
+    if len(reason) > MAX_REASON_CHARS:
+        raise InvalidInput(f"The reason is longer than {MAX_REASON_CHARS:,} characters.", field="reason")
 
 
 def _change(
@@ -220,8 +253,7 @@ def _change(
     also: Callable[[], None] | None = None,
 ) -> Done:
     """Write fields by compare-and-set, refresh what stands beside, and log before and after. One transaction."""
-    if len(reason) > 1000:
-        raise InvalidInput("The reason is longer than 1,000 characters.", field="reason")
+    _check_reason(reason)
     before = snapshot(memory)
     now = timezone.now()
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
 from uuid import UUID
 
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
-from memories.context import context_of, filter_tokens, neighbours_of, refresh_around
+from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_context
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory, Piece, Thread
 from memories.pieces import claim_index, piece_rows
@@ -45,14 +45,16 @@ def insert(
     memory = new_row(actor, prepared.draft, group, trust=trust, after=after, now=now)
     memory.state = state
     _take_place(memory, prepared.draft, group)
-    memory.context = context_of(memory, neighbours_of(memory))
+    beside = neighbours_of(memory)
+    memory.context = context_of(memory, beside)
     memory.save(force_insert=True)
     claim_index(prepared.embedded.model)
     Piece.objects.bulk_create(piece_rows(memory, prepared.embedded))
     if memory.type == Type.ENTITY:
         add_alias(memory, _NAME_END.split(memory.content, maxsplit=1)[0])
-    if memory.thread_id is not None and state == State.LIVE:
-        refresh_around(neighbours_of(memory))
+    if state == State.LIVE:
+        for near in beside:
+            refresh_context(near)
     return memory
 
 
@@ -112,6 +114,7 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     if wording is not None:
         _keep_wording(actor, memory, wording)
     now = timezone.now()
+    memory.refresh_from_db(fields=["confidence"])  # it may have been read before the transaction
     counted = memory.id in confirmed_today(actor, [memory.id])
     before = memory.confidence
     if not counted:
@@ -161,15 +164,13 @@ def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
         Conflict: somebody else changed `old` meanwhile.
     """
     now = timezone.now()
-    end = max(filter(None, [new.valid_from or now, old.valid_from]))
     before = snapshot(old)
     changed = Memory.objects.filter(pk=old.pk, state=State.LIVE).update(
         state=State.SUPERSEDED,
         superseded_by=new,
-        valid_to=end if old.type != Type.EPISODIC else F("valid_to"),
-        valid_to_known_at=now if old.type != Type.EPISODIC else F("valid_to_known_at"),
         state_changed_at=now,
         updated_at=now,
+        **_end_of(old, new, now),
     )
     if changed != 1:
         raise Conflict(
@@ -184,6 +185,30 @@ def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
     return old.id
+
+
+def _end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
+    """Give the end of the valid time of what is superseded; an event has none, an end before it stays."""
+    end = max(filter(None, [new.valid_from or now, old.valid_from]))
+    if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):
+        return {}
+    return {"valid_to": end, "valid_to_known_at": now}
+
+
+def make_way(actor: Actor, lapsed: Memory) -> None:
+    """Retire a live row whose time is over, so that its text can be written anew.
+
+    One that was true until then is history, one whose time to live ran out is expired.
+    """
+    now, before = timezone.now(), snapshot(lapsed)
+    has_expired = lapsed.expires_at is not None and lapsed.expires_at <= now
+    lapsed.state = State.EXPIRED if has_expired else State.SUPERSEDED
+    lapsed.state_changed_at = lapsed.updated_at = now
+    lapsed.save(update_fields=["state", "state_changed_at", "updated_at"])
+    refresh_around([lapsed])
+    audit.append(
+        actor, Operation.SUPERSEDE, memory_id=lapsed.id, payload={"before": before, "after": snapshot(lapsed)}
+    )
 
 
 def link(

@@ -32,3 +32,5 @@ from loci_site.settings import DATABASES  # noqa: E402
 DATABASES["default"]["TEST"] = {"NAME": str(HOME / "test.db")}
 # The real hasher takes a tenth of a second for each user on purpose.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Database work of async code keeps to the test's own thread, connection and transaction.
+LOCI_DB_THREADS = "sensitive"

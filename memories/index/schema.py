@@ -9,6 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
+BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # What a database must hold of those files, for the check and `doctor`.
 _CREATES = re.compile(r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
 
@@ -22,10 +23,10 @@ class Statement:
 
 
 @lru_cache
-def statements(vendor: str) -> tuple[Statement, ...]:
+def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[Statement, ...]:
     """Give the statements for a database vendor, in order; none where Loci has none for it."""
     found: list[Statement] = []
-    for file in FILES:
+    for file in files:
         path = SQL_DIR / vendor / file
         if path.exists():
             parts = re.split(r"^-- name: (\w+)$", path.read_text(encoding="utf-8"), flags=re.M)[1:]
@@ -35,8 +36,22 @@ def statements(vendor: str) -> tuple[Statement, ...]:
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
     """Make what is missing of the virtual tables, views and triggers. Idempotent; in the caller's transaction."""
+    _run(connection, FILES)
+
+
+def begin_purge(connection: BaseDatabaseWrapper) -> None:
+    """Have what this connection deletes from now on overwritten in the file."""
+    _run(connection, BEFORE_PURGE)
+
+
+def end_purge(connection: BaseDatabaseWrapper) -> None:
+    """Clear what the database keeps beside its file of earlier states; after the commit."""
+    _run(connection, AFTER_PURGE)
+
+
+def _run(connection: BaseDatabaseWrapper, files: tuple[str, ...]) -> None:
     with connection.cursor() as cursor:
-        for statement in statements(connection.vendor):
+        for statement in statements(connection.vendor, files):
             cursor.execute(statement.sql)
 
 

@@ -26,6 +26,7 @@ from memories.recall.fusion import MODES, FusionSettings, fuse
 from memories.recall.query import Question, understand
 from memories.recall.ranking import adjust
 from memories.recall.relevance import is_answerable
+from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
 from memories.text import clean_text
 from memories.types import Shown, Type, shown
@@ -137,10 +138,14 @@ def rank(
         trace.score(c.key, keyword=c.keyword, vector=c.vector, **{k: v for k, v in ranks.items() if v})
     rows = Memory.objects.select_related("group", "thread").in_bulk([c.key for c in candidates])
     candidates = [c for c in candidates if c.key in rows]
+    if mode == "hybrid":
+        candidates = look_around(candidates, rows)
     scores = fuse(candidates, mode=mode, settings=FusionSettings(options.rrf_k, options.weighted_vector))
     trace.add("fuse", mode=mode, candidates=len(scores))
     if mode == "hybrid":
-        scores = adjust(scores, rows, question, trace=trace)
+        scores = adjust(
+            scores, candidates, rows, question, length_penalty=options.length_penalty, trace=trace
+        )
     best_first = sorted(scores, key=lambda key: (-scores[key], key))
     return [(rows[key], scores[key]) for key in best_first]
 
@@ -159,7 +164,7 @@ def _answer(
     for memory, _ in ranked[limit:]:
         trace.drop(memory.key, f"beyond the first {limit}")
     scores = {memory.key: score for memory, score in chosen}
-    is_found = is_answerable(question, [memory.key for memory, _ in chosen], trace)
+    is_found = is_answerable(question, [memory for memory, _ in ranked], trace)
     portions, left_out = pack(
         [memory for memory, _ in (chosen if is_found else chosen[:NEAREST_SHOWN])],
         token_budget=budget,
@@ -212,7 +217,12 @@ def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
     for raw in asked.ids:
         row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
         head = head_of(row) if row else None
-        found = head and Memory.objects.select_related("group", "thread").filter(as_q(visibility), key=head.key).first()
+        found = (
+            head
+            and Memory.objects.select_related("group", "thread")
+            .filter(as_q(visibility), key=head.key)
+            .first()
+        )
         if found is None:
             missing.append(str(raw))
         else:

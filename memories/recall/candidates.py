@@ -4,26 +4,34 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import Subquery
 
 from access.visibility import Visibility
 from memories.index.base import Hit, SearchIndex, Vector
-from memories.models import Piece
+from memories.models import IndexState, Piece
 from memories.pieces import as_vector
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 
 PIECE_BATCH = 500  # keys asked for at once; every database takes that many parameters
+# While vectors are made anew by another model there are both; only those of the index's model are compared.
+_INDEXED_MODEL = IndexState.objects.filter(name="model").values("value")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A memory that may be the answer. A score is 0 where the arm does not find it at all; ranks start at 1."""
+    """A memory that may be the answer. A score is 0 where the arm does not find it at all; ranks start at 1.
+
+    `words` is its length, `is_turn` says that it stands in a thread beside others: look_around() fills them in.
+    """
 
     key: int
     keyword: float = 0.0
     vector: float = 0.0
     keyword_rank: int | None = None
     vector_rank: int | None = None
+    words: int = 0
+    is_turn: bool = False
 
 
 def find_candidates(
@@ -69,19 +77,20 @@ def merge(
 def vector_scores(keys: Iterable[int], vector: Vector) -> dict[int, float]:
     """Give the cosine of each memory's best piece to `vector` (float32[384]); only for those that have vectors."""
     owners: list[int] = []
-    blobs: list[bytes] = []
+    vectors: list[Vector] = []
     wanted = list(keys)
     for start in range(0, len(wanted), PIECE_BATCH):
-        batch = wanted[start : start + PIECE_BATCH]
-        rows = Piece.objects.filter(memory__in=batch, embedding__isnull=False).values_list(
-            "memory_id", "embedding"
+        rows = Piece.objects.filter(
+            memory__in=wanted[start : start + PIECE_BATCH],
+            embedding__isnull=False,
+            model=Subquery(_INDEXED_MODEL),
         )
-        for owner, blob in rows:
+        for owner, blob in rows.values_list("memory_id", "embedding"):
             owners.append(owner)
-            blobs.append(bytes(blob))
-    if not blobs:
+            vectors.append(as_vector(blob))
+    if not vectors:
         return {}
-    cosines = np.stack([as_vector(blob) for blob in blobs]) @ vector
+    cosines = np.stack(vectors) @ vector
     best: dict[int, float] = {}
     for owner, cosine in zip(owners, cosines.tolist(), strict=True):
         best[owner] = max(best.get(owner, -1.0), cosine)

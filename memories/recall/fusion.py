@@ -7,14 +7,20 @@ from memories.recall.candidates import Candidate
 
 Fused = dict[int, float]
 
+# Weights of mode hybrid, chosen over all development sets at once (docs/recall.md has what each brings).
+FULL_COSINE = 0.6  # a cosine this high counts as much as the best keyword match
+TURN_SHARE = 0.45  # turns of a conversation are found by words: alone they mean little
+FACT_SHARE = 0.85  # a statement that stands alone is found by its meaning
+LONG_SHARE = 0.55  # one vector per 256 tokens says less of a long text
+LONG_WORDS = 180  # about what the encoder reads at once
+
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Parameters of the modes: `rrf_k` ranks, `weighted_vector` and `hybrid_vector` the vector arm's share, 0–1."""
+    """Parameters of the modes: `rrf_k` of rrf, `weighted_vector` the vector arm's share in weighted, 0–1."""
 
     rrf_k: int = 60  # Cormack, Clarke, Büttcher 2009
     weighted_vector: float = 0.7
-    hybrid_vector: float = 0.5
 
 
 def fuse(candidates: Sequence[Candidate], *, mode: str, settings: FusionSettings) -> Fused:
@@ -46,15 +52,26 @@ def _weighted(candidates: Sequence[Candidate], settings: FusionSettings) -> Fuse
     return {c.key: share * v + (1 - share) * k for c, k, v in zip(candidates, keyword, vector, strict=True)}
 
 
-def _hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
-    """Each arm divided by its greatest score, then weighed."""
-    share = settings.hybrid_vector
+def _hybrid(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+    """Words as a share of the best keyword match, meaning on its own fixed scale, weighed by the kind of text.
+
+    The fixed scale is what adapts to the question: where nothing is near in meaning, meaning says little for any.
+    """
     most_keyword = max((c.keyword for c in candidates), default=0.0) or 1.0
-    most_vector = max((c.vector for c in candidates), default=0.0) or 1.0
-    return {
-        c.key: share * max(0.0, c.vector) / most_vector + (1 - share) * c.keyword / most_keyword
-        for c in candidates
-    }
+    fused = {}
+    for c in candidates:
+        share = vector_share(c)
+        fused[c.key] = share * c.vector / FULL_COSINE + (1 - share) * c.keyword / most_keyword
+    return fused
+
+
+def vector_share(candidate: Candidate) -> float:
+    """Give the weight of meaning against words for a candidate, 0–1; 0 where its vector is still owed."""
+    if not candidate.vector:
+        return 0.0
+    if candidate.is_turn:
+        return TURN_SHARE
+    return LONG_SHARE if candidate.words > LONG_WORDS else FACT_SHARE
 
 
 def _spread(values: list[float]) -> list[float]:

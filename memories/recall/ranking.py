@@ -1,60 +1,89 @@
-"""Adjusting fused scores by what the question and the memories say beside their words."""
+"""Adjusting fused scores by what the question and the memories say beside their words and meaning."""
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import log2
 
 from memories.models import Memory
-from memories.recall.query import NamedDate, Question
+from memories.recall.candidates import Candidate
+from memories.recall.dates import NamedDate, tells_when
+from memories.recall.fusion import vector_share
+from memories.recall.query import Question
 from memories.recall.trace import Trace
 from memories.types import Trust
 
-THREAD_BEST = 3  # a thread is as good as the mean of its three best memories
-THREAD_PRIOR = 0.3
-DATE_BOOST = 0.4  # the question names the month and day (or all that it names) of the memory
-NAME_BOOST = 0.1
+THREAD_BEST = 3  # a thread is as good as the mean of its three best turns
+THREAD_SHARE = 0.3  # of the thread's score in a turn's own
+DATE_BOOST = 0.3  # all that the question says of a date fits the memory's
+TIME_BOOST = 0.1  # the question asks when, and the memory speaks of a time
+SPEAKER_BOOST = 0.07  # the question names who speaks
+SHORT_WORDS, SHORT_PENALTY = 25, 0.04  # for each halving below: "Wow, nice!" answers nothing
+LONG_WORDS = 100  # long turns have a word of everything: a penalty for each doubling beyond
 CONFIDENCE_WEIGHT = 0.05
 TRUST_BOOST = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
+_SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
 def adjust(
-    fused: Mapping[int, float], rows: Mapping[int, Memory], question: Question, *, trace: Trace
+    fused: Mapping[int, float],
+    candidates: Sequence[Candidate],
+    rows: Mapping[int, Memory],
+    question: Question,
+    *,
+    length_penalty: float,
+    trace: Trace,
 ) -> dict[int, float]:
-    """Give the scores with each boost added; the trace keeps every part. Fused scores are 0–1."""
-    threads = _thread_priors(fused, rows)
+    """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1."""
+    turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
+    threads = thread_scores(fused, turns)
     adjusted = {}
-    for key, score in fused.items():
-        row = rows[key]
+    for c in candidates:
+        row, score = rows[c.key], fused[c.key]
         parts = {
-            "thread": THREAD_PRIOR * threads.get(row.thread_id, 0.0) if row.thread_id else 0.0,
-            "date": DATE_BOOST if _is_dated(row, question.dates) else 0.0,
-            "name": NAME_BOOST if _is_named(row, question.names) else 0.0,
+            "thread": THREAD_SHARE * (threads[turns[c.key]] - score) if c.is_turn else 0.0,
+            "date": DATE_BOOST if is_dated(row, question.dates) else 0.0,
+            "time": TIME_BOOST if question.asks_when and tells_when(row.content) else 0.0,
+            "speaker": SPEAKER_BOOST if question.names & speaker_of(row.content) else 0.0,
+            "length": length_part(c.words, is_turn=c.is_turn, penalty=length_penalty),
             "confidence": CONFIDENCE_WEIGHT * (row.confidence - 0.5),
             "trust": TRUST_BOOST.get(Trust(row.trust), 0.0),
         }
-        adjusted[key] = score + sum(parts.values())
-        trace.score(
-            key, fused=score, **{name: part for name, part in parts.items() if part}, final=adjusted[key]
-        )
+        adjusted[c.key] = score + sum(parts.values())
+        trace.score(c.key, vector_share=vector_share(c), fused=score)
+        trace.score(c.key, **{name: part for name, part in parts.items() if part}, final=adjusted[c.key])
     trace.add(
         "adjust",
         threads=len(threads),
+        turns=len(turns),
         dates=[_shown(date) for date in question.dates],
         names=sorted(question.names),
+        asks_when=question.asks_when,
     )
     return adjusted
 
 
-def _thread_priors(fused: Mapping[int, float], rows: Mapping[int, Memory]) -> dict[int, float]:
-    by_thread: dict[int, list[float]] = defaultdict(list)
-    for key, score in fused.items():
-        thread = rows[key].thread_id
-        if thread is not None:
-            by_thread[thread].append(score)
-    best = {thread: sorted(scores, reverse=True)[:THREAD_BEST] for thread, scores in by_thread.items()}
-    return {thread: sum(scores) / THREAD_BEST for thread, scores in best.items()}
+def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:
+    """Give each thread the sum of its best turns' scores over THREAD_BEST; `turns` has each turn's thread."""
+    by_thread: defaultdict[int, list[float]] = defaultdict(list)
+    for key, thread in turns.items():
+        by_thread[thread].append(fused[key])
+    return {
+        thread: sum(sorted(scores, reverse=True)[:THREAD_BEST]) / THREAD_BEST
+        for thread, scores in by_thread.items()
+    }
 
 
-def _is_dated(row: Memory, dates: tuple[NamedDate, ...]) -> bool:
+def length_part(words: int, *, is_turn: bool, penalty: float) -> float:
+    """Give what a memory's length takes off: little words say little, and a long turn has a word of everything."""
+    if words < SHORT_WORDS:
+        return -SHORT_PENALTY * log2(SHORT_WORDS / max(words, 1))
+    if is_turn and words > LONG_WORDS:
+        return -penalty * log2(words / LONG_WORDS)
+    return 0.0
+
+
+def is_dated(row: Memory, dates: Sequence[NamedDate]) -> bool:
     """Say whether one of the dates names the memory's own: all that the date says must fit."""
     moment = row.valid_from
     if moment is None:
@@ -67,12 +96,10 @@ def _is_dated(row: Memory, dates: tuple[NamedDate, ...]) -> bool:
     )
 
 
-def _is_named(row: Memory, names: frozenset[str]) -> bool:
-    if not names:
-        return False
-    # The subject of a memory stands at its beginning: "Maria: …", "The ledger uses …".
-    opening = row.content[:60].lower()
-    return any(name in opening for name in names)
+def speaker_of(content: str) -> frozenset[str]:
+    """Give the words of the name before the colon that a turn begins with ("Maria: …"), in lower case."""
+    label = _SPEAKER.match(content)
+    return frozenset(label.group(1).lower().split()) if label else frozenset()
 
 
 def _shown(date: NamedDate) -> str:

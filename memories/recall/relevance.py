@@ -1,22 +1,50 @@
-"""Judging whether the best candidates answer the question at all."""
+"""Judging whether the best candidates answer the question at all. Plain thresholds; not calibrated per group."""
 
 from collections.abc import Sequence
 
+from memories.index.terms import Match, words
+from memories.models import Memory
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 
-# Two unrelated sentences seldom come nearer than this with all-MiniLM-L6-v2 (STS-B pairs scored 0: 95th percentile).
-UNRELATED_COSINE = 0.30
+JUDGED = 10  # of the best candidates
+# Of questions with an answer, 98 % have a candidate at or above one of the two (docs/recall.md, "Nothing relevant").
+RELATED_COSINE = 0.35
+RELATED_WORDS = 0.4  # share of the question's telling words
+MIN_SHARE = 1e-9  # without vectors: any word at all
+ROOT_CHARS = 5
 
 
-def is_answerable(question: Question, best: Sequence[int], trace: Trace) -> bool:
-    """Say whether any of the best candidates is relevant: it shares a telling word, or is near in meaning."""
+def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> bool:
+    """Say whether any of the best candidates is near the question in meaning or shares many of its words.
+
+    Without vectors one shared word is enough.
+    """
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
         return False
-    numbers = [trace.numbers.get(key, {}) for key in best]
-    has_words = any(n.get("keyword", 0.0) > 0 for n in numbers)
-    nearest = max((n.get("vector", 0.0) for n in numbers), default=0.0)
-    answerable = has_words or nearest >= UNRELATED_COSINE
-    trace.add("relevance", answerable=answerable, shares_words=has_words, nearest_cosine=round(nearest, 4))
+    judged = best[:JUDGED]
+    shared = max(shared_words(question.match, memory.content) for memory in judged)
+    cosines = [cosine for m in judged if (cosine := trace.numbers.get(m.key, {}).get("vector", 0.0))]
+    nearest = max(cosines, default=0.0)
+    answerable = nearest >= RELATED_COSINE or shared >= (RELATED_WORDS if cosines else MIN_SHARE)
+    trace.add(
+        "relevance",
+        answerable=answerable,
+        nearest_cosine=round(nearest, 4),
+        shared_words=round(shared, 4),
+    )
     return answerable
+
+
+def shared_words(match: Match | None, content: str) -> float:
+    """Give the share (0–1) of the words looked for that a text has, whatever their endings."""
+    wanted = {root(word) for term in match.terms for word in term.split()} if match else set()
+    if not wanted:
+        return 0.0
+    return len(wanted & {root(word) for word in words(content)}) / len(wanted)
+
+
+def root(word: str) -> str:
+    """Give what a word's forms have in common, roughly: its first five letters, without a plural s."""
+    return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")

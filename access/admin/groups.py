@@ -1,0 +1,148 @@
+"""Groups and their members in the browser; changes go through access.groups and access.members."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from unfold.admin import TabularInline
+
+from access.actor import ADMIN, CREATE_GROUP, Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from access.groups import GroupChange, create_group, update_group
+from access.members import remove_member, set_member
+from access.models import Group, Membership
+from access.privacy import set_private
+
+
+def _administers(request: HttpRequest, group: Model | None) -> bool:
+    actor = actor_of(request)
+    return group is None or actor.may(ADMIN, group.pk)
+
+
+class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """The members of a group; an admin of the group changes them."""
+
+    model = Membership
+    fields = ("user", "role", "created_at")
+    readonly_fields = ("created_at",)
+    extra = 0
+    verbose_name_plural = "members"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        """Give the members with their users, in one query."""
+        rows: QuerySet[Membership] = super().get_queryset(request)
+        return rows.select_related("user", "group")
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Who may enter the group sees who is in it."""
+        return True
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """An admin of the group."""
+        return obj is not None and _administers(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """An admin of the group."""
+        return _administers(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """An admin of the group."""
+        return _administers(request, obj)
+
+
+@admin.register(Group)
+class GroupAdmin(RoomAdmin):
+    """The rooms one may enter."""
+
+    list_name = "Groups"
+    list_display = ("slug", "title", "policy_said", "is_private", "is_archived", "created_by", "created_at")
+    list_filter = ("policy", "private", "archived")
+    search_fields = ("slug", "title")
+    empty_hint = "A group is made when an agent stores into it with a token that may create groups, or here."
+    inlines = (MemberInline,)
+    readonly_fields = ("created_by", "created_at", "updated_at")
+    fieldsets = (
+        (None, {"fields": ("slug", "title", "instructions")}),
+        ("What waits for a curator", {"fields": ("policy", "policy_confidence")}),
+        ("Who sees it", {"fields": ("private", "archived")}),
+        ("Made", {"fields": ("created_by", "created_at", "updated_at")}),
+    )
+    add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give the groups the actor may enter; archived ones too, so that they can be brought back."""
+        return rows if actor.all_groups else rows.filter(key__in=actor.roles)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """The name is settled when the group is made."""
+        return self.readonly_fields if obj is None else ("slug", *self.readonly_fields)
+
+    def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
+        """Members come once the group is there."""
+        return self.inlines if obj is not None else ()
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Who may create groups."""
+        return actor_of(request).may(CREATE_GROUP)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """An admin of the group."""
+        return self.has_module_permission(request) and _administers(request, obj)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """As Django's; what a service refuses is said on the page, and nothing is written."""
+        try:
+            answer: HttpResponse = super().changeform_view(request, *args, **kwargs)
+        except LociError as refusal:
+            if refusal.status in (403, 404):
+                raise
+            messages.error(request, str(refusal))
+            return HttpResponseRedirect(request.path)
+        return answer
+
+    def save_model(
+        self, request: HttpRequest, obj: Group, form: "forms.ModelForm[Group]", change: bool
+    ) -> None:
+        """Write through the services of the access room."""
+        actor = actor_of(request)
+        if not change:
+            made = create_group(actor, obj.slug, title=obj.title, private=obj.private)
+            obj.pk, obj.id = made.pk, made.id
+            obj.refresh_from_db()
+            return
+        wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in CHANGEABLE}
+        update_group(actor, obj.slug, GroupChange(**wanted))
+        if "private" in form.changed_data:
+            set_private(actor, obj.slug, private=form.cleaned_data["private"])
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Set and remove members one by one."""
+        actor = actor_of(request)
+        members = formset.save(commit=False)
+        for gone in formset.deleted_objects:
+            remove_member(actor, gone.group, user=gone.user)
+        for member in members:
+            set_member(actor, member.group, user=member.user, role=member.role)
+
+    @column("what waits", ordering="policy", labels={"none": "success"})
+    def policy_said(self, group: Group) -> str:
+        """Say which writes wait for a curator."""
+        return group.policy
+
+    @column("private", ordering="private", is_flag=True)
+    def is_private(self, group: Group) -> bool:
+        """Say whether everything stays inside."""
+        return group.private
+
+    @column("archived", ordering="archived", is_flag=True)
+    def is_archived(self, group: Group) -> bool:
+        """Say whether the group is closed."""
+        return group.archived
+
+
+CHANGEABLE = frozenset({"title", "instructions", "policy", "policy_confidence", "archived"})

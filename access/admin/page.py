@@ -1,0 +1,129 @@
+"""What all our admin pages have in common: rows one may see, named by their UUID, changed by services alone."""
+
+from typing import Any, ClassVar, NoReturn
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from access.actor import Actor
+from access.admin.caller import actor_of
+from access.admin.paginator import BoundedPaginator
+
+
+class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+    """A list whose links name rows as the rest of Loci does."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        self.pk_attname = self.model_admin.named_by
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Cut the page out of the rows."""
+        super().get_results(request)
+        # Nothing beyond the page is counted, and the page shall not offer it.
+        self.full_result_count = self.result_count
+
+
+class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A read-only list and page over the rows that the caller may see.
+
+    `named_by` is the column that stands in addresses, `list_name` the list's heading. Subclasses say in visible() which rows there are, and open what
+    may be done through services; nothing is ever saved or deleted by the admin itself.
+    """
+
+    named_by: ClassVar[str] = "id"
+    list_name: ClassVar[str] = ""
+    empty_hint: ClassVar[str] = ""
+    list_per_page = 50
+    list_max_show_all = 50
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    actions: ClassVar[Any] = None
+    list_filter_submit = True
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Narrow the rows to those the actor may see."""
+        raise NotImplementedError
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Give the rows of the list and of every page."""
+        return self.visible(super().get_queryset(request), actor_of(request))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+        """Link rows by `named_by`."""
+        return RoomChangeList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
+        """Find a row by `named_by`; None where there is none to see."""
+        try:
+            value: Any = UUID(object_id) if self.named_by == "id" else int(object_id)
+            found: Model | None = self.get_queryset(request).filter(**{self.named_by: value}).first()
+        except (ValueError, OverflowError, ValidationError):
+            return None
+        return found
+
+    def get_or_404(self, request: HttpRequest, object_id: str) -> Any:
+        """Find a row by `named_by`, or answer 404."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        return row
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
+        # Django redirects to the dashboard with a message; a plain 404 says the same to people and programs.
+        raise Http404
+
+    def url(self, page: str, *args: Any) -> str:
+        """Give the address of one of this model's pages: changelist, add, change or an own one."""
+        opts = self.opts
+        return reverse(f"{self.admin_site.name}:{opts.app_label}_{opts.model_name}_{page}", args=args)
+
+    def render(
+        self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+    ) -> TemplateResponse:
+        """Give a page of our own inside the site's frame."""
+        frame = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "list_name": self.list_name,
+            "list_url": self.url("changelist"),
+            "is_nav_sidebar_enabled": True,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, template, frame | context, status=status)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Everyone who may log in here sees the lists; visible() decides what stands in them."""
+        return actor_of(request).user_id is not None
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """As has_module_permission()."""
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nothing is added by hand unless a page opens it."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nothing is changed by hand unless a page opens it."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are never deleted here: forgetting, purging and revoking are services."""
+        return False
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> NoReturn:
+        """Django's own history is empty: the audit log stands on the pages themselves."""
+        raise Http404
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
+        """Loci keeps its own audit log, written by the services."""
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
+        """As log_addition()."""

@@ -1,0 +1,58 @@
+"""Who belongs to a group, and as what."""
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.errors import InvalidInput, NotFound, NotPermitted
+from access.models import Group, Membership, Role
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Membership:
+    """Make a user a member, or change the role; setting the role that there is writes nothing. One transaction.
+
+    Raises:
+        NotPermitted: the actor is no admin of the group.
+        InvalidInput: there is no such role.
+    """
+    _must_administer(actor, group)
+    if role not in Role.values:
+        raise InvalidInput(f"'{role[:40]}' is no role.", hint=f"Use {', '.join(Role.values)}.", field="role")
+    with transaction.atomic():
+        member = Membership.objects.select_for_update().filter(group=group, user=user).first()
+        before = member.role if member else ""
+        if member is not None and before == role:
+            return member
+        member, _ = Membership.objects.update_or_create(group=group, user=user, defaults={"role": role})
+        _log(actor, group, {"action": "set", "user": user.get_username(), "role": role, "before": before})
+    return member
+
+
+def remove_member(actor: Actor, group: Group, *, user: "User") -> None:
+    """Take a user out of a group; one transaction.
+
+    Raises:
+        NotPermitted: the actor is no admin of the group.
+        NotFound: the user is no member.
+    """
+    _must_administer(actor, group)
+    with transaction.atomic():
+        if not Membership.objects.filter(group=group, user=user).delete()[0]:
+            raise NotFound(f"{user.get_username()} is no member of '{group.slug}'.", field="user")
+        _log(actor, group, {"action": "remove", "user": user.get_username()})
+
+
+def _must_administer(actor: Actor, group: Group) -> None:
+    if not actor.may(ADMIN, group.key):
+        raise NotPermitted(
+            f"You may not change the members of '{group.slug}'.", hint="Ask an admin of the group."
+        )
+
+
+def _log(actor: Actor, group: Group, payload: dict[str, str]) -> None:
+    audit.append(actor, "member", subject=f"group:{group.slug}", payload=payload)

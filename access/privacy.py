@@ -1,0 +1,41 @@
+"""Making a group private, or open again, after it was made."""
+
+from django.db import transaction
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.errors import Conflict
+from access.groups import find_group
+from access.models import Group
+
+
+def set_private(actor: Actor, slug: str, *, private: bool, keeps_globals: bool = False) -> Group:
+    """Make a group private or open; where it is so already, nothing is written. One transaction.
+
+    Raises:
+        GroupNotFound, NotPermitted: the actor is no admin of such a group.
+        Conflict: it is to become private and has global memories. Those stay seen in every group, so
+            `keeps_globals` has to say that this is meant.
+    """
+    found = find_group(actor, slug, right=ADMIN)
+    with transaction.atomic():
+        group = Group.objects.select_for_update().get(pk=found.pk)
+        if group.private == private:
+            return group
+        count = _global_memories(group) if private else 0
+        if count and not keeps_globals:
+            raise Conflict(
+                f"'{group.slug}' has {count} global memories, which every group would go on seeing.",
+                hint="Retract or store them anew with the scope 'group', or say --keep-globals.",
+                field="private",
+            )
+        group.private = private
+        group.save(update_fields=["private", "updated_at"])
+        payload = {"action": "update", "changes": {"private": [not private, private]}, "kept_globals": count}
+        audit.append(actor, "group", subject=f"group:{group.slug}", payload=payload)
+    return group
+
+
+def _global_memories(group: Group) -> int:
+    # By way of the relation: this room may not know the memories' table. What is no longer live is not seen anyway.
+    return group.memories.filter(scope="global", state="live").count()

@@ -1,0 +1,103 @@
+"""`python -m bench.proof [NAME ...]`: run the proofs, keep what they found, say whether all hold."""
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from bench.proof.chunks import prove_chunks
+from bench.proof.conformance import prove_conformance
+from bench.proof.kills import prove_kills
+from bench.proof.machine import machine
+from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
+from bench.proof.report import as_markdown, write_report
+from bench.proof.writers import prove_writers
+
+PROOFS = (
+    Proof("conformance", "The protocol's own suite finds every required scenario green.", prove_conformance),
+    Proof("writers", "Many writers on one store lose nothing and never meet a lock.", prove_writers),
+    Proof(
+        "kills",
+        "A kill at any moment loses nothing acknowledged and leaves nothing half written.",
+        prove_kills,
+    ),
+    Proof("chunks", "The vector table's chunk size fits many small rooms and one large one.", prove_chunks),
+)
+EXAMPLES = """examples:
+  python -m bench.proof                  all of them
+  python -m bench.proof writers kills    these two
+  python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
+
+A run that was stopped goes on where it was; --fresh begins anew.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when every proof holds, 1 when one does not, 2 when one could not be run."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - {proof.name for proof in PROOFS}
+    if unknown:
+        parser.error(f"no proof is called {', '.join(sorted(unknown))}; see --list")
+    if options.list:
+        for proof in PROOFS:
+            print(f"{proof.name:12} {proof.claim}")
+        return 0
+    # A stop of either kind ends the servers too; a shell's background job would ignore Ctrl-C otherwise.
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
+    chosen = [proof for proof in PROOFS if not options.names or proof.name in options.names]
+    return max(_prove(proof, is_quick=options.quick, is_fresh=options.fresh) for proof in chosen)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.proof",
+        description="Run Loci's long proofs.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [proof.name for proof in PROOFS]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="run each in small")
+    parser.add_argument("--fresh", action="store_true", help="forget what a stopped run has done")
+    parser.add_argument("--list", action="store_true", help="name the proofs and what they show")
+    return parser
+
+
+def _prove(proof: Proof, *, is_quick: bool, is_fresh: bool) -> int:
+    workshop = Workshop(FOLDER / proof.name, is_quick)
+    workshop.folder.mkdir(parents=True, exist_ok=True)
+    if is_fresh:
+        workshop.forget()
+    try:
+        finding = proof.run(workshop)
+    except ProofError as error:
+        print(f"{proof.name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"\n{proof.name}: stopped; the same command goes on.", file=sys.stderr)
+        return 2
+    _keep(proof, finding, workshop)
+    return 0 if finding.holds else 1
+
+
+def _keep(proof: Proof, finding: Finding, workshop: Workshop) -> None:
+    """Print a finding and keep it; a finished proof begins anew next time, and only a failed one leaves its folders."""
+    where = machine()
+    print(f"\n{proof.name}: {proof.claim}\n{as_markdown(finding, where)}\n")
+    result = {"name": proof.name, "holds": finding.holds, "machine": where, "quick": workshop.is_quick}
+    write_whole(FOLDER / f"{proof.name}.json", json.dumps({**result, **asdict(finding)}, indent=1))
+    workshop.forget()
+    if finding.holds:
+        for path in workshop.folder.glob("home-*"):
+            shutil.rmtree(path)
+    if not workshop.is_quick:
+        write_report(proof, finding, where)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""A LOCI_HOME for one proof, and Loci's own commands in it, each in a process of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.proof.proof import REPOSITORY, ProofError
+
+COMMAND_S = 300
+TOKEN_FILE = "proof.token"
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder with a database of its own and the installed model; `secret` is a token that may write anywhere."""
+
+    path: Path
+    secret: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs to work in this home and nowhere else."""
+        return environment(self.path)
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """Start `manage.py` with these arguments."""
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.Popen(command, cwd=REPOSITORY, env=self.environment, text=True, **options)
+
+    def witness(self, action: str, sent: object = None) -> Any:
+        """Ask `bench.proof.witness`, which looks at the database from inside; give its JSON answer."""
+        return _witness(self.path, action, sent)
+
+    def check(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Let the witness compare the database with what was sent and acknowledged.
+
+        Vectors are owed where a text came before the model was loaded. They are then made as the worker makes them, and
+        the witness looks again: `owed` says how many there were.
+        """
+        seen: dict[str, Any] = self.witness("check", told)
+        if not seen["owed"]:
+            return seen
+        left = self.witness("settle")["still_owed"]
+        again: dict[str, Any] = self.witness("check", told)
+        unmade = [f"{left} vectors are still owed after the model was there"] if left else []
+        return again | {"owed": seen["owed"], "faults": [*seen["faults"], *again["faults"], *unmade]}
+
+
+def make_home(path: Path) -> Home:
+    """Make a fresh home, whatever was at `path` before: model linked, migrated, with a user and a token."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o700, parents=True)
+    (path / "models").symlink_to(installed_models())
+    secret = _witness(path, "prepare")["secret"]
+    (path / TOKEN_FILE).write_text(secret, encoding="ascii")
+    return Home(path, secret)
+
+
+def open_home(path: Path) -> Home:
+    """Open a home that make_home() has made."""
+    return Home(path, (path / TOKEN_FILE).read_text(encoding="ascii"))
+
+
+def installed_models() -> Path:
+    """Give the folder with the embedding model."""
+    folder = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
+    if not any(folder.glob("*/model.json")):
+        raise ProofError(f"No embedding model in {folder.name}. Run: manage.py model install --dest {folder}")
+    return folder
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Give this process's environment with `home` as the only thing that it says of Loci."""
+    foreign = ("DATABASE_URL", "REDIS_URL")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in foreign and (not name.startswith("LOCI_") or name == "LOCI_SQLITE_DRIVER")
+    }
+    own = {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings", "NO_PROXY": "127.0.0.1"}
+    # What a killed process printed must be out.
+    return kept | own | {"LOCI_LOG_LEVEL": "INFO", "PYTHONUNBUFFERED": "1"}
+
+
+def run(command: Sequence[str], home: Path, *, sent: str | None = None) -> str:
+    """Run a command in a home to its end; give what it printed, or raise ProofError with its last words."""
+    done = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env=environment(home),
+        input=sent,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        words = "\n".join(done.stderr.splitlines()[-20:])
+        raise ProofError(f"{' '.join(command[1:4])} ended with {done.returncode}:\n{words}")
+    return done.stdout
+
+
+def _witness(home: Path, action: str, sent: object = None) -> Any:
+    command = [sys.executable, "-m", "bench.proof.witness", action]
+    return json.loads(run(command, home, sent=None if sent is None else json.dumps(sent)))

@@ -1,0 +1,46 @@
+"""What writers sent and what was acknowledged, on disk as it happens, so that it outlives the run that wrote it."""
+
+import json
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+
+class Ledger:
+    """A file of lines, each a text sent or an acknowledgement of one with its id and outcome."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = Lock()
+        self.sent: list[str] = []
+        self.acknowledged: dict[str, str] = {}
+        """Text → id."""
+        self.odd_outcomes: list[str] = []
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self._take(json.loads(line))
+
+    def send(self, text: str) -> None:
+        """Note that `text` is about to be sent."""
+        self._write({"sent": text})
+
+    def acknowledge(self, text: str, answer: dict[str, Any]) -> None:
+        """Note that the server said `text` is stored. Distinct texts must all be new memories."""
+        self._write({"text": text, "id": str(answer["id"]), "outcome": answer["outcome"]})
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what the witness needs."""
+        return {"sent": self.sent, "acknowledged": self.acknowledged}
+
+    def _write(self, line: dict[str, str]) -> None:
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._take(line)
+
+    def _take(self, line: dict[str, str]) -> None:
+        if "sent" in line:
+            self.sent.append(line["sent"])
+            return
+        self.acknowledged[line["text"]] = line["id"]
+        if line["outcome"] != "created":
+            self.odd_outcomes.append(f"{line['outcome']} instead of created: {line['text']}")

@@ -1,0 +1,38 @@
+"""docs/proof.md: what each proof found last, written between the marks that the page has for it."""
+
+import re
+from pathlib import Path
+
+from bench.proof.proof import REPOSITORY, Finding, Proof
+
+PAGE = REPOSITORY / "docs" / "proof.md"
+
+
+def write_report(proof: Proof, finding: Finding, machine: str, *, page: Path = PAGE) -> None:
+    """Put a finding into the page in the place of the last one. Raises ValueError where the page has no place for it."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = marks(proof.name)
+    place = re.compile(f"{re.escape(begin)}\n.*?{re.escape(end)}", re.S)
+    if not place.search(text):
+        raise ValueError(f"{page.name} has no marks for {proof.name}: {begin} … {end}")
+    block = f"{begin}\n{as_markdown(finding, machine)}\n{end}"
+    page.write_text(place.sub(lambda _: block, text), encoding="utf-8")
+
+
+def marks(name: str) -> tuple[str, str]:
+    """Give the comments between which the runner writes."""
+    return f"<!-- {name}: written by the runner -->", f"<!-- {name}: end -->"
+
+
+def as_markdown(finding: Finding, machine: str) -> str:
+    """Give a finding as a verdict, the machine, and a table."""
+    amount = "1 fault" if len(finding.faults) == 1 else f"{len(finding.faults)} faults"
+    verdict = "**It holds.**" if finding.holds else f"**It does not hold: {amount}.**"
+    rows = [f"| {name} | {_shown(value)} |" for name, value in finding.numbers.items()]
+    faults = [f"- {fault}" for fault in finding.faults]
+    lines = [f"{verdict} {machine}.", "", "| measured | |", "|---|---:|", *rows]
+    return "\n".join([*lines, *(["", *faults] if faults else [])])
+
+
+def _shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

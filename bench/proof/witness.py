@@ -1,0 +1,179 @@
+"""What the database itself says, read by a process of its own in the home that LOCI_HOME names.
+
+`python -m bench.proof.witness prepare | check | settle`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
+
+# Only after Django is set up can these be imported.
+from django.contrib.auth.models import User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+
+from access.audit import verify_chain  # noqa: E402
+from access.models import AuditEntry  # noqa: E402
+from access.tokens import create_token, operator  # noqa: E402
+from maintenance.backfill import embed_owed  # noqa: E402
+from memories.context import context_of, filter_tokens, neighbours_of  # noqa: E402
+from memories.index.base import search_index  # noqa: E402
+from memories.models import Memory, Piece  # noqa: E402
+from memories.text import content_hash  # noqa: E402
+from memories.types import Operation  # noqa: E402
+
+SHOWN = 5  # faults of one kind that are told in full
+# What writes the first row of the log about a memory.
+BIRTHS = (Operation.STORE, Operation.IMPORT, Operation.MERGE)
+
+
+def prepare() -> dict[str, str]:
+    """Make the tables, a user, and a token that may read, write and create groups."""
+    call_command("migrate", verbosity=0)
+    user, _ = User.objects.get_or_create(username="prover", defaults={"is_superuser": True})
+    scopes = ("read", "write", "create-group")
+    return {"secret": create_token(operator(), user=user, name="proof", scopes=scopes).secret}
+
+
+def settle() -> dict[str, int]:
+    """Make the vectors that are owed."""
+    return {"still_owed": embed_owed(operator(), limit=1_000_000).still_owed}
+
+
+def check() -> dict[str, Any]:
+    """Compare the database with what writers sent and what was acknowledged; give counts and every fault."""
+    told = json.load(sys.stdin)
+    faults = [
+        *_lost(told["acknowledged"]),
+        *_unsent(told["sent"], told["acknowledged"]),
+        *_database_faults(),
+        *_half_written(),
+        *_unlogged(),
+    ]
+    return {
+        "memories": Memory.objects.count(),
+        "pieces": Piece.objects.count(),
+        "owed": Piece.objects.filter(embedding=None).count(),
+        "log_rows": AuditEntry.objects.count(),
+        "faults": faults,
+    }
+
+
+def _lost(acknowledged: dict[str, str]) -> list[str]:
+    there = {str(id_): text for id_, text in Memory.objects.values_list("id", "content")}
+    found = [
+        f"acknowledged, not there: {id_} {text}" for text, id_ in acknowledged.items() if id_ not in there
+    ]
+    found += [
+        f"acknowledged as {text!r}, there as {there[id_]!r}"
+        for text, id_ in acknowledged.items()
+        if there.get(id_, text) != text
+    ]
+    return _shortened(found, "acknowledged memories are lost or changed")
+
+
+def _unsent(sent: list[str], acknowledged: dict[str, str]) -> list[str]:
+    """Nothing is there that nobody sent, and nothing twice."""
+    known = {*sent, *acknowledged}
+    times = Counter(Memory.objects.values_list("content", flat=True))
+    strange = [f"nobody sent: {text}" for text in times if text not in known]
+    twice = [f"there {n} times: {text}" for text, n in times.items() if n > 1]
+    return _shortened(strange, "memories that nobody sent") + _shortened(twice, "memories are there twice")
+
+
+def _database_faults() -> list[str]:
+    faults = [f"search index: {fault}" for fault in search_index().faults()]
+    chain = verify_chain()
+    if not chain.is_whole:
+        faults.append(f"log: broken at row {chain.broken_at}: {chain.why}")
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA integrity_check")
+        faults += [f"integrity check: {line}" for (line,) in cursor.fetchall() if line != "ok"]
+        cursor.execute("PRAGMA foreign_key_check")
+        faults += [f"foreign key: {row}" for row in cursor.fetchall()]
+        cursor.execute(
+            "SELECT COUNT(*) FROM memories_piece AS p JOIN memories_vec AS v ON v.piece = p.key"
+            " WHERE v.embedding IS NOT p.embedding"
+        )
+        faults += [f"{n} vector rows hold another vector than their piece" for (n,) in cursor.fetchall() if n]
+        cursor.execute("SELECT COUNT(*) FROM memories_fts_docsize")
+        [(words,)] = cursor.fetchall()
+        cursor.execute("SELECT COUNT(*) FROM memories_vec")
+        [(vectors,)] = cursor.fetchall()
+        cursor.execute("SELECT COUNT(DISTINCT piece) FROM index_change WHERE op = '+'")
+        [(changes,)] = cursor.fetchall()
+    embedded = Piece.objects.exclude(embedding=None).count()
+    pairs = {
+        "memories and rows of the keyword index": (Memory.objects.count(), words),
+        "vectors of pieces and rows of the vector index": (embedded, vectors),
+        "vectors of pieces and pieces in the list of changes": (embedded, changes),
+    }
+    return faults + [f"{what}: {a} and {b}" for what, (a, b) in pairs.items() if a != b]
+
+
+def _half_written() -> list[str]:
+    found = []
+    rows = Memory.objects.select_related("group", "thread").prefetch_related("pieces").order_by("key")
+    for memory in rows.iterator(chunk_size=500):
+        found += [f"{memory.id}: {what}" for what in _lacks(memory)]
+    return _shortened(found, "memories are half written")
+
+
+def _lacks(memory: Memory) -> list[str]:
+    pieces = sorted(memory.pieces.all(), key=lambda piece: piece.ordinal)
+    spans = [piece.ordinal for piece in pieces] == list(range(len(pieces)))
+    whole = bool(pieces) and pieces[0].start == 0 and pieces[-1].end == len(memory.content)
+    tests: dict[str, Callable[[], bool]] = {
+        "its pieces do not cover it": lambda: spans and whole,
+        "a piece has a vector without a model, or a model without a vector": lambda: all(
+            (piece.embedding is None) == (piece.model == "") for piece in pieces
+        ),
+        "a vector is not 384 numbers": lambda: all(len(p.embedding or bytes(1536)) == 1536 for p in pieces),
+        "its hash is another text's": lambda: memory.content_hash == content_hash(memory.content),
+        "its filter tokens are wrong": lambda: memory.filter == filter_tokens(memory),
+        "its context is not its neighbours'": lambda: (
+            memory.context == context_of(memory, neighbours_of(memory))
+        ),
+        "it has a thread and no place in it": lambda: (memory.thread_id is None) == (memory.position is None),
+    }
+    return [what for what, holds in tests.items() if not holds()]
+
+
+def _unlogged() -> list[str]:
+    births = AuditEntry.objects.filter(operation__in=BIRTHS).exclude(memory_id=None)
+    logged = Counter(births.filter(payload_row__isnull=False).values_list("memory_id", flat=True))
+    there = set(Memory.objects.values_list("id", flat=True))
+    found = [
+        f"{id_} has {logged[id_]} rows in the log that say it was stored" for id_ in there if logged[id_] != 1
+    ]
+    found += [f"the log says {id_} was stored, and it is not there" for id_ in logged if id_ not in there]
+    return _shortened(found, "memories and log do not agree")
+
+
+def _shortened(found: list[str], what: str) -> list[str]:
+    if len(found) <= SHOWN:
+        return found
+    return [*found[:SHOWN], f"… {len(found)} in all: {what}"]
+
+
+def main() -> None:
+    """Do what the first argument says."""
+    match sys.argv[1]:
+        case "prepare":
+            print(json.dumps(prepare()))
+        case "check":
+            print(json.dumps(check()))
+        case "settle":
+            print(json.dumps(settle()))
+        case unknown:
+            sys.exit(f"{unknown} is none of prepare, check, settle")
+
+
+if __name__ == "__main__":
+    main()

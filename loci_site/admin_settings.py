@@ -1,0 +1,133 @@
+"""How the admin looks and what its sidebar lists; settings.py takes UNFOLD from here, so no model may be imported."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+Item = dict[str, Any]
+
+
+def logo(request: HttpRequest) -> str:
+    """Give the address of the logo."""
+    return static("loci/logo.svg")
+
+
+def stylesheet(request: HttpRequest) -> str:
+    """Give the address of our own styles."""
+    return static("loci/admin.css")
+
+
+def is_superuser(request: HttpRequest) -> bool:
+    """Say whether the caller sees people and everything else."""
+    return bool(getattr(request.user, "is_superuser", False))
+
+
+def _item(title: str, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
+    address = reverse_lazy(f"admin:{page}")
+    link = _with_query(page, query) if query else address
+    return {"title": title, "icon": icon, "link": link, **extra}
+
+
+def _with_query(page: str, query: str) -> Any:
+    def link(request: HttpRequest) -> str:
+        return f"{reverse_lazy(f'admin:{page}')}?{query}"
+
+    return link
+
+
+def _is_at(page: str, **wanted: str) -> Any:
+    """Give a callback: whether the page shown is this list with exactly these filters."""
+
+    def active(request: HttpRequest) -> bool:
+        shown = {
+            name: value for name, value in request.GET.items() if name in ("trust__exact", "status__exact")
+        }
+        here = request.path.startswith(str(reverse_lazy(f"admin:{page}")))
+        return here and shown == wanted
+
+    return active
+
+
+MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
+NAVIGATION: list[dict[str, Any]] = [
+    {
+        "items": [
+            _item("Dashboard", "dashboard", "index"),
+            _item("Memories", "neurology", MEMORIES, active=_is_at(MEMORIES)),
+            _item("Relations", "share", "relations_relation_changelist"),
+        ],
+    },
+    {
+        "title": "Review",
+        "items": [
+            _item("Waiting", "hourglass_top", MEMORIES, query="trust__exact=candidate",
+                  active=_is_at(MEMORIES, trust__exact="candidate")),
+            _item("Disputed", "help", MEMORIES, query="trust__exact=disputed",
+                  active=_is_at(MEMORIES, trust__exact="disputed")),
+            _item("Duplicates and conflicts", "compare_arrows", LINKS, query="status__exact=open",
+                  active=_is_at(LINKS, status__exact="open")),
+        ],
+    },
+    {
+        "title": "Access",
+        "items": [
+            _item("Groups", "meeting_room", "access_group_changelist"),
+            _item("Tokens", "key", "access_apitoken_changelist"),
+            _item("People", "group", "auth_user_changelist", permission=is_superuser),
+        ],
+    },
+    {
+        "title": "Log",
+        "items": [
+            _item("Audit log", "history", "access_auditentry_changelist"),
+            _item("Recalls", "manage_search", "memories_recalllog_changelist"),
+            _item("Maintenance runs", "build", "maintenance_run_changelist"),
+        ],
+    },
+]  # fmt: skip
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Loci",
+    "SITE_HEADER": "Loci",
+    "SITE_SUBHEADER": "Memory your agents share",
+    "SITE_URL": None,
+    "SITE_ICON": logo,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
+    "STYLES": [stylesheet],
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": False,
+    "BORDER_RADIUS": "8px",
+    "DASHBOARD_CALLBACK": "loci_site.dashboard.dashboard_context",
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
+    "COLORS": {
+        "base": {
+            "50": "oklch(98.4% .003 220)",
+            "100": "oklch(96.6% .005 220)",
+            "200": "oklch(92.6% .008 220)",
+            "300": "oklch(86.9% .012 220)",
+            "400": "oklch(70.4% .02 220)",
+            "500": "oklch(54.8% .024 220)",
+            "600": "oklch(44.2% .026 220)",
+            "700": "oklch(36.6% .027 220)",
+            "800": "oklch(26.8% .024 220)",
+            "900": "oklch(20% .02 220)",
+            "950": "oklch(13.5% .018 220)",
+        },
+        "primary": {
+            "50": "oklch(97.5% .016 195)",
+            "100": "oklch(94.5% .035 195)",
+            "200": "oklch(89% .06 195)",
+            "300": "oklch(82% .09 195)",
+            "400": "oklch(74% .105 195)",
+            "500": "oklch(66% .108 197)",
+            "600": "oklch(53% .092 200)",
+            "700": "oklch(46% .08 202)",
+            "800": "oklch(39% .067 204)",
+            "900": "oklch(33% .055 206)",
+            "950": "oklch(25% .043 208)",
+        },
+    },
+}

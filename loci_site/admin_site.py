@@ -1,0 +1,55 @@
+"""The admin site: what a service refuses becomes a page that says so, with the right status."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.apps import AdminConfig
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from unfold.sites import UnfoldAdminSite
+
+from access.errors import LociError
+
+View = Callable[..., HttpResponse]
+NOT_FOUND = "There is nothing of that name that you may see."
+NOT_PERMITTED = "You may not do this."
+
+
+class LociAdminConfig(AdminConfig):
+    """Puts our site where Django looks for the default one."""
+
+    default_site = "loci_site.admin_site.LociAdminSite"
+
+
+class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
+    """Loci in the browser."""
+
+    site_title = "Loci"
+    site_header = "Loci"
+    index_title = "Dashboard"
+    enable_nav_sidebar = True
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Wrap a view as Django does, and render what it refuses."""
+
+        def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                return view(request, *args, **kwargs)
+            except Http404:
+                return self._refusal(request, 404, NOT_FOUND)
+            except PermissionDenied:
+                return self._refusal(request, 403, NOT_PERMITTED)
+            except LociError as refusal:
+                if refusal.status in (403, 404) or request.method != "POST":
+                    return self._refusal(request, refusal.status, refusal.message, hint=refusal.hint)
+                messages.error(request, str(refusal))
+                return HttpResponseRedirect(request.path)
+
+        wrapped: View = super().admin_view(answering, cacheable)
+        return wrapped
+
+    def _refusal(self, request: HttpRequest, status: int, message: str, *, hint: str = "") -> HttpResponse:
+        context = {**self.each_context(request), "title": message, "message": message, "hint": hint}
+        return TemplateResponse(request, "admin/loci/refused.html", context, status=status)

@@ -1,0 +1,14 @@
+"""Answers as JSON: what the services' renderings give, as it is."""
+
+import json
+from typing import Any
+
+from django.http import HttpResponse
+
+
+def answer(body: Any, *, status: int = 200) -> HttpResponse:
+    """Give a JSON response in UTF-8; half of a surrogate pair in an echoed value becomes a question mark."""
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    response = HttpResponse(text.encode(errors="replace"), status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,40 @@
+"""The REST application as it is mounted: its routes, callers and documents."""
+
+from django.http import Http404
+from ninja import NinjaAPI, Swagger
+from ninja.errors import HttpError, ValidationError
+
+from loci_site import __version__
+from loci_site.api import curation_routes, group_routes, memory_routes, recall_routes, relation_routes
+from loci_site.api.callers import Session, Token
+from loci_site.api.faults import answer_fault
+from loci_site.api.site import RestAPI
+
+DESCRIPTION = """\
+Long-term memory that a team's AI agents share and its people curate.
+
+Every error is `{code, message, hint}`, with `field` where one value is at fault. Lists give `items` and `next`; pass
+`next` as `cursor` to read on. Moments are ISO 8601 with a time zone.
+"""
+
+
+def build_api() -> NinjaAPI:
+    """Give the application with all its routes."""
+    made = RestAPI(
+        title="Loci",
+        version=__version__,
+        description=DESCRIPTION,
+        urls_namespace="rest",
+        auth=[Token(), Session()],
+        # validatorUrl: else the page may ask a public service to check the document.
+        docs=Swagger(settings={"validatorUrl": None}),
+    )
+    for kind in (Exception, Http404, HttpError, ValidationError):
+        made.add_exception_handler(kind, answer_fault)
+    made.add_router("/memories", memory_routes.router)
+    for routes in (recall_routes, relation_routes, group_routes, curation_routes):
+        made.add_router("", routes.router)
+    return made
+
+
+api = build_api()

@@ -1,0 +1,54 @@
+"""For those who look after the store: the log, what waits for a person, and maintenance's runs."""
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from loci_site.api import documents as out
+from loci_site.api.answers import answer
+from loci_site.api.callers import actor_of
+from loci_site.api.requests import GroupPageQuery, LogQuery, PageQuery
+from maintenance.listing import list_runs, run_json
+from memories.listing import list_candidates, list_log, list_open_links, log_json
+from memories.models import Link
+from memories.render import link_json, memory_json
+
+router = Router(tags=["curation"])
+
+
+@router.get("/log", response={**out.ERRORS, 200: out.LogPage})
+def read_log(request: HttpRequest, wanted: Query[LogQuery]) -> HttpResponse:
+    """List the audit log, newest first: all for a superuser, else what was done to memories of one's groups."""
+    page = list_log(
+        actor_of(request),
+        group=wanted.group,
+        memory=wanted.memory,
+        operation=wanted.operation,
+        cursor=wanted.cursor,
+        limit=wanted.limit,
+    )
+    return answer({"items": [log_json(row) for row in page.rows], "next": page.next})
+
+
+@router.get("/review/candidates", response={**out.ERRORS, 200: out.MemoryPage})
+def review_candidates(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
+    """List the memories that wait for a curator; POST /memories/{id}/approve or /reject decides."""
+    page = list_candidates(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    return answer({"items": [memory_json(row) for row in page.rows], "next": page.next})
+
+
+@router.get("/review/links", response={**out.ERRORS, 200: out.LinkPage})
+def review_links(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
+    """List possible duplicates and conflicts that nobody has settled, with both memories."""
+    page = list_open_links(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    return answer({"items": [_open_link_json(row) for row in page.rows], "next": page.next})
+
+
+@router.get("/maintenance/runs", response={**out.ERRORS, 200: out.RunPage})
+def list_maintenance_runs(request: HttpRequest, wanted: Query[PageQuery]) -> HttpResponse:
+    """List maintenance's runs, newest first: all for a superuser, else those of one's groups."""
+    page = list_runs(actor_of(request), cursor=wanted.cursor, limit=wanted.limit)
+    return answer({"items": [run_json(row) for row in page.rows], "next": page.next})
+
+
+def _open_link_json(link: Link) -> dict[str, object]:
+    return link_json(link) | {"memories": [memory_json(link.source), memory_json(link.target)]}

@@ -1,0 +1,393 @@
+"""What answers look like, for the OpenAPI document; the values themselves come from the services' renderings."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from memories.types import Scope, State, Trust, Type
+
+
+class Document(BaseModel):
+    """A JSON object with exactly these fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ErrorOut(Document):
+    """What went wrong and what to do next; `field` where one value is at fault."""
+
+    code: str
+    message: str
+    hint: str
+    field: str = ""
+
+
+class MemoryOut(Document):
+    """A memory."""
+
+    id: str
+    content: str
+    type: Type
+    scope: Scope
+    group: str
+    thread: str | None
+    position: int | None
+    state: State
+    trust: Trust
+    tags: list[str]
+    metadata: dict[str, Any]
+    confidence: float
+    importance: int
+    pinned: bool
+    source: str
+    source_ref: str
+    version: int
+    author: str
+    access_count: int
+    valid_from: str | None
+    valid_to: str | None
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+
+
+class VersionedOut(MemoryOut):
+    """A memory, the version that counts now, and on request all versions, oldest first."""
+
+    head: str
+    versions: list[MemoryOut] = []
+
+
+class NearOut(Document):
+    """A memory near to what was stored."""
+
+    id: str
+    content: str
+    group: str
+    state: State
+    cosine: float
+    sameness: str
+    why: str
+
+
+class StoredOut(Document):
+    """What became of a memory that was sent: created, reinforced, unchanged or queued."""
+
+    outcome: str
+    id: str | None
+    group: str
+    group_created: bool
+    type: Type | None
+    scope: Scope | None
+    trust: Trust | None
+    confidence: float | None
+    superseded: str | None
+    why: str
+    near: list[NearOut]
+    embedding_owed: bool
+    removed_characters: int
+
+
+class EditedOut(Document):
+    """What became of an edit: new_version, changed (in place) or queued."""
+
+    outcome: str
+    memory: MemoryOut
+    replaced: str | None
+    changes: dict[str, list[Any]]
+    why: str
+
+
+class CertificateOut(Document):
+    """What a purge destroyed, counted."""
+
+    at: str
+    ids: list[str]
+    memories: int
+    pieces: int
+    links: int
+    log_payloads: int
+    recall_logs: int
+
+
+class DoneOut(Document):
+    """What a verb did, or with dry_run would do."""
+
+    verb: str
+    id: str
+    state: str
+    trust: str
+    changed: int
+    dry_run: bool
+    consequences: list[str]
+    changes: dict[str, list[Any]]
+    certificate: CertificateOut = None  # type: ignore[assignment]  # left out where nothing was purged
+
+
+class ItemOut(MemoryOut):
+    """A memory of an answer; `content` is a part where `is_cut`."""
+
+    score: float
+    label: str
+    is_cut: bool
+    numbers: dict[str, float] = {}
+
+
+class RecalledOut(Document):
+    """An answer, best first; where nothing is relevant `abstained` is true and `nearest` holds the nearest apart."""
+
+    results: list[ItemOut]
+    count: int
+    group: str
+    mode: str
+    abstained: bool
+    nearest: list[ItemOut]
+    degraded: str
+    left_out: int
+    missing: list[str]
+    tokens: int
+    duration_ms: float
+    explain: list[dict[str, Any]] = []
+
+
+class EndOut(Document):
+    """One end of a relation."""
+
+    id: str
+    content: str
+
+
+class EdgeOut(Document):
+    """A relation; `depth` is how many steps away it was found."""
+
+    id: str
+    subject: EndOut
+    predicate: str
+    object: EndOut
+    confidence: float
+    valid_from: str | None
+    valid_to: str | None
+    depth: int
+
+
+class WalkOut(Document):
+    """Relations, nearest first."""
+
+    items: list[EdgeOut]
+
+
+class RelationStoredOut(Document):
+    """What became of a relation: created, reinforced or superseded."""
+
+    outcome: str
+    id: str
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    group: str
+    group_created: bool
+    entities_created: list[str]
+    why: str
+
+
+class LinkOut(Document):
+    """A tie between two memories."""
+
+    id: str
+    kind: str
+    source: str
+    target: str
+    status: str
+    score: float | None
+    reason: str
+
+
+class OpenLinkOut(LinkOut):
+    """A tie that waits for a decision, with both memories."""
+
+    memories: list[MemoryOut]
+
+
+class VersionOut(Document):
+    """A version in short."""
+
+    id: str
+    version: int
+    state: State
+    content: str
+    valid_from: str | None
+    valid_to: str | None
+    created_at: str
+
+
+class WhyOut(Document):
+    """Why a question brings a memory, or does not."""
+
+    query: str
+    rank: int | None
+    reason: str
+    numbers: dict[str, float]
+    steps: list[dict[str, Any]]
+
+
+class InspectionOut(Document):
+    """All there is to say of a memory."""
+
+    memory: MemoryOut
+    recall: str
+    head: str
+    versions: list[VersionOut]
+    pieces: int
+    pieces_owed: int
+    links: list[LinkOut]
+    relations: list[EdgeOut]
+    log: list[dict[str, Any]]
+    why: WhyOut = None  # type: ignore[assignment]  # left out where no question was asked
+
+
+class GroupOut(Document):
+    """A group."""
+
+    id: str
+    slug: str
+    title: str
+    instructions: str
+    policy: str
+    policy_confidence: float
+    private: bool
+    archived: bool
+    created_at: str
+    created_by: str
+
+
+class GroupsOut(Document):
+    """Groups, by slug."""
+
+    items: list[GroupOut]
+
+
+class StatsOut(Document):
+    """Counts of one group, or of all that the caller may see."""
+
+    group: str
+    groups: int
+    memories: int
+    live: int
+    by_type: dict[str, int]
+    by_state: dict[str, int]
+    by_trust: dict[str, int]
+    by_scope: dict[str, int]
+    pinned: int
+    waiting: int
+    conflicts: int
+    duplicates: int
+    relations: int
+    pieces: int
+    pieces_owed: int
+    recalls_7_days: int
+    last_stored: str
+    model: str
+    model_state: str
+
+
+class LogRowOut(Document):
+    """A row of the audit log; `payload` is null where a purge deleted it."""
+
+    seq: int
+    at: str
+    operation: str
+    memory: str | None
+    subject: str
+    actor: str
+    via: str
+    client: str
+    run: str | None
+    hash: str
+    payload: dict[str, Any] | None
+
+
+class SavedOut(Document):
+    """A checkpoint that was saved; `count` is how many its thread (or group) has."""
+
+    id: str
+    group: str
+    group_created: bool
+    thread: str | None
+    created_at: str
+    count: int
+
+
+class CheckpointOut(Document):
+    """A checkpoint."""
+
+    id: str
+    group: str
+    thread: str | None
+    state: dict[str, Any]
+    author: str
+    created_at: str
+
+
+class SectionOut(Document):
+    """A part of a context pack."""
+
+    title: str
+    ids: list[str]
+
+
+class PackOut(Document):
+    """What an agent should know when its session begins."""
+
+    text: str
+    group: str
+    sections: list[SectionOut]
+    tokens: int
+    left_out: int
+    degraded: str
+
+
+class RunOut(Document):
+    """One execution of maintenance."""
+
+    id: str
+    kind: str
+    status: str
+    group: str | None
+    actor: str
+    dry_run: bool
+    counts: dict[str, Any]
+    started_at: str
+    finished_at: str | None
+    error: str
+
+
+class MemoryPage(Document):
+    """A page of memories."""
+
+    items: list[MemoryOut]
+    next: str | None
+
+
+class LogPage(Document):
+    """A page of the log."""
+
+    items: list[LogRowOut]
+    next: str | None
+
+
+class LinkPage(Document):
+    """A page of ties that wait for a decision."""
+
+    items: list[OpenLinkOut]
+    next: str | None
+
+
+class RunPage(Document):
+    """A page of maintenance's runs."""
+
+    items: list[RunOut]
+    next: str | None
+
+
+ERRORS: dict[Any, Any] = {frozenset({400, 401, 403, 404, 405, 409, 413, 422, 500, 503}): ErrorOut}

@@ -1,0 +1,117 @@
+"""Memories: store, list, read, edit, and what else can be done to one."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from loci_site.api import documents as out
+from loci_site.api.answers import answer
+from loci_site.api.callers import actor_of
+from loci_site.api.faults import Refused
+from loci_site.api.requests import EditIn, MemoryIn, MemoryListQuery, VerbIn
+from memories import verbs
+from memories.chains import find_memory, head_of
+from memories.editing import Edited, EditOutcome, edit
+from memories.inspect import inspect_memory
+from memories.listing import list_memories, visible_versions
+from memories.render import done_json, inspection_json, memory_json, stored_json
+from memories.store import Outcome, Stored, store
+from memories.verbs import Done
+
+router = Router(tags=["memories"])
+VerbName = Literal[
+    "forget", "restore", "retract", "dispute", "verify", "approve", "reject", "pin", "unpin", "purge"
+]
+STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
+EDIT_STATUS = {EditOutcome.QUEUED: 202}
+PINS: dict[str, Callable[..., Done]] = {"pin": verbs.pin, "unpin": verbs.unpin}
+VERBS: dict[str, Callable[..., Done]] = {
+    "forget": verbs.forget,
+    "restore": verbs.restore,
+    "retract": verbs.retract,
+    "dispute": verbs.dispute,
+    "verify": verbs.verify,
+    "approve": verbs.approve,
+    "reject": verbs.reject,
+    "purge": verbs.purge,
+}
+
+
+@router.post("", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut})
+def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
+    """Remember a text. 201: created · 200: it was known, and is reinforced or unchanged · 202: it waits for a
+    curator · 409: it is barred here.
+    """
+    return _stored(store(actor_of(request), body.draft()))
+
+
+@router.get("", response={**out.ERRORS, 200: out.MemoryPage})
+def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> HttpResponse:
+    """List memories, newest first; without `group` those of all groups that the caller may enter, and global ones."""
+    page = list_memories(actor_of(request), filters.listed(), cursor=filters.cursor, limit=filters.limit)
+    return answer({"items": [memory_json(row) for row in page.rows], "next": page.next})
+
+
+@router.get("/{id}", response={**out.ERRORS, 200: out.VersionedOut})
+def read_memory(request: HttpRequest, id: str, versions: bool = False) -> HttpResponse:
+    """Read one version of a memory; `head` is the id of the version that counts now."""
+    memory = find_memory(actor_of(request), id)
+    body = memory_json(memory) | {"head": str(head_of(memory).id)}
+    if versions:
+        body["versions"] = [memory_json(row) for row in visible_versions(actor_of(request), memory.id)]
+    return answer(body)
+
+
+@router.patch("/{id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
+def edit_memory(request: HttpRequest, id: str, body: EditIn) -> HttpResponse:
+    """Change a memory. Another content, type or valid_from is a new version; the rest changes in place. 202: the
+    new text waits for a curator.
+    """
+    edited = edit(actor_of(request), id, body.edit(), reason=body.reason)
+    return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
+
+
+@router.delete("/{id}", response={**out.ERRORS, 200: out.DoneOut})
+def delete_memory(
+    request: HttpRequest,
+    id: str,
+    verb: Literal["forget", "retract", "purge"] = "forget",
+    reason: str = "",
+    dry_run: bool = False,
+) -> HttpResponse:
+    """Forget a memory (it can be restored), or with `verb` retract or purge it."""
+    return answer(done_json(VERBS[verb](actor_of(request), id, reason=reason, dry_run=dry_run)))
+
+
+@router.get("/{id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
+def inspect_one_memory(request: HttpRequest, id: str, query: str = "") -> HttpResponse:
+    """Give all there is to say of a memory; with `query`, why that question brings it or does not."""
+    return answer(inspection_json(inspect_memory(actor_of(request), id, query=query)))
+
+
+@router.post("/{id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})
+def do_to_memory(request: HttpRequest, id: str, verb: VerbName, body: VerbIn = VerbIn()) -> HttpResponse:
+    """Forget, restore, retract, dispute, verify, approve, reject, pin, unpin or purge a memory."""
+    actor = actor_of(request)
+    if verb in PINS:
+        return answer(done_json(PINS[verb](actor, id, dry_run=body.dry_run)))
+    return answer(done_json(VERBS[verb](actor, id, reason=body.reason, dry_run=body.dry_run)))
+
+
+def edited_json(edited: Edited) -> dict[str, object]:
+    """Give the answer to an edit."""
+    return {
+        "outcome": edited.outcome,
+        "memory": memory_json(edited.memory),
+        "replaced": str(edited.replaced) if edited.replaced else None,
+        "changes": edited.changes,
+        "why": edited.why,
+    }
+
+
+def _stored(stored: Stored) -> HttpResponse:
+    if stored.outcome == Outcome.REFUSED:
+        raise Refused(f"It was not stored: {stored.why}")
+    return answer(stored_json(stored), status=STATUS.get(stored.outcome, 200))

@@ -1,0 +1,72 @@
+"""Asking: recall, the context pack and checkpoints."""
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from access.errors import NotFound
+from access.groups import find_group
+from loci_site.api import documents as out
+from loci_site.api.answers import answer
+from loci_site.api.callers import actor_of
+from loci_site.api.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
+from memories.checkpoints import latest_checkpoint, save_checkpoint
+from memories.context_pack import DEFAULT_BUDGET, get_context
+from memories.models import Checkpoint
+from memories.recall import recall
+from memories.render import checkpoint_json, pack_json, recalled_json
+from memories.text import clean_line
+
+router = Router(tags=["recall"])
+
+
+@router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
+def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
+    """Answer a question from what the caller may see, best first; or read memories in full by their ids."""
+    asked = body.asked(query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode)
+    return answer(recalled_json(recall(actor_of(request), asked)))
+
+
+@router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
+def recall_by_address(request: HttpRequest, asked: Query[RecallQuery]) -> HttpResponse:
+    """Recall as POST does, for what can only follow an address."""
+    wanted = asked.asked(
+        query=asked.query, ids=asked.id, types=list(asked.type), tags=asked.tag, mode=asked.mode
+    )
+    return answer(recalled_json(recall(actor_of(request), wanted)))
+
+
+@router.get("/context", response={**out.ERRORS, 200: out.PackOut})
+def read_context(request: HttpRequest, wanted: Query[ContextQuery]) -> HttpResponse:
+    """Give what an agent should know when its session begins."""
+    budget = wanted.token_budget or DEFAULT_BUDGET
+    pack = get_context(actor_of(request), group=wanted.group, query=wanted.query, token_budget=budget)
+    return answer(pack_json(pack))
+
+
+@router.post("/checkpoints", response={**out.ERRORS, 201: out.SavedOut})
+def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
+    """Keep where work stands as the newest of its thread, or of the group."""
+    saved = save_checkpoint(actor_of(request), group=body.group, thread=body.thread, state=body.state)
+    return answer(checkpoint_json(saved), status=201)
+
+
+@router.get("/checkpoints/latest", response={**out.ERRORS, 200: out.CheckpointOut})
+def read_latest_checkpoint(request: HttpRequest, wanted: Query[CheckpointQuery]) -> HttpResponse:
+    """Give the newest checkpoint of a thread, or of the group."""
+    group = find_group(actor_of(request), wanted.group)
+    thread = clean_line(wanted.thread, field="thread", max_chars=200)
+    found = latest_checkpoint(group, thread)
+    if found is None:
+        raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
+    return answer(_checkpoint_json(found, group.slug))
+
+
+def _checkpoint_json(checkpoint: Checkpoint, group: str) -> dict[str, object]:
+    return {
+        "id": str(checkpoint.id),
+        "group": group,
+        "thread": checkpoint.thread.name if checkpoint.thread else None,
+        "state": checkpoint.state,
+        "author": checkpoint.author_name,
+        "created_at": checkpoint.created_at.isoformat(),
+    }

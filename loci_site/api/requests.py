@@ -1,0 +1,291 @@
+"""What callers send, field by field; the services check what the values mean."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
+from pydantic.json_schema import WithJsonSchema
+
+from access.errors import InvalidInput
+from access.models import CandidatePolicy
+from access.visibility import Narrowing
+from memories.chains import parse_id
+from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
+from memories.editing import Edit
+from memories.entities import RelationDraft
+from memories.listing import DEFAULT_LIMIT, MAX_LIMIT, Listed
+from memories.moments import EXAMPLE, parse_moment
+from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, Asked
+from memories.types import Scope, State, Trust, Type
+
+
+def _moment(value: Any, info: ValidationInfo) -> datetime:
+    if not isinstance(value, str):
+        raise InvalidInput(
+            f"'{info.field_name}' is no text.", hint=f"Write it as {EXAMPLE}.", field=str(info.field_name)
+        )
+    return parse_moment(value, field=str(info.field_name))
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": [EXAMPLE]}),
+]
+Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
+Importance = Annotated[StrictInt, Field(ge=1, le=10)]
+
+
+def _word(choices: list[str]) -> Any:
+    """Give the schema of a word out of a list; the services refuse others by name."""
+    return WithJsonSchema({"type": "string", "enum": choices})
+
+
+TypeWord = Annotated[str, _word(Type.values)]
+ScopeWord = Annotated[str, _word(Scope.values)]
+StateWord = Annotated[str, _word([*State.values, "all"])]
+TrustWord = Annotated[str, _word(Trust.values)]
+PolicyWord = Annotated[str, _word(CandidatePolicy.values)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+
+
+class Body(BaseModel):
+    """A JSON object; a field that is not known is an error, so that nothing is passed over in silence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class MemoryIn(Body):
+    """A memory to be stored."""
+
+    content: str = Field(description="The text to be remembered.")
+    type: TypeWord = Type.SEMANTIC
+    group: str | None = Field(None, description="Default: the token's group, else LOCI_GROUP.")
+    scope: ScopeWord | None = Field(
+        None, description="Default: group for events and in private groups, else global."
+    )
+    thread: str = ""
+    position: Annotated[StrictInt, Field(ge=0, le=MAX_POSITION)] | None = None
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+    confidence: Confidence = DEFAULT_CONFIDENCE
+    importance: Importance = DEFAULT_IMPORTANCE
+    source: str = ""
+    source_ref: str = ""
+    supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+    expires_at: Moment | None = None
+
+    def draft(self) -> Draft:
+        """Give the draft that store() takes."""
+        values = self.model_dump(exclude={"supersedes", "tags", "scope"})
+        supersedes = parse_id(self.supersedes, field="supersedes") if self.supersedes else None
+        return Draft(**values, scope=self.scope or "", tags=tuple(self.tags), supersedes=supersedes)
+
+
+class EditIn(Body):
+    """What is to be different; fields left out stay as they are."""
+
+    content: str | None = None
+    type: TypeWord | None = None
+    valid_from: Moment | None = Field(None, description="null takes the moment away.")
+    tags: list[str] | None = None
+    importance: Importance | None = None
+    expires_at: Moment | None = Field(None, description="null takes the moment away.")
+    metadata: dict[str, Any] | None = None
+    version: StrictInt | None = Field(
+        None, description="The version that was read; another one by now is a conflict."
+    )
+    reason: str = ""
+
+    def edit(self) -> Edit:
+        """Give the change, with what was named alone; null means to take away where there may be nothing."""
+        named = {name: getattr(self, name) for name in self.model_fields_set - {"reason"}}
+        for name, value in named.items():
+            if value is None and name not in ("valid_from", "expires_at", "version"):
+                raise InvalidInput(f"'{name}' cannot be null.", hint="Leave it out to keep it.", field=name)
+        if "tags" in named:
+            named["tags"] = tuple(named["tags"])
+        return Edit(**named)
+
+
+class VerbIn(Body):
+    """Why, and whether only to say what would happen."""
+
+    reason: str = ""
+    dry_run: StrictBool = False
+
+
+class NarrowingFields(Body):
+    """What narrows a question."""
+
+    group: str | None = None
+    max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] | None = None
+    token_budget: Annotated[int, Field(ge=1, le=MAX_TOKEN_BUDGET)] | None = None
+    summary_only: bool = False
+    explain: bool = False
+    scope: ScopeWord | None = None
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
+    as_of: Moment | None = Field(None, description="What was true then.")
+    known_at: Moment | None = Field(None, description="What Loci knew then.")
+    after: Moment | None = None
+    before: Moment | None = None
+
+    def asked(
+        self, *, query: str, ids: list[str], types: list[str], tags: list[str], mode: str | None
+    ) -> Asked:
+        """Give what recall() takes."""
+        moments = {name: getattr(self, name) for name in ("as_of", "known_at", "after", "before")}
+        narrowing = Narrowing(
+            types=frozenset(types),
+            scope=self.scope or "",
+            tags=frozenset(tag.lower() for tag in tags),
+            min_confidence=self.min_confidence,
+            **moments,
+        )
+        return Asked(
+            query, tuple(ids), self.group, narrowing, self.max_results, self.token_budget, self.summary_only,
+            self.explain, mode,
+        )  # fmt: skip
+
+
+class RecallIn(NarrowingFields):
+    """A question, or ids to read in full."""
+
+    query: str = ""
+    ids: list[str] = []
+    types: list[TypeWord] = []
+    tags: list[str] = []
+    mode: str | None = Field(
+        None, description="hybrid, rrf, weighted, keyword or vector; default: the setting."
+    )
+
+
+class RecallQuery(NarrowingFields):
+    """The same in an address: `type`, `tag` and `id` may be repeated."""
+
+    query: str = ""
+    id: list[str] = []
+    type: list[TypeWord] = []
+    tag: list[str] = []
+    mode: str | None = None
+
+
+class PageQuery(Body):
+    """Which page of a list."""
+
+    cursor: str = ""
+    limit: Limit = DEFAULT_LIMIT
+
+
+class MemoryListQuery(PageQuery):
+    """Which memories; `type`, `state`, `trust` and `tag` may be repeated (of tags all must fit)."""
+
+    group: str | None = None
+    type: list[TypeWord] = []
+    state: list[StateWord] = Field([], description="Default: live.")
+    trust: list[TrustWord] = []
+    tag: list[str] = []
+    q: str = Field("", description="A part of the text.")
+
+    def listed(self) -> Listed:
+        """Give what list_memories() takes."""
+        states = tuple(self.state) or (State.LIVE.value,)
+        return Listed(
+            group=self.group,
+            types=tuple(self.type),
+            states=() if "all" in states else states,
+            trusts=tuple(self.trust),
+            tags=tuple(self.tag),
+            words=self.q,
+        )
+
+
+class LogQuery(PageQuery):
+    """Which rows of the log."""
+
+    group: str | None = None
+    memory: str = Field("", description="Id of a memory.")
+    operation: str = ""
+
+
+class GroupPageQuery(PageQuery):
+    """Which page, of which group."""
+
+    group: str | None = None
+
+
+class RelationIn(Body):
+    """Two things and how they hang together; each is a name or a memory's id."""
+
+    subject: str
+    predicate: str
+    object: str
+    group: str | None = None
+    evidence: list[str] = Field([], description="Ids of memories that prove it.")
+    confidence: Confidence = DEFAULT_CONFIDENCE
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+
+    def draft(self) -> RelationDraft:
+        """Give the draft that store_relation() takes."""
+        return RelationDraft(**self.model_dump(exclude={"evidence"}), evidence=tuple(self.evidence))
+
+
+class WalkQuery(Body):
+    """Where a walk begins and how far it goes."""
+
+    of: str = Field(description="A memory's id, or the name of an entity.")
+    group: str | None = Field(None, description="Where the name is looked up.")
+    depth: Annotated[int, Field(ge=1, le=4)] = 1
+    limit: Limit = DEFAULT_LIMIT
+    at: Moment | None = Field(None, description="What was true then; default: now.")
+
+
+class GroupIn(Body):
+    """A group to be made."""
+
+    slug: str
+    title: str = ""
+    private: StrictBool = False
+
+
+class GroupEditIn(Body):
+    """What is to change of a group."""
+
+    title: str | None = None
+    instructions: str | None = None
+    policy: PolicyWord | None = None
+    policy_confidence: Confidence | None = None
+    archived: StrictBool | None = None
+
+
+class CheckpointIn(Body):
+    """Where work stands: an object, or a text."""
+
+    group: str | None = None
+    thread: str = ""
+    state: dict[str, Any] | str
+
+
+class CheckpointQuery(Body):
+    """Whose newest checkpoint."""
+
+    group: str | None = None
+    thread: str = ""
+
+
+class ContextQuery(Body):
+    """For which group, about what, and how long."""
+
+    group: str | None = None
+    query: str = ""
+    token_budget: Annotated[int, Field(ge=1, le=MAX_TOKEN_BUDGET)] | None = None
+
+
+class StatsQuery(Body):
+    """Of which group; `everywhere` for all that the caller may see."""
+
+    group: str | None = None
+    everywhere: bool = False

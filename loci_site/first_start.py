@@ -1,0 +1,69 @@
+"""What a new installation needs before anybody can use it: its tables, the first admin and the first token."""
+
+import secrets
+from dataclasses import dataclass
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+from access import audit
+from access.actor import ALL_SCOPES
+from access.tokens import create_token, operator
+from memories.index.base import search_index
+from memories.types import Operation
+
+ADMIN_NAME = "admin"
+TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret
+# No characters that look alike; 20 of 31 are 99 bits.
+PASSWORD_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # noqa: S105
+PASSWORD_PARTS, PASSWORD_PART_LENGTH = 4, 5
+
+
+@dataclass(frozen=True)
+class FirstAccess:
+    """The first admin and the first token, with the only copy of their secrets."""
+
+    username: str
+    password: str
+    token: str
+
+
+def migrate_if_needed() -> int:
+    """Bring the tables up to date and put missing triggers back; give how many migrations were run.
+
+    Where nothing is to do this costs a few milliseconds; `migrate` itself takes half a second to find that out.
+    """
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan or search_index().missing_objects():
+        call_command("migrate", verbosity=0, interactive=False)
+    return len(plan)
+
+
+def give_first_access() -> FirstAccess | None:
+    """Make the first superuser and a token with every right, where there is no user yet. One transaction."""
+    users = get_user_model().objects
+    if users.exists():
+        return None
+    password = generated_password()
+    with transaction.atomic():
+        user = users.create_superuser(ADMIN_NAME, password=password)
+        audit.append(
+            operator(),
+            Operation.MEMBER,
+            subject=f"user:{ADMIN_NAME}",
+            payload={"action": "create", "superuser": True},
+        )
+        made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=ALL_SCOPES)
+    return FirstAccess(ADMIN_NAME, password, made.secret)
+
+
+def generated_password() -> str:
+    """Give a password that can be read out and typed: four parts of five characters."""
+    parts = (
+        "".join(secrets.choice(PASSWORD_ALPHABET) for _ in range(PASSWORD_PART_LENGTH))
+        for _ in range(PASSWORD_PARTS)
+    )
+    return "-".join(parts)

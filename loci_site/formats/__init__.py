@@ -1,0 +1,1 @@
+"""How times are written; Django finds the file by its name."""

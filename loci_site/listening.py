@@ -1,0 +1,79 @@
+"""Who may run here, and where it listens: one `up` for each LOCI_HOME, one program for each port."""
+
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from access.connecting import command_line
+from access.errors import Conflict, Unavailable
+
+
+@contextmanager
+def only_one_in(home: Path) -> Iterator[None]:
+    """Hold LOCI_HOME for this process. The kernel lets go of it however the process ends, so it is never stale.
+
+    Raises Conflict where another one holds it.
+    """
+    handle = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
+            raise Conflict(
+                f"Loci is running already with the data in {home} (process {pid}).",
+                hint="Use that one, or stop it with Ctrl-C first.",
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Give a socket bound to the address, not listening yet: until the server is there, clients are refused.
+
+    Raises Unavailable with what to do where the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    # A port that was in use until just now may be taken at once.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise _unavailable(host, port, error) from error
+    sock.set_inheritable(True)
+    return sock
+
+
+def is_answering(sock: socket.socket) -> bool:
+    """Say whether somebody accepts connections on a socket's address."""
+    host, port = sock.getsockname()[:2]
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    try:
+        with socket.create_connection((reachable, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _unavailable(host: str, port: int, error: OSError) -> Unavailable:
+    other = command_line(f"up --port {port + 1 if port < 65_535 else 8000}")
+    if error.errno == errno.EADDRINUSE:
+        return Unavailable(
+            f"Port {port} is in use by another program.",
+            hint=f"Stop that program, or choose another port: {other}",
+        )
+    if error.errno == errno.EACCES:
+        return Unavailable(f"You may not listen on port {port}.", hint=f"Choose one from 1024 on: {other}")
+    return Unavailable(
+        f"Loci cannot listen on {host}: {error.strerror or error}.",
+        hint="Set LOCI_HOST to an address of this machine, such as 127.0.0.1.",
+    )

@@ -1,0 +1,67 @@
+"""`manage.py mcp --stdio`: the MCP server for one agent that starts it as its child."""
+
+import argparse
+import os
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from access.errors import LociError
+from access.groups import check_slug
+from loci_site.first_start import migrate_if_needed
+from loci_site.mcp.reference import tools_reference
+from loci_site.mcp.stdio import serve_stdio, stdio_actor
+
+EXAMPLES: Final = """\
+examples:
+  manage.py mcp --stdio
+  manage.py mcp --stdio --group ledger           what names no group goes to 'ledger'
+  manage.py mcp --stdio --read-only              recall, inspect, stats and get_context alone
+  LOCI_TOKEN=loci_... manage.py mcp --stdio      with the rights of that token
+
+Without a token it acts as the operator of this machine, who can read the memory file anyway.
+Standard output belongs to the protocol; what there is to say goes to standard error.
+Over HTTP the same server answers at /mcp: see 'manage.py up'.
+"""
+
+
+class Command(BaseCommand):
+    """Parses, prepares the store, hands over."""
+
+    help = "Serve MCP on standard input and output."
+    requires_system_checks = []  # an agent waits, and a warning must not reach its stream
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("--stdio", action="store_true", help="serve on standard input and output")
+        parser.add_argument(
+            "--reference",
+            action="store_true",
+            help="print the reference of the tools (docs/reference/tools.md)",
+        )
+        parser.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
+        parser.add_argument("--group", default="", help="group of what names none")
+        parser.add_argument(
+            "--token", default="", help="act with this token's rights; better kept in LOCI_TOKEN"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["reference"]:
+            self.stdout.write(tools_reference(), ending="")
+            return
+        if not options["stdio"]:
+            raise CommandError("Say --stdio. Over HTTP, MCP is part of the server: 'manage.py up'.")
+        who = {
+            "secret": options["token"] or os.environ.get("LOCI_TOKEN", ""),
+            "group": options["group"],
+            "read_only": options["read_only"],
+        }
+        try:
+            if options["group"]:
+                check_slug(options["group"])
+            migrate_if_needed()
+            stdio_actor(**who)
+        except LociError as error:
+            raise CommandError(str(error)) from error
+        serve_stdio(**who)

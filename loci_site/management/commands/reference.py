@@ -1,0 +1,40 @@
+"""`manage.py reference`: write the reference pages of the docs from the code."""
+
+import argparse
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from loci_site.reference import FOLDER, stale_pages, write_pages
+
+EXAMPLES: Final = """\
+examples:
+  manage.py reference             write docs/reference/ anew
+  manage.py reference --check     only say which pages are out of date
+"""
+
+
+class Command(BaseCommand):
+    """Writes, or checks, docs/reference/."""
+
+    help = "Write the reference pages of the docs from the code (in a checkout)."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; status 1 where a page is out of date"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not FOLDER.parent.is_dir():
+            raise CommandError("There is no docs/ here: this command is for a checkout of Loci.")
+        if options["check"]:
+            stale = stale_pages()
+            if stale:
+                raise CommandError(f"Out of date: {', '.join(stale)}. Run 'manage.py reference'.")
+            self.stdout.write("All pages are up to date.")
+        else:
+            written = write_pages()
+            self.stdout.write(f"Written: {', '.join(written)}." if written else "All pages are up to date.")

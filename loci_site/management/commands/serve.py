@@ -1,0 +1,7 @@
+"""`loci serve`: another name of `loci up`."""
+
+from loci_site.management.commands.up import Command as UpCommand
+
+
+class Command(UpCommand):
+    """The same command under the name that people try first."""

@@ -1,0 +1,179 @@
+"""`loci up`: run Loci, the web server and the worker, until Ctrl-C."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from access.connecting import base_url, claude_line, client_json, command_line
+from access.errors import LociError
+from loci_site.checks import TAG
+from loci_site.config import load_config
+from loci_site.first_start import FirstAccess, give_first_access, migrate_if_needed
+from loci_site.home import ensure_home
+from loci_site.listening import bound_socket, is_answering, only_one_in
+from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
+from memories.embedding.folder import model_folder
+from memories.embedding.loader import folder_status
+
+EXAMPLES: Final = """\
+examples:
+  loci up                       everything: tables, model, first admin, web server, worker
+  loci up --port 9000
+  loci up --no-model            do not fetch the model; recall then works by keywords
+  LOCI_HOST=0.0.0.0 LOCI_ALLOWED_HOSTS=memory.example.org loci up
+"""
+CHECKOUT: Final = settings.ROOT
+
+
+class Command(BaseCommand):
+    """Prepares what is missing, starts the processes and says how to use them."""
+
+    help = "Run Loci: prepare what is missing, start the web server and the worker. Ctrl-C stops everything."
+    requires_system_checks = [TAG]  # the others import every view, which only the web process needs
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("--host", help="address to listen on; default: the setting server.host")
+        parser.add_argument("--port", help="port to listen on; default: the setting server.port")
+        parser.add_argument("--no-worker", action="store_true", help="the web server alone")
+        parser.add_argument(
+            "--no-model", action="store_true", help="do not fetch the model where it is missing"
+        )
+        parser.add_argument(
+            "--reload", action="store_true", help="for development: start anew when the code changes"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until a signal; a fault ends it with one sentence and status 1."""
+        take_address(options["host"], options["port"])
+        try:
+            with only_one_in(ensure_home(settings.LOCI.home)):
+                self._run(options)
+        except LociError as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self, options: dict[str, Any]) -> None:
+        server = settings.LOCI.server
+        with bound_socket(server.host, server.port) as sock:
+            self._prepare(wants_model=not options["no_model"])
+            web = [
+                "loci_site.server",
+                "--fd",
+                str(sock.fileno()),
+                *(["--reload"] if options["reload"] else []),
+            ]
+            parts = [Part("web", child_command(*web), is_vital=True, fds=[sock.fileno()])]
+            if not options["no_worker"]:
+                parts.append(Part("worker", child_command("loci_site.worker")))
+            supervisor = Supervisor(
+                parts, env=child_environment(), is_ready=lambda: is_answering(sock), on_ready=self._say_ready
+            )
+            if not supervisor.run():
+                raise CommandError(
+                    f"The web server ended {DEATHS_IN_A_ROW} times in a row; its own words stand above."
+                )
+        self._say("Loci has stopped.")
+
+    def _prepare(self, *, wants_model: bool) -> None:
+        if count := migrate_if_needed():
+            self._say(f"Prepared the database ({count} migrations).")
+        if folder_status(model_folder(settings.LOCI.home)).state != "installed":
+            self._get_model(wants_model=wants_model)
+        connections.close_all()
+
+    def _get_model(self, *, wants_model: bool) -> None:
+        """Install the model, or say what works without it."""
+        reason = "The embedding model is not installed."
+        if wants_model:
+            self._say("Getting the embedding model (once).")
+            try:
+                call_command("model", "install", stdout=self.stdout)
+                return
+            except CommandError as error:
+                reason = str(error)
+        self._say(f"{reason}\nRecall works by keywords until this succeeds: {command_line('model install')}")
+
+    def _say_ready(self) -> None:
+        self._say(ready_text(give_first_access()))
+        connections.close_all()
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+def take_address(host: str | None, port: str | None) -> None:
+    """Let the command line's address win over the settings; it is checked as they are. Children inherit it."""
+    if host is None and port is None:
+        return
+    # The long names win over the short ones that the user may have set.
+    if host is not None:
+        os.environ["LOCI_SERVER_HOST"] = host
+    if port is not None:
+        os.environ["LOCI_SERVER_PORT"] = port
+    settings.LOCI = load_config(os.environ)
+
+
+def child_command(*words: str) -> list[str]:
+    """Give the command of a child: a module of ours that ends with this process."""
+    return [sys.executable, "-m", *words, "--parent", str(os.getpid())]
+
+
+def child_environment() -> dict[str, str]:
+    """Give the children's environment; in a checkout they find the code as this process did."""
+    env = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
+    }
+    if (Path(CHECKOUT) / "manage.py").is_file():
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(CHECKOUT), env.get("PYTHONPATH", "")]))
+    return env
+
+
+def ready_text(first: FirstAccess | None) -> str:
+    """Give what a person needs now, in plain words; secrets only at the first start."""
+    url = base_url()
+    if first is None:
+        return "\n".join(
+            [
+                f"Loci is running at {url}",
+                "",
+                f"  Admin      {url}/admin/",
+                f"             new password: {command_line('changepassword admin')}",
+                f"  Connect    {command_line('token create NAME')} makes a token and prints the line for your agent",
+                f"  Data       {settings.LOCI.home}",
+                "",
+                "Ctrl-C stops everything.",
+            ]
+        )
+    return "\n".join(
+        [
+            f"Loci is running at {url}",
+            "",
+            f"  Admin      {url}/admin/",
+            f"             user {first.username}, password {first.password}",
+            f"  Data       {settings.LOCI.home}",
+            "",
+            "Connect Claude Code:",
+            "",
+            f"  {claude_line(first.token)}",
+            "",
+            "Connect any other agent:",
+            "",
+            f"  {client_json(first.token)}",
+            "",
+            "The password and the token are shown this once. Later:",
+            f"  {command_line('changepassword admin')}",
+            f"  {command_line('token create NAME')}",
+            "",
+            "Ctrl-C stops everything.",
+        ]
+    )

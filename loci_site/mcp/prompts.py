@@ -1,0 +1,87 @@
+"""Prompts for the moments in which a memory helps: a session's start, a decision, a session's end, a correction."""
+
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import MCPServer
+from pydantic import Field
+
+from loci_site.mcp.caller import current_actor
+from loci_site.mcp.threads import in_db_thread
+from memories.context_pack import get_context
+from memories.fence import escape
+
+Group = Annotated[str, Field(description="the project; absent: the token's default")]
+
+
+def add_to(server: MCPServer[Any]) -> None:
+    """Let the server offer the prompts."""
+    for prompt, title in (
+        (start_session, "Start a session"),
+        (before_decision, "Before a decision"),
+        (end_session, "End a session"),
+        (correct_fact, "Correct a fact"),
+    ):
+        server.prompt(title=title)(prompt)
+
+
+async def start_session(
+    task: Annotated[str, Field(description="what the session is about")] = "", group: Group = ""
+) -> str:
+    """Begin with what the team's memory holds for this project and task."""
+    pack = await _pack(group, task)
+    goal = f"The task of this session: {escape(task)}\n\n" if task.strip() else ""
+    return (
+        f"{goal}{pack}\n\nUse this. Recall more with recall_memory before you decide or change something, "
+        "and store what you learn with store_memory as soon as you learn it."
+    )
+
+
+async def before_decision(
+    decision: Annotated[str, Field(description="what is to be decided")], group: Group = ""
+) -> str:
+    """Look for what is settled already before deciding something."""
+    return (
+        f"A decision is due: {escape(decision)}\n\n"
+        f"First ask the team's memory{_in(group)}: recall_memory with the question in plain words, and again with "
+        "the names it is about. Say what was decided before, when and why, and whether that still holds; say so "
+        "plainly if nothing is stored. Then propose. Once it is decided, store_memory the decision with its reason, "
+        "with supersedes where it replaces an older one."
+    )
+
+
+async def end_session(group: Group = "") -> str:
+    """Keep what this session has taught, and where work stands."""
+    return (
+        f"The session ends. For the team's memory{_in(group)}:\n"
+        "1. List what a colleague should know next month: decisions and their reasons, facts, ways of doing, fixes "
+        "and their causes, preferences. Leave out what the code or its history says, and every secret.\n"
+        "2. store_memory each one, as a statement that stands alone; where one replaces an older memory, find that "
+        "with recall_memory and pass its id as supersedes.\n"
+        "3. checkpoint what is done, what is next and what is open.\n"
+        "4. Say in one line each what was stored, what was confirmed and what waits for a person."
+    )
+
+
+async def correct_fact(
+    wrong: Annotated[str, Field(description="what is wrong")],
+    right: Annotated[str, Field(description="what is right, if known")] = "",
+    group: Group = "",
+) -> str:
+    """Correct a memory that is wrong or no longer true."""
+    known = f"\nRight is: {escape(right)}" if right.strip() else ""
+    return (
+        f"This is wrong: {escape(wrong)}{known}\n\n"
+        f"Find the memory{_in(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
+        "changed, store_memory the new statement with supersedes. If it was never true, forget_memory with the verb "
+        "retract and the reason, then store what is right. If nobody is sure, use the verb dispute. "
+        "Say what you changed, by id."
+    )
+
+
+@in_db_thread
+def _pack(group: str, task: str) -> str:
+    return get_context(current_actor(), group=group or None, query=task).text
+
+
+def _in(group: str) -> str:
+    return f" (group '{escape(group)}')" if group.strip() else ""

@@ -1,0 +1,80 @@
+"""Resources: one memory by its id, and the context pack of a group."""
+
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp_types import Completion, Resource
+
+from access.actor import READ
+from access.errors import NotFound
+from access.groups import entered_groups
+from loci_site.mcp.answers import memory_text
+from loci_site.mcp.caller import current_actor
+from loci_site.mcp.threads import in_db_thread
+from memories.chains import find_memory, head_of
+from memories.context_pack import get_context
+from memories.types import Shown, shown
+
+MEMORY, PACK = "loci://memories/{id}", "loci://groups/{slug}/context"
+MIME_TYPE = "text/markdown"
+MAX_LISTED = 100  # also the protocol's limit for a completion
+
+
+def add_to(server: MCPServer[Any]) -> None:
+    """Let the server answer for both forms of addresses."""
+    server.resource(MEMORY, name="memory", title="A memory", mime_type=MIME_TYPE)(read_memory)
+    server.resource(PACK, name="context", title="Context of a group", mime_type=MIME_TYPE)(read_pack)
+
+
+async def read_memory(id: str) -> str:  # noqa: A002 - the template's variable
+    """One memory, the version that counts now, with its trust, date and source."""
+    return await _memory(id)
+
+
+async def read_pack(slug: str) -> str:
+    """What to know at the start of a session in this group."""
+    return await _pack(slug)
+
+
+@in_db_thread
+def _memory(id_: str) -> str:
+    memory = head_of(find_memory(current_actor(), id_))
+    if shown(memory.state, memory.trust) is Shown.HIDE:
+        raise NotFound(
+            f"The memory is {memory.state} and {memory.trust}, so it is not handed out.",
+            hint="memory_inspect tells more.",
+            field="id",
+        )
+    return memory_text(memory)
+
+
+@in_db_thread
+def _pack(slug: str) -> str:
+    return get_context(current_actor(), group=slug).text
+
+
+@in_db_thread
+def list_packs() -> list[Resource]:
+    """Give the context pack of each group that the caller may read, by slug; at most MAX_LISTED."""
+    return [
+        Resource(
+            uri=PACK.replace("{slug}", slug),
+            name=f"context of {slug}",
+            title=f"Context of {slug}",
+            description="What to know at the start of a session in this group.",
+            mime_type=MIME_TYPE,
+        )
+        for slug in _readable_slugs()[:MAX_LISTED]
+    ]
+
+
+@in_db_thread
+def complete_group(start: str) -> Completion:
+    """Give the groups that the caller may read whose name begins with `start`."""
+    slugs = [slug for slug in _readable_slugs() if slug.startswith(start.lower())]
+    return Completion(values=slugs[:MAX_LISTED], total=len(slugs), has_more=len(slugs) > MAX_LISTED)
+
+
+def _readable_slugs() -> list[str]:
+    actor = current_actor()
+    return sorted(group.slug for group in entered_groups(actor) if actor.may(READ, group.key))

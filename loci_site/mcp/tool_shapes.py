@@ -1,0 +1,178 @@
+"""What the tools answer: of what the services say, the part that an agent can use, and nothing empty."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memories.render import Json
+
+
+class Answer(BaseModel):
+    """Base of the answers. A field with a default is left out where it says nothing more than that."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    def as_json(self) -> Json:
+        """Give the answer as JSON values, without nulls and without what equals its default."""
+        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+class NearMemory(Answer):
+    """A memory near the one that was to be stored."""
+
+    id: str
+    content: str
+    why: str
+    sameness: str
+    cosine: float
+    group: str
+    state: str
+
+
+class StoreAnswer(Answer):
+    """What became of a text."""
+
+    outcome: str = Field(description="created, reinforced, queued, refused or unchanged")
+    group: str
+    id: str | None = None
+    type: str | None = None
+    scope: str | None = None
+    trust: str | None = None
+    confidence: float | None = None
+    why: str = ""
+    group_created: bool = False
+    superseded: str | None = None
+    near: list[NearMemory] = []
+    embedding_owed: bool = False
+    removed_characters: int = 0
+
+
+class RecalledMemory(Answer):
+    """One memory of an answer."""
+
+    id: str
+    text: str
+    score: float
+    type: str
+    group: str
+    scope: str
+    trust: str
+    date: str
+    source: str = ""
+    label: str = Field("", description="why to be careful with it")
+    tags: list[str] = []
+    is_cut: bool = Field(False, description="read it whole with ids")
+    numbers: dict[str, float] | None = None
+
+
+class RecallAnswer(Answer):
+    """What was found, best first."""
+
+    count: int
+    group: str
+    mode: str
+    results: list[RecalledMemory]
+    abstained: bool = Field(False, description="nothing stored answers this")
+    nearest: list[RecalledMemory] = []
+    degraded: str = ""
+    left_out: int = 0
+    missing: list[str] = []
+    tokens: int = 0
+    explain: list[dict[str, Any]] | None = None
+
+
+class ForgetAnswer(Answer):
+    """What a verb did; `changed` counts memories."""
+
+    verb: str
+    id: str
+    changed: int
+    state: str
+    trust: str
+    consequences: list[str]
+    dry_run: bool = False
+    changes: dict[str, Any] = {}
+    certificate: dict[str, Any] | None = None
+
+
+class InspectAnswer(Answer):
+    """All there is to say of a memory."""
+
+    memory: dict[str, Any]
+    recall: str
+    head: str
+    pieces: int
+    versions: list[dict[str, Any]]
+    pieces_owed: int = 0
+    links: list[dict[str, Any]] = []
+    relations: list[dict[str, Any]] = []
+    log: list[dict[str, Any]] = []
+    log_rows: int
+    why: dict[str, Any] | None = None
+
+
+class StatsAnswer(Answer):
+    """True counts of a group."""
+
+    group: str
+    memories: int
+    live: int
+    by_type: dict[str, int]
+    by_state: dict[str, int]
+    by_trust: dict[str, int]
+    by_scope: dict[str, int]
+    waiting: int
+    conflicts: int
+    duplicates: int
+    pinned: int
+    relations: int
+    pieces: int
+    pieces_owed: int
+    recalls_7_days: int
+    last_stored: str = ""
+    model: str
+    model_state: str
+
+
+class RelationAnswer(Answer):
+    """What became of a relation."""
+
+    outcome: str = Field(description="created, reinforced or superseded")
+    id: str
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    group: str
+    group_created: bool = False
+    entities_created: list[str]
+    why: str = ""
+
+
+class PackSection(Answer):
+    """A part of a context pack."""
+
+    title: str
+    ids: list[str] = []
+
+
+class ContextAnswer(Answer):
+    """A context pack."""
+
+    text: str
+    group: str
+    tokens: int
+    left_out: int
+    sections: list[PackSection]
+    degraded: str = ""
+
+
+class CheckpointAnswer(Answer):
+    """A checkpoint that was saved, and how many its thread, or the group, has now."""
+
+    id: str
+    group: str
+    group_created: bool = False
+    thread: str | None = None
+    created_at: str
+    count: int

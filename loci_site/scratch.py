@@ -1,0 +1,38 @@
+"""A database for a while: an empty SQLite file in the place of the store, gone afterwards."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from loci_site.databases import sqlite_settings
+
+
+@contextmanager
+def scratch_database() -> Iterator[Path]:
+    """Let everything inside read and write an empty, migrated database of its own; the store is not touched.
+
+    Every thread of the process sees it, so this belongs into a command that does nothing else.
+    """
+    own = connections.settings[DEFAULT_DB_ALIAS]
+    with TemporaryDirectory(prefix="loci-scratch-") as folder:
+        path = Path(folder) / "scratch.db"
+        _use(connections.configure_settings(
+            {DEFAULT_DB_ALIAS: sqlite_settings(path, storage=settings.LOCI.storage)}
+        )[DEFAULT_DB_ALIAS])  # fmt: skip
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            yield path
+        finally:
+            _use(own)
+
+
+def _use(database: dict[str, object]) -> None:
+    """Make the next connection one to this database."""
+    connections[DEFAULT_DB_ALIAS].close()
+    del connections[DEFAULT_DB_ALIAS]
+    connections.settings[DEFAULT_DB_ALIAS] = database

@@ -1,0 +1,85 @@
+"""Whether this process can still write: it notes how its writes end, and tries one itself when none was made.
+
+A full disk or a read-only file lets every read succeed, so nothing else would notice.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
+
+from maintenance.models import JobLock
+
+PROBE_EVERY_S = 10.0
+PROBE = "health"
+WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+# The fault of one statement, not of the database.
+OF_THE_STATEMENT = (IntegrityError, DataError, ProgrammingError)
+
+
+@dataclass(frozen=True)
+class LastWrite:
+    """How the last write ended: when (monotonic seconds), and the kind of error where it failed."""
+
+    at: float
+    error: str = ""
+
+
+class WriteWatch:
+    """The last write of this process; its threads share it."""
+
+    def __init__(self) -> None:
+        self.last: LastWrite | None = None
+        self._probing = threading.Lock()
+
+    def watch(self, *, connection: BaseDatabaseWrapper, **_: Any) -> None:
+        """Follow a new connection; a receiver of Django's connection_created."""
+        if self._follow not in connection.execute_wrappers:
+            connection.execute_wrappers.append(self._follow)
+
+    def probe(self) -> LastWrite:
+        """Give how the last write ended; makes one where it failed or is older than PROBE_EVERY_S."""
+        with self._probing:
+            last = self.last
+            if last is not None and not last.error and time.monotonic() - last.at < PROBE_EVERY_S:
+                return last
+            try:
+                write_probe()
+            except DatabaseError as error:  # a COMMIT fails outside the statements that are followed
+                self._note(type(error).__name__)
+            else:
+                self._note("")
+            return self.last or LastWrite(time.monotonic())
+
+    def _follow(
+        self, execute: Callable[..., Any], sql: object, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        if not str(sql).startswith(WRITES):
+            return execute(sql, params, many, context)
+        try:
+            result = execute(sql, params, many, context)
+        except OF_THE_STATEMENT:
+            raise
+        except DatabaseError as error:
+            self._note(type(error).__name__)
+            raise
+        self._note("")
+        return result
+
+    def _note(self, error: str) -> None:
+        self.last = LastWrite(time.monotonic(), error)
+
+
+def write_probe() -> None:
+    """Write one row in a short transaction."""
+    now = timezone.now()
+    with transaction.atomic():
+        JobLock.objects.update_or_create(name=PROBE, defaults={"last_finished": now})
+
+
+WATCH = WriteWatch()

@@ -1,0 +1,57 @@
+"""Chains of versions that do not hold together: loops, and roots that are none."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import F
+
+from memories.models import Memory
+
+
+@dataclass(frozen=True)
+class ChainFault:
+    """A version that does not fit its chain, and why."""
+
+    id: UUID
+    why: str
+
+
+def faulty_chains() -> list[ChainFault]:
+    """List the versions that lead in a circle, or whose root is not the first of its chain."""
+    return [*_loops(), *_wrong_roots()]
+
+
+def _loops() -> Iterator[ChainFault]:
+    successors = dict(
+        Memory.objects.filter(superseded_by__isnull=False).order_by("key").values_list("key", "superseded_by")
+    )
+    in_circle = keys_in_circles(successors)
+    for memory in Memory.objects.filter(key__in=in_circle).order_by("key").only("id"):
+        yield ChainFault(memory.id, "leads back to itself")
+
+
+def keys_in_circles(successors: Mapping[int, int | None]) -> list[int]:
+    """Give the keys from which following the successors comes back to the same key."""
+    found: list[int] = []
+    done: set[int] = set()
+    for start in successors:
+        path: list[int] = []
+        on_path: set[int] = set()
+        key: int | None = start
+        while key is not None and key not in done and key not in on_path:
+            path.append(key)
+            on_path.add(key)
+            key = successors.get(key)
+        if key in on_path:
+            found += path[path.index(key) :]
+        done |= on_path
+    return sorted(found)
+
+
+def _wrong_roots() -> Iterator[ChainFault]:
+    rows = Memory.objects.filter(root__isnull=False).order_by("key").only("id")
+    for memory in rows.filter(root=F("key")):
+        yield ChainFault(memory.id, "names itself as its root")
+    for memory in rows.filter(root__root__isnull=False).exclude(root=F("key")):
+        yield ChainFault(memory.id, "has a root that is no root")

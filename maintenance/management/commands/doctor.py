@@ -1,0 +1,54 @@
+"""`loci doctor`: find what is wrong with the store, and repair what can be made anew."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from access.tokens import operator
+from maintenance.doctor import Diagnosis, examine, repair
+
+EXAMPLES: Final = """\
+examples:
+  loci doctor             look at everything, change nothing
+  loci doctor --repair    make indexes, contexts and missing vectors anew; memories are never changed
+  loci doctor --json
+
+The status is 1 where something is wrong.
+"""
+
+
+class Command(BaseCommand):
+    """Renders what maintenance.doctor finds."""
+
+    help = "Examine the store; with --repair, make anew what is derived from the memories."
+    requires_system_checks = []  # they are among what it reports
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("--repair", action="store_true", help="make anew what is derived, then look")
+        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        diagnosis = repair(operator()) if options["repair"] else examine(operator())
+        self.stdout.write(as_json(diagnosis) if options["json"] else as_table(diagnosis))
+        if not diagnosis.is_well:
+            sys.exit(1)
+
+
+def as_json(diagnosis: Diagnosis) -> str:
+    """Give the diagnosis as one line."""
+    return json.dumps({"is_well": diagnosis.is_well, **asdict(diagnosis)}, ensure_ascii=False)
+
+
+def as_table(diagnosis: Diagnosis) -> str:
+    """Give a line for each repair and each check."""
+    lines = [f"repaired: {said}" for said in diagnosis.repairs]
+    width = max(len(finding.check) for finding in diagnosis.findings)
+    lines += [f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}" for f in diagnosis.findings]
+    lines.append("All is well." if diagnosis.is_well else "Something is wrong.")
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""The verbs as buttons: which of them fit a memory as it stands. The verb itself decides what is allowed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from access.actor import CURATE, WRITE, Actor
+from memories import verbs
+from memories.models import Memory
+from memories.types import State, Trust
+from memories.verbs import Done
+
+RESTORABLE = frozenset({State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED})
+DOUBTFUL = frozenset({Trust.CANDIDATE, Trust.DISPUTED, Trust.REJECTED, Trust.QUARANTINED})
+
+
+@dataclass(frozen=True)
+class Button:
+    """A verb as a person sees it. `asks_reason` None: the verb takes none; True: it must be given.
+
+    `follows` says whether the verb acts on the version that counts, whichever version it was called on.
+    """
+
+    name: str
+    label: str
+    past: str
+    icon: str
+    right: str
+    verb: Callable[..., Done]
+    fits: Callable[[Memory], bool]
+    asks_reason: bool | None = False
+    is_dangerous: bool = False
+    follows: bool = True
+    warnings: tuple[str, ...] = ()
+
+    def press(self, actor: Actor, memory: Memory, *, reason: str = "", dry_run: bool = False) -> Done:
+        """Do it, or with `dry_run` say what would follow."""
+        extra: dict[str, Any] = {} if self.asks_reason is None else {"reason": reason}
+        return self.verb(actor, memory.id, dry_run=dry_run, **extra)
+
+
+def _is_live(memory: Memory) -> bool:
+    return memory.state == State.LIVE
+
+
+def _is_doubtful(memory: Memory) -> bool:
+    return _is_live(memory) and memory.trust in DOUBTFUL
+
+
+def _is_trusted(memory: Memory) -> bool:
+    return _is_live(memory) and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+
+
+BUTTONS: dict[str, Button] = {
+    button.name: button
+    for button in (
+        Button("approve", "Approve", "approved", "check", CURATE, verbs.approve, _is_doubtful),
+        Button("verify", "Verify", "verified", "verified", CURATE, verbs.verify,
+               lambda m: _is_live(m) and m.trust != Trust.VERIFIED),
+        Button("reject", "Reject", "rejected", "block", CURATE, verbs.reject,
+               lambda m: _is_live(m) and m.trust != Trust.REJECTED, asks_reason=True, is_dangerous=True),
+        Button("dispute", "Dispute", "disputed", "help", WRITE, verbs.dispute, _is_trusted, asks_reason=True),
+        Button("pin", "Pin", "pinned", "keep", CURATE, verbs.pin, lambda m: _is_live(m) and not m.pinned,
+               asks_reason=None),
+        Button("unpin", "Unpin", "unpinned", "keep_off", CURATE, verbs.unpin, lambda m: _is_live(m) and m.pinned,
+               asks_reason=None),
+        Button("restore", "Restore", "restored", "undo", WRITE, verbs.restore, lambda m: m.state in RESTORABLE,
+               follows=False),
+        Button("forget", "Forget", "forgotten", "visibility_off", WRITE, verbs.forget, _is_live),
+        Button("retract", "Retract", "retracted", "cancel", WRITE, verbs.retract,
+               lambda m: _is_live(m) or (m.state == State.SUPERSEDED and m.superseded_by_id is None),
+               asks_reason=True, is_dangerous=True),
+        Button("purge", "Purge", "purged", "delete_forever", CURATE, verbs.purge, lambda _: True,
+               asks_reason=True, is_dangerous=True, follows=False,
+               warnings=("every version of it goes", "nothing brings it back")),
+    )
+}  # fmt: skip
+
+
+def buttons_for(actor: Actor, memory: Memory) -> list[Button]:
+    """List the verbs that fit the memory and that the actor has the right to, the most usual first."""
+    return [b for b in BUTTONS.values() if actor.may(b.right, memory.group_id) and b.fits(memory)]

@@ -1,0 +1,40 @@
+"""What the list of memories can be narrowed by, beyond its own columns."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import TextFilter
+
+from access.admin.caller import actor_of
+from access.groups import entered_groups
+from memories.index.expressions import HasTag
+from memories.models import Memory
+
+
+class GroupFilter(admin.SimpleListFilter):
+    """Groups that the caller may enter; no other name is shown."""
+
+    title = "group"
+    parameter_name = "group"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """List the groups by name."""
+        return [(group.slug, group.slug) for group in entered_groups(actor_of(request))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow to one group's own rows."""
+        return queryset.filter(group__slug=self.value()) if self.value() else queryset
+
+
+class TagFilter(TextFilter):  # type: ignore[misc]  # unfold has no types
+    """One tag, written out: a list of all tags would have to read every row."""
+
+    title = "tag"
+    parameter_name = "tag"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
+        """Narrow to the memories that have the tag."""
+        tag = (self.value() or "").strip().lower()
+        return queryset.filter(HasTag(F("tags"), tag)) if tag else queryset

@@ -1,0 +1,109 @@
+"""Links that ask for a decision: possible duplicates and conflicts, side by side."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.text import Truncator
+
+from access.actor import CURATE, Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.confirm import Question, ask, reason_form
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from memories.links import close_link, visible_links
+from memories.models import Link, LinkStatus
+
+CLOSING = {
+    "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the open list"),
+    "dismiss": (LinkStatus.DISMISSED, "Dismiss", "there was nothing to do; both memories stay as they are"),
+}
+LIST_CHARS = 90
+
+
+@admin.register(Link)
+class LinkAdmin(RoomAdmin):
+    """Ties between two memories, both of which the caller may see."""
+
+    list_name = "Duplicates and conflicts"
+    list_display = ("what", "first", "second", "nearness", "standing", "created_at")
+    list_display_links = ("what", "first", "second")
+    list_filter = ("status", "kind")
+    empty_hint = "Links appear when a new memory may repeat or contradict one that is there."
+    ordering = ("-key",)
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give the links both of whose ends may be seen."""
+        return visible_links(actor)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the pages that settle and dismiss."""
+        *urls, last = super().get_urls()
+        close = self.admin_site.admin_view(self.close_view)
+        return [*urls, path("<str:object_id>/<str:verb>/", close, name="memories_link_close"), last]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show both memories beside each other, and why they were tied."""
+        link: Link = self.get_or_404(request, object_id)
+        actor = actor_of(request)
+        may = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
+        context = {
+            "title": f"Possible {link.kind}" if link.status == LinkStatus.OPEN else link.kind,
+            "link": link,
+            "sides": [("First", link.source), ("Second", link.target)],
+            "closing": [(name, label) for name, (_, label, _) in CLOSING.items()]
+            if may and link.status == LinkStatus.OPEN
+            else [],
+        }
+        return self.render(request, "admin/memories/link/page.html", context)
+
+    def close_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """Ask for the reason, then close the link."""
+        if verb not in CLOSING:
+            raise Http404
+        link: Link = self.get_or_404(request, object_id)
+        status, label, meaning = CLOSING[verb]
+        back = self.url("change", link.id)
+        question = Question(title=f"{label} this link?", button=label, back=back, consequences=(meaning,))
+        form = reason_form(request, question)
+        if request.method != "POST" or not form.is_valid():
+            return ask(self, request, question, form)
+        try:
+            close_link(actor_of(request), link.id, status=status, reason=form.cleaned_data["reason"])
+        except LociError as refusal:
+            if refusal.status in (403, 404):
+                raise
+            messages.error(request, str(refusal))
+            return HttpResponseRedirect(back)
+        messages.success(request, f"The link is {status}.")
+        return HttpResponseRedirect(back)
+
+    @column("kind", ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
+    def what(self, link: Link) -> str:
+        """Give the kind in one word."""
+        return link.kind
+
+    @column("first")
+    def first(self, link: Link) -> str:
+        """Give the start of the first memory."""
+        return Truncator(link.source.content).chars(LIST_CHARS)
+
+    @column("second")
+    def second(self, link: Link) -> str:
+        """Give the start of the second memory."""
+        return Truncator(link.target.content).chars(LIST_CHARS)
+
+    @column("cosine", ordering="score", empty="—")
+    def nearness(self, link: Link) -> str | None:
+        """Give how near they are, where that led to the link."""
+        return None if link.score is None else f"{link.score:.2f}"
+
+    @column("status", ordering="status", labels={"open": "warning", "settled": "success"})
+    def standing(self, link: Link) -> str:
+        """Give the status in one word."""
+        return link.status

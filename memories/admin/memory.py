@@ -1,0 +1,293 @@
+"""Memories in the browser: the list, one memory with all that hangs on it, its verbs, and adding one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from access.actor import WRITE, Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.confirm import Question, ask, reason_form
+from access.admin.faults import show_refusal
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from memories.admin.buttons import BUTTONS, Button
+from memories.admin.draft_form import DraftForm
+from memories.admin.edit_form import EditForm
+from memories.admin.filters import GroupFilter, TagFilter
+from memories.admin.memory_page import page_context
+from memories.admin.search import find_by_words
+from memories.chains import find_memory, head_of
+from memories.editing import EditOutcome, edit
+from memories.models import Memory
+from memories.store import store
+from memories.verbs import Done
+from memories.visibility import as_q, listed_by
+
+STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
+TRUST_LABELS = {
+    "candidate": "warning",
+    "verified": "success",
+    "disputed": "warning",
+    "rejected": "danger",
+    "quarantined": "danger",
+}
+EDITED = {
+    EditOutcome.NEW_VERSION: "A new version counts now",
+    EditOutcome.CHANGED: "Changed",
+    EditOutcome.QUEUED: "The new text waits for a curator",
+}
+LIST_CHARS = 140
+MAX_AT_ONCE = 500  # rows that a list action takes; each is a transaction of its own
+MAX_ERRORS_SHOWN = 5
+
+
+@admin.register(Memory)
+class MemoryAdmin(RoomAdmin):
+    """Every memory that the caller may see, in any state."""
+
+    list_name = "Memories"
+    list_display = ("text", "kind", "group", "state_said", "trust_said", "sureness", "by", "stored_at")
+    list_display_links = ("text",)
+    list_select_related = ("group",)
+    list_filter = (GroupFilter, "type", "state", "trust", "scope", "pinned", TagFilter)
+    # Not columns: get_search_results() asks the keyword index. The admin shows the search box where this is not empty.
+    search_fields = ("content",)
+    search_help_text = "Words of the memory, or its id"
+    empty_hint = (
+        "Connect an agent with a token and it will store what is worth keeping; or add a memory yourself."
+    )
+    actions = ("approve_selected", "reject_selected", "forget_selected")
+    ordering = ("-key",)
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give the rows of the rule that every face follows."""
+        return rows.filter(as_q(listed_by(actor, None)))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Memory], search_term: str
+    ) -> tuple[QuerySet[Memory], bool]:
+        """Search the keyword index, best matches first unless a column was chosen to sort by."""
+        if not search_term.strip():
+            return queryset, False
+        is_sorted = "o" in request.GET
+        return find_by_words(actor_of(request), queryset, search_term, best_first=not is_sorted), False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Who may write somewhere."""
+        actor = actor_of(request)
+        return actor.all_groups or any(actor.may(WRITE, key) for key in actor.roles)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the pages of the verbs."""
+        # Django's own pages of two parts (…/change/, …/delete/, …/history/) come first, its catch-all last.
+        *urls, last = super().get_urls()
+        press = self.admin_site.admin_view(self.verb_view)
+        edit_page = self.admin_site.admin_view(self.edit_view)
+        return [
+            *urls,
+            path("<str:object_id>/edit/", edit_page, name="memories_memory_edit"),
+            path("<str:object_id>/<str:verb>/", press, name="memories_memory_verb"),
+            last,
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show one memory; `?query=` asks why a question does or does not bring it."""
+        actor = actor_of(request)
+        memory = find_memory(actor, _parsed(object_id))
+        context = page_context(self, actor, memory, query=request.GET.get("query", "")[:500])
+        return self.render(request, "admin/memories/memory/page.html", context)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Ask for a memory, store it, and say what became of it."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        actor = actor_of(request)
+        asked = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
+        form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=asked)
+        if request.method == "POST" and form.is_valid():
+            try:
+                stored = store(actor, form.draft())
+                context = {"title": "Store a memory", "stored": stored, "add_url": self.url("add")}
+                return self.render(request, "admin/memories/memory/stored.html", context)
+            except LociError as refusal:
+                show_refusal(form, refusal)
+        context = {
+            "title": "Store a memory",
+            "form": form,
+            "button": "Store it",
+            "back": self.url("changelist"),
+        }
+        return self.render(request, "admin/loci/form.html", context)
+
+    def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask what shall be different; a new text becomes a new version."""
+        actor = actor_of(request)
+        memory = head_of(find_memory(actor, _parsed(object_id)))
+        if not actor.may(WRITE, memory.group_id):
+            raise PermissionDenied
+        form = EditForm(memory, request.POST if request.method == "POST" else None)
+        if request.method == "POST" and form.is_valid():
+            try:
+                edited = edit(actor, memory.id, form.edit(), reason=form.cleaned_data["reason"])
+                messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
+                return HttpResponseRedirect(self.url("change", edited.memory.id))
+            except LociError as refusal:
+                show_refusal(form, refusal)
+        back = self.url("change", memory.id)
+        context = {"title": "Edit a memory", "form": form, "button": "Save", "back": back}
+        return self.render(request, "admin/loci/form.html", context)
+
+    def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """Say what a verb would do, ask for the reason, then do it."""
+        button = BUTTONS.get(verb)
+        if button is None:
+            raise Http404
+        actor = actor_of(request)
+        memory = find_memory(actor, _parsed(object_id))
+        memory = head_of(memory) if button.follows else memory
+        back = self.url("change", memory.id)
+        try:
+            question = _question(button, memory, button.press(actor, memory, dry_run=True), back)
+            form = reason_form(request, question)
+            if request.method != "POST" or not form.is_valid():
+                return ask(self, request, question, form)
+            done = button.press(actor, memory, reason=form.cleaned_data["reason"])
+        except LociError as refusal:
+            if refusal.status in (403, 404):
+                raise
+            messages.error(request, str(refusal))
+            return HttpResponseRedirect(back)
+        messages.success(request, _said(button, done))
+        return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
+
+    @admin.action(description="Approve")
+    def approve_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
+        """Let the memories ticked count."""
+        self._press_each(request, BUTTONS["approve"], rows)
+
+    @admin.action(description="Reject")
+    def reject_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
+        """Turn the memories ticked down."""
+        self._press_each(request, BUTTONS["reject"], rows)
+
+    @admin.action(description="Forget")
+    def forget_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
+        """Hide the memories ticked from recall."""
+        self._press_each(request, BUTTONS["forget"], rows)
+
+    def _press_each(self, request: HttpRequest, button: Button, rows: QuerySet[Memory]) -> None:
+        """Do a verb to each row, and say how many were changed and why others were not."""
+        chosen = list(rows[: MAX_AT_ONCE + 1])
+        if len(chosen) > MAX_AT_ONCE:
+            messages.error(
+                request, f"Nothing was done: at most {MAX_AT_ONCE} memories at once. Narrow the list."
+            )
+            return
+        done, refused = _pressed(actor_of(request), button, chosen)
+        if done:
+            messages.success(request, f"{done} of {len(chosen)} {_memories(len(chosen))} {button.past}.")
+        for said in refused[:MAX_ERRORS_SHOWN]:
+            messages.error(request, said)
+        if len(refused) > MAX_ERRORS_SHOWN:
+            messages.error(request, f"{len(refused) - MAX_ERRORS_SHOWN} more were refused.")
+
+    @column("memory")
+    def text(self, memory: Memory) -> SafeString:
+        """Give the start of the text, with a mark where it is pinned."""
+        short = Truncator(" ".join(memory.content.split())).chars(LIST_CHARS)
+        pin = format_html(
+            '<span class="material-symbols-outlined loci-pin">{}</span>', "keep" if memory.pinned else ""
+        )
+        return format_html('<span class="loci-line">{}{}</span>', pin if memory.pinned else "", short)
+
+    @column("type", ordering="type")
+    def kind(self, memory: Memory) -> str:
+        """Give the type in one word."""
+        return memory.type
+
+    @column("state", ordering="state", labels=STATE_LABELS)
+    def state_said(self, memory: Memory) -> str:
+        """Give the state in one word."""
+        return memory.state
+
+    @column("trust", ordering="trust", labels=TRUST_LABELS)
+    def trust_said(self, memory: Memory) -> str:
+        """Give the trust in one word."""
+        return memory.trust
+
+    @column("author", ordering="author_name")
+    def by(self, memory: Memory) -> str:
+        """Say who stored it."""
+        return memory.author_name
+
+    @column("stored", ordering="created_at")
+    def stored_at(self, memory: Memory) -> datetime:
+        """Say when it was stored."""
+        return memory.created_at
+
+    @column("confidence", ordering="confidence")
+    def sureness(self, memory: Memory) -> str:
+        """Give the confidence with two digits."""
+        return f"{memory.confidence:.2f}"
+
+
+def _parsed(object_id: str) -> UUID:
+    try:
+        return UUID(object_id)
+    except ValueError:
+        raise Http404 from None
+
+
+def _question(button: Button, memory: Memory, would: Done, back: str) -> Question:
+    short = Truncator(memory.content).chars(300)
+    changed = tuple(
+        (name.replace("_", " "), f"{before} → {after}")
+        for name, (before, after) in would.changes.items()
+        if name in ("state", "trust", "pinned")
+    )
+    return Question(
+        title=f"{button.label} this memory?",
+        button=button.label,
+        back=back,
+        about=short,
+        consequences=(*would.consequences, *button.warnings),
+        facts=changed,
+        is_dangerous=button.is_dangerous,
+        asks_reason=button.asks_reason,
+    )
+
+
+def _said(button: Button, done: Done) -> str:
+    if (proof := done.certificate) is not None:
+        return (
+            f"Purged: {proof.memories} {_memories(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
+            f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
+        )
+    return f"The memory is {button.past}: {'; '.join(done.consequences)}."
+
+
+def _pressed(actor: Actor, button: Button, chosen: Sequence[Memory]) -> tuple[int, list[str]]:
+    done, refused = 0, list[str]()
+    for memory in chosen:
+        try:
+            done += button.press(actor, memory, reason="from the list" if button.asks_reason else "").changed
+        except LociError as refusal:
+            refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
+    return done, refused
+
+
+def _memories(count: int) -> str:
+    return "memory" if count == 1 else "memories"

@@ -1,0 +1,114 @@
+"""What the page of one memory shows."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from access.actor import WRITE, Actor
+from access.admin.page import RoomAdmin
+from memories.admin.buttons import buttons_for
+from memories.admin.verdict import recall_verdict
+from memories.inspect import Inspection, inspect_memory
+from memories.models import Link, Memory
+from memories.types import State
+from relations.walk import Edge
+
+DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A link as seen from one of its ends: what ties, and the other memory."""
+
+    kind: str
+    status: str
+    other: Memory
+    score: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A relation as seen from one of its ends."""
+
+    subject: Memory
+    predicate: str
+    object: Memory
+    confidence: float
+
+
+def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
+    """Give everything the page shows; `query` asks why a question does or does not bring the memory."""
+    # A question is asked in the memory's own group.
+    may_ask = actor.may_enter(memory.group_id)
+    found = inspect_memory(actor, memory.id, query=query if may_ask else "")
+    verdict = recall_verdict(actor, memory)
+    may_write = actor.may(WRITE, memory.group_id)
+    return {
+        "title": "Memory",
+        "memory": memory,
+        "found": found,
+        "verdict": verdict,
+        "recall_says": DOES[verdict.does],
+        "head": found.head if found.head.key != memory.key else None,
+        "buttons": buttons_for(actor, memory),
+        "versions": [*reversed(found.versions)] if len(found.versions) > 1 else [],
+        "ties": _ties(found),
+        "statements": [_statement(edge) for edge in found.relations],
+        "groups_of_facts": _facts(memory, found),
+        "may_ask": may_ask,
+        "query": query,
+        "why": found.why,
+        "steps": [(step.name, _line(step.detail)) for step in found.why.steps] if found.why else [],
+        "edit_url": admin.url("edit", memory.id) if may_write and memory.state == State.LIVE else "",
+        "supersede_url": f"{admin.url('add')}?supersedes={memory.id}&group={memory.group.slug}&type={memory.type}"
+        if may_write and memory.state == State.LIVE
+        else "",
+    }
+
+
+def _ties(found: Inspection) -> list[Tie]:
+    root = found.memory.root_key
+    return [_tie(link, root) for link in found.links]
+
+
+def _tie(link: Link, root: int) -> Tie:
+    other = link.target if link.source_id == root else link.source
+    return Tie(link.kind, link.status, other, link.score, link.reason)
+
+
+def _statement(edge: Edge) -> Statement:
+    relation = edge.relation
+    return Statement(relation.subject, relation.predicate, relation.object, relation.confidence)
+
+
+def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:
+    """Give the fields in groups, as (heading, [(name, value)])."""
+    owed = f" ({found.pieces_owed} wait for a vector)" if found.pieces_owed else ""
+    place = f"{memory.thread} at {memory.position}" if memory.thread else "—"
+    return [
+        ("What it is", [
+            ("Type", memory.type), ("Group", memory.group.slug), ("Scope", memory.scope),
+            ("Tags", ", ".join(memory.tags) or "—"), ("Thread", place), ("Pieces", f"{found.pieces}{owed}"),
+        ]),
+        ("How far it counts", [
+            ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),
+            ("Importance", f"{memory.importance} of 10"), ("Pinned", "yes" if memory.pinned else "no"),
+            ("Recalled", f"{memory.access_count} times"),
+        ]),
+        ("When it was true", [
+            ("From", memory.valid_from or "—"), ("Until", memory.valid_to or "—"),
+            ("Expires", memory.expires_at or "never"), ("Version", memory.version),
+        ]),
+        ("Where it comes from", [
+            ("Author", memory.author_name or "—"), ("Token", memory.token or "—"), ("Client", memory.client or "—"),
+            ("Source", " ".join(filter(None, [memory.source, memory.source_ref])) or "—"),
+            ("Stored", memory.created_at), ("Changed", memory.updated_at), ("Id", str(memory.id)),
+            *([("Metadata", _line(memory.metadata))] if memory.metadata else []),
+        ]),
+    ]  # fmt: skip
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

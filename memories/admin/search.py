@@ -1,0 +1,29 @@
+"""Finding memories in a list by the keyword index, within what the caller may see."""
+
+from uuid import UUID
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+
+from access.actor import Actor
+from memories.index.base import search_index
+from memories.index.terms import match_for
+from memories.models import Memory
+from memories.visibility import listed_by
+
+SEARCH_LIMIT = 200  # best matches; a list longer than four pages is narrowed by better words
+
+
+def find_by_words(actor: Actor, rows: QuerySet[Memory], term: str, *, best_first: bool) -> QuerySet[Memory]:
+    """Narrow rows to the best matches for the words, or to the memory whose id was typed."""
+    try:
+        return rows.filter(id=UUID(term.strip().removeprefix("loci://memories/")))
+    except ValueError:
+        match = match_for(term)
+    if match is None:
+        return rows.none()
+    keys = [hit.key for hit in search_index().keyword(match, listed_by(actor, None), limit=SEARCH_LIMIT)]
+    found = rows.filter(key__in=keys)
+    if not best_first or not keys:
+        return found
+    places = [When(key=key, then=Value(place)) for place, key in enumerate(keys)]
+    return found.order_by(Case(*places, output_field=IntegerField()))

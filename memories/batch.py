@@ -1,0 +1,199 @@
+"""Many memories at once, as imports bring them: the write path's rules without its probing, a batch per transaction.
+
+Nothing is compared by likeness, so that the turns of a conversation stay as they are. The number of queries does not
+grow with the size of a batch; only a text that changed at its source costs a few of its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from numpy.typing import NDArray
+
+from access.actor import WRITE, Actor
+from access.errors import InvalidInput, LociError
+from access.groups import find_group, find_or_create_group
+from access.models import Group
+from memories.batch_writing import BatchWriter
+from memories.draft import Draft, check_draft
+from memories.embedding import Encoder
+from memories.known import find_origins
+from memories.pending import Pending
+from memories.pieces import Embedded, Passage, available_encoder, cut, embed_passages
+from memories.store import Outcome
+from memories.text import content_hash
+
+BATCH_DRAFTS = 256
+MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A draft that was not stored: its place among the drafts, and why."""
+
+    index: int
+    why: str
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What became of many drafts, counted; `ids` has the memory of each draft in order, None where it was refused."""
+
+    created: int = 0
+    reinforced: int = 0
+    unchanged: int = 0
+    queued: int = 0
+    refused: tuple[Refusal, ...] = ()
+    ids: tuple[UUID | None, ...] = ()
+
+
+def store_many(
+    actor: Actor,
+    drafts: Sequence[Draft],
+    *,
+    group_slug: str | None = None,
+    encoder: Encoder | None = None,
+    vectors: Vectors | None = None,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
+) -> BatchResult:
+    """Remember many texts as they are; a draft at fault is refused alone and the others are stored.
+
+    1. check each draft; leave out what its source has brought before
+    2. cut into pieces and embed, a batch of texts at a time
+    3. in one transaction per batch: tombstones, exact duplicates, the group's policy, places in threads, rows, audit
+
+    A draft without a group goes to `group_slug`, else to the actor's default. A draft with a `source_ref` is stored
+    once: the same text again is unchanged, another text becomes its next version. Exact duplicates of what is no event
+    are kept as merged rows and confirm the memory. Threads are appended to in the drafts' order.
+    `vectors` (float32[n, 384], one per draft) are taken for texts of one piece instead of embedding them.
+    `on_progress` hears, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
+    each batch is taken back, so that one batch does not see what an earlier one would have brought.
+    """
+    if encoder is None and not dry_run:
+        encoder = available_encoder(timeout_s=MODEL_WAIT_S)
+    groups = _Groups(actor)
+    usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
+    pending = [_checked(index, replace(d, group=d.group or usual)) for index, d in enumerate(drafts)]
+    for batch in _batches(pending):
+        _skip_known(groups, batch)
+        _embed([p for p in batch if not p.outcome], None if dry_run else encoder, vectors)
+        with transaction.atomic():
+            _resolve_groups(groups, batch)
+            BatchWriter(actor).write([p for p in batch if not p.outcome])
+            transaction.set_rollback(dry_run)
+        if dry_run:
+            groups.found.clear()
+        if on_progress is not None:
+            on_progress(batch[-1].index + 1)
+    return _counted(pending)
+
+
+def _checked(index: int, draft: Draft) -> Pending:
+    """Give the draft checked, or refused with the reason."""
+    try:
+        if draft.supersedes is not None or draft.position is not None:
+            raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
+        return Pending(index, check_draft(draft))
+    except LociError as fault:
+        return Pending(index, draft, outcome=Outcome.REFUSED, why=str(fault))
+
+
+def _batches(pending: Sequence[Pending]) -> Iterator[list[Pending]]:
+    """Cut into batches; a source that comes twice begins a new one, so that each sees what the one before wrote."""
+    batch: list[Pending] = []
+    sources: set[tuple[str | None, str, str]] = set()
+    for draft in pending:
+        source = (draft.draft.group, draft.draft.source, draft.draft.source_ref)
+        if batch and (len(batch) == BATCH_DRAFTS or (source in sources and source[2])):
+            yield batch
+            batch, sources = [], set()
+        batch.append(draft)
+        sources.add(source)
+    if batch:
+        yield batch
+
+
+@dataclass
+class _Groups:
+    """The groups of one call: each is looked for once, and made once where it may be."""
+
+    actor: Actor
+    found: dict[str | None, Group] = field(default_factory=dict)
+
+    def look(self, slug: str | None) -> Group | None:
+        """Give a group that is there and may be written to."""
+        if slug not in self.found:
+            try:
+                self.found[slug] = find_group(self.actor, slug, right=WRITE)
+            except LociError:
+                return None
+        return self.found[slug]
+
+    def make(self, slug: str | None) -> Group:
+        """Give the group, made where it is not there; raises what find_or_create_group() does."""
+        if slug not in self.found:
+            self.found[slug] = find_or_create_group(self.actor, slug, right=WRITE).group
+        return self.found[slug]
+
+
+def _skip_known(groups: _Groups, batch: list[Pending]) -> None:
+    """Settle the drafts whose source has brought this text before, so that they are not embedded again."""
+    rooms = {slug: groups.look(slug) for slug in {p.draft.group for p in batch if not p.outcome}}
+    waiting = [(room.key, p) for p in batch if not p.outcome and (room := rooms[p.draft.group]) is not None]
+    origins = find_origins([(key, p.draft) for key, p in waiting])
+    for key, p in waiting:
+        origin = origins.get((key, p.draft.source, p.draft.source_ref))
+        known = origin.texts.get(content_hash(p.draft.content)) if origin else None
+        if known is not None:
+            p.outcome, p.id = Outcome.UNCHANGED, known.id
+
+
+def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | None) -> None:
+    """Give each draft its pieces and vectors: those handed in where one piece is the whole text."""
+    rest = batch
+    if vectors is not None and encoder is not None:
+        for p in batch:
+            p.embedded = _ready(p.draft, encoder, vectors[p.index])
+        rest = [p for p in batch if p.embedded is None]
+    passages = [Passage(p.draft.content, p.draft.valid_from) for p in rest]
+    for p, embedded in zip(rest, embed_passages(passages, encoder=encoder), strict=True):
+        p.embedded = embedded
+
+
+def _ready(draft: Draft, encoder: Encoder, vector: Vectors) -> Embedded | None:
+    spans = cut(Passage(draft.content, draft.valid_from), encoder)
+    return Embedded(tuple(spans), vector.reshape(1, -1), encoder.model_id) if len(spans) == 1 else None
+
+
+def _resolve_groups(groups: _Groups, batch: list[Pending]) -> None:
+    """Give each draft its group, or refuse it with the reason; inside the transaction."""
+    faults: dict[str | None, str] = {}
+    for p in batch:
+        if p.outcome:
+            continue
+        slug = p.draft.group
+        if slug not in faults:
+            try:
+                p.group = groups.make(slug)
+                continue
+            except LociError as fault:
+                faults[slug] = str(fault)
+        p.outcome, p.why = Outcome.REFUSED, faults[slug]
+
+
+def _counted(pending: Sequence[Pending]) -> BatchResult:
+    outcomes = [p.outcome for p in pending]
+    return BatchResult(
+        created=outcomes.count(Outcome.CREATED),
+        reinforced=outcomes.count(Outcome.REINFORCED),
+        unchanged=outcomes.count(Outcome.UNCHANGED),
+        queued=outcomes.count(Outcome.QUEUED),
+        refused=tuple(Refusal(p.index, p.why) for p in pending if p.outcome == Outcome.REFUSED),
+        ids=tuple(None if p.outcome == Outcome.REFUSED else p.id for p in pending),
+    )

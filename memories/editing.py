@@ -1,0 +1,232 @@
+"""Editing: what a memory says is never overwritten. A new text, type or time is a new version; the rest changes in place."""
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, WRITE, Actor
+from access.errors import Conflict, InvalidInput
+from memories import writing
+from memories.chains import find_memory, head_of
+from memories.context import refresh_around
+from memories.draft import Draft, check_draft
+from memories.models import LinkKind, Memory
+from memories.pieces import available_encoder
+from memories.snapshot import changes, snapshot
+from memories.store import Prepared, find_exact, prepare
+from memories.tombstones import find_tombstone
+from memories.types import Operation, State, Trust
+
+
+class Unchanged(Enum):
+    """Stands for a field that the caller does not name; None is a value."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+VERSIONED: Final = ("content", "type", "valid_from")
+IN_PLACE: Final = ("tags", "importance", "expires_at", "metadata")
+# What a version takes over from the one before beside what a draft holds.
+_CARRIED: Final = (
+    "thread_id", "position", "valid_from", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed",
+    "decayed_at",
+)  # fmt: skip
+
+
+class EditOutcome:
+    """What became of an edit."""
+
+    NEW_VERSION = "new_version"
+    CHANGED = "changed"  # in place: what the memory says is the same
+    QUEUED = "queued"  # written as a candidate beside it, waits for a person
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is to be different. `version`, where given, must be the memory's own: else somebody else was first."""
+
+    content: str | Unchanged = UNCHANGED
+    type: str | Unchanged = UNCHANGED
+    valid_from: datetime | None | Unchanged = UNCHANGED
+    tags: tuple[str, ...] | Unchanged = UNCHANGED
+    importance: int | Unchanged = UNCHANGED
+    expires_at: datetime | None | Unchanged = UNCHANGED
+    metadata: dict[str, Any] | Unchanged = UNCHANGED
+    version: int | None = None
+
+    def wanted(self) -> dict[str, Any]:
+        """Give the fields that the caller names."""
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
+        return {name: value for name, value in named.items() if value is not UNCHANGED}
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The answer to an edit: the memory as it counts now (or waits), the version it replaces, and what differs."""
+
+    outcome: str
+    memory: Memory
+    replaced: UUID | None
+    changes: dict[str, list[Any]]
+    why: str = ""
+
+
+def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "") -> Edited:
+    """Change a live memory; any version's id means the one that counts.
+
+    1. check the fields; where the text, type or time differs: embed and probe, before any transaction
+    2. in one transaction: is it still what was seen? a tombstone? the same text elsewhere? Then a new version of the
+       chain (the old row: superseded, retired, its valid time untouched), or the fields in place; audit
+
+    A verified memory whose text a non-curator changes is active again. Where the group holds the actor's writes back,
+    the new text waits as a candidate and the old one counts on.
+
+    Raises:
+        InvalidInput, TooLarge: a value is not allowed, or nothing is named.
+        Conflict: nothing would differ, it does not count, it changed meanwhile, or the text is barred or live already.
+        NotFound, NotPermitted: the memory is not among what the actor may see, or may write.
+    """
+    if len(reason) > 1000:
+        raise InvalidInput("The reason is longer than 1,000 characters.", field="reason")
+    memory = _target(actor, id_, change)
+    draft = check_draft(replace(_as_draft(memory), **change.wanted()))
+    differing = {name for name in (*VERSIONED, *IN_PLACE) if _of(memory, name) != getattr(draft, name)}
+    if not differing:
+        raise Conflict(f"{memory.id} reads so already.", hint="Nothing was done.")
+    if differing.isdisjoint(VERSIONED):
+        return _in_place(actor, memory, draft, differing, reason=reason)
+    prepared = prepare(actor, draft, encoder=available_encoder())
+    with transaction.atomic():
+        return _new_version(actor, memory, prepared, reason=reason)
+
+
+def _target(actor: Actor, id_: str | UUID, change: Edit) -> Memory:
+    memory = head_of(find_memory(actor, id_))
+    if not actor.may(WRITE, memory.group_id):
+        writing.refuse_write(memory.group.slug)
+    if not change.wanted():
+        allowed = ", ".join((*VERSIONED, *IN_PLACE))
+        raise InvalidInput("Nothing is named that could change.", hint=f"Give one or more of: {allowed}.")
+    if memory.state != State.LIVE:
+        raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
+    if change.version is not None and change.version != memory.version:
+        raise Conflict(
+            f"{memory.id} has version {memory.version} by now, not {change.version}.",
+            hint="Read it again and repeat the change.",
+            field="version",
+        )
+    return memory
+
+
+def _as_draft(memory: Memory) -> Draft:
+    """Give what a caller would have said to store this memory; its place and source stay with the root."""
+    return Draft(
+        memory.content,
+        type=memory.type,
+        group=memory.group.slug,
+        scope=memory.scope,
+        tags=tuple(memory.tags),
+        metadata=memory.metadata,
+        confidence=memory.confidence,
+        importance=memory.importance,
+        source=memory.source,
+        valid_from=memory.valid_from,
+        valid_to=memory.valid_to,
+        expires_at=memory.expires_at,
+    )
+
+
+def _of(memory: Memory, name: str) -> Any:
+    return tuple(memory.tags) if name == "tags" else getattr(memory, name)
+
+
+def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *, reason: str) -> Edited:
+    before = snapshot(memory)
+    values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
+    if "tags" in values:
+        values["tags"] = list(draft.tags)
+    with transaction.atomic():
+        _replace_row(memory, values)
+        memory.refresh_from_db()
+        refresh_around([memory])  # tags are searched as words
+        what = changes(before, snapshot(memory))
+        _log(actor, memory, {"changes": what, "reason": reason})
+    return Edited(EditOutcome.CHANGED, memory, None, what)
+
+
+def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) -> Edited:
+    """Write the next row of the chain, or a candidate beside it; inside the transaction."""
+    draft, now = prepared.draft, timezone.now()
+    if draft.content != old.content:
+        _refuse_barred(old, draft)
+    twin = find_exact(old.group, draft)
+    if twin is not None and twin.key != old.key:
+        raise Conflict(
+            f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
+        )
+    doubt = writing.policy_doubt(actor, old.group, draft.confidence)
+    counts = old.trust in (Trust.ACTIVE, Trust.VERIFIED)
+    if doubt and counts:
+        return _queued(actor, old, prepared, doubt=doubt, now=now)
+    before = snapshot(old)
+    _replace_row(
+        old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
+    )
+    new = writing.insert(actor, prepared, old.group, trust=_trust_after(actor, old), after=old, now=now)
+    _carry_over(old, new, draft)
+    Memory.objects.filter(pk=old.pk).update(superseded_by=new)
+    old.refresh_from_db()
+    refresh_around([old, new])
+    what = changes(before, snapshot(new))
+    _log(actor, new, {"before": before, "after": snapshot(new), "reason": reason})
+    return Edited(EditOutcome.NEW_VERSION, new, old.id, what)
+
+
+def _queued(actor: Actor, old: Memory, prepared: Prepared, *, doubt: str, now: datetime) -> Edited:
+    new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
+    writing.link(actor, new, old, kind=LinkKind.CONFLICT, reason="would replace it once approved")
+    audit.append(actor, Operation.STORE, memory_id=new.id, payload={"after": snapshot(new)})
+    return Edited(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
+
+
+def _trust_after(actor: Actor, old: Memory) -> str:
+    """Give the new version's trust: another text is not what a person confirmed, unless a curator wrote it."""
+    is_curator = actor.is_person and actor.may(CURATE, old.group_id)
+    return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
+
+
+def _carry_over(old: Memory, new: Memory, draft: Draft) -> None:
+    """Let the version stand where the former stood, with its valid time: an edit corrects, it does not date anew."""
+    kept = {name: getattr(old, name) for name in _CARRIED} | {"valid_from": draft.valid_from}
+    Memory.objects.filter(pk=new.pk).update(**kept)
+    new.refresh_from_db()
+
+
+def _refuse_barred(old: Memory, draft: Draft) -> None:
+    tombstone = find_tombstone(old.group, draft.content)
+    if tombstone is not None:
+        raise Conflict(
+            f"This text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}.",
+            hint="A curator can lift the tombstone.",
+            field="content",
+        )
+
+
+def _replace_row(memory: Memory, values: dict[str, Any]) -> None:
+    """Write fields by compare-and-set: what was decided must still be what is there."""
+    seen = Memory.objects.filter(pk=memory.pk, state=State.LIVE, updated_at=memory.updated_at)
+    if seen.update(**values) != 1:
+        raise Conflict(
+            f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+        )
+
+
+def _log(actor: Actor, memory: Memory, payload: dict[str, Any]) -> None:
+    audit.append(actor, Operation.EDIT, memory_id=memory.id, payload=payload)

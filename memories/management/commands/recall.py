@@ -1,0 +1,132 @@
+"""`manage.py recall` (also `search`): ask what is known."""
+
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+
+from access.tokens import operator
+from access.visibility import Narrowing
+from memories.management.output import NOTHING_FOUND, FaceCommand, columns, plain, read_text, wrapped
+from memories.moments import parse_moment
+from memories.recall import Asked, Item, Recalled, recall
+from memories.recall.fusion import MODES
+from memories.recall.trace import Trace
+from memories.render import recalled_json
+from memories.types import Scope, Type
+
+EXAMPLES: Final = """\
+examples:
+  manage.py recall "which database do we use?" --group ledger
+  manage.py search "deploy port" --type semantic --max-results 3
+  manage.py recall "who decided that?" --as-of 2026-03-01T00:00:00Z
+  manage.py recall "deploy port" --explain
+  manage.py recall "deploy port" --json | jq -r '.results[].content'
+
+exit status: 0 found, 3 nothing relevant, 1 an error, 2 wrong usage
+"""
+MOMENTS: Final = ("as_of", "known_at", "after", "before")
+
+
+class Command(FaceCommand):
+    """Asks and prints the answer, best first."""
+
+    help = "Recall what is known about a question."
+    examples = EXAMPLES
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("query", help="a question, or words; - reads standard input")
+        parser.add_argument(
+            "--type", action="append", choices=Type.values, default=[], help="may be repeated"
+        )
+        parser.add_argument(
+            "--tag", action="append", default=[], metavar="WORD", help="may be repeated; all must fit"
+        )
+        parser.add_argument("--scope", choices=Scope.values)
+        parser.add_argument("--mode", choices=MODES, help="default: the setting retrieval.mode")
+        parser.add_argument("--max-results", type=int, metavar="N")
+        parser.add_argument("--token-budget", type=int, metavar="N")
+        parser.add_argument("--summary-only", action="store_true", help="the beginning of each text")
+        parser.add_argument("--min-confidence", type=float, default=0.0, metavar="0..1")
+        parser.add_argument("--as-of", metavar="TIME", help="what was true then: 2026-11-21T09:30:00Z")
+        parser.add_argument("--known-at", metavar="TIME", help="what Loci knew then")
+        parser.add_argument("--after", metavar="TIME", help="what happened, or was stored, since")
+        parser.add_argument("--before", metavar="TIME", help="what happened, or was stored, until")
+        parser.add_argument("--explain", action="store_true", help="say how the answer came about")
+
+    def act(self, options: dict[str, Any]) -> int:
+        recalled = recall(operator(), _asked(options))
+        if options["json"]:
+            self.print_json(recalled_json(recalled))
+        else:
+            self._print(recalled)
+        return 0 if recalled.items else NOTHING_FOUND
+
+    def _print(self, recalled: Recalled) -> None:
+        if recalled.degraded:
+            self.stdout.write(f"Degraded: {plain(recalled.degraded)}.")
+        if recalled.abstained:
+            self.stdout.write(
+                f"Nothing relevant in {plain(recalled.group)}."
+                + (" The nearest:" if recalled.nearest else "")
+            )
+        for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
+            self._print_item(rank, item)
+        if recalled.left_out:
+            self.stdout.write(f"{recalled.left_out} more did not fit the token budget (--token-budget).")
+        if recalled.trace is not None:
+            self._print_trace(recalled, recalled.trace)
+
+    def _print_item(self, rank: int, item: Item) -> None:
+        memory, mark = item.memory, f"{rank:>2}. "
+        said = item.text + (" …" if item.is_cut else "")
+        for at, line in enumerate(wrapped(said, width=columns() - len(mark))):
+            self.stdout.write((mark if at == 0 else " " * len(mark)) + line)
+        when = memory.valid_from or memory.created_at
+        facts = [
+            str(memory.id),
+            memory.type,
+            memory.group.slug,
+            f"{when:%Y-%m-%d}",
+            f"score {item.score:.4f}",
+            item.label,
+        ]
+        self.stdout.write(" " * len(mark) + " · ".join(plain(fact) for fact in facts if fact))
+
+    def _print_trace(self, recalled: Recalled, trace: Trace) -> None:
+        self.stdout.write("\nHow the answer came about")
+        steps = [[step.name, _said(step.detail)] for step in trace.steps]
+        self.print_table(steps, header=("step", "what it did"))
+        names = sorted({name for item in recalled.items for name in item.numbers})
+        if names:
+            self.stdout.write("\nNumbers of each")
+            rows = [
+                [str(rank), *(f"{item.numbers[n]:g}" if n in item.numbers else "–" for n in names)]
+                for rank, item in enumerate(recalled.items, start=1)
+            ]
+            self.print_table(rows, header=("#", *names))
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    moments = {n: parse_moment(options[n], field=n) if options[n] else None for n in MOMENTS}
+    narrowing = Narrowing(
+        types=frozenset(options["type"]),
+        scope=options["scope"] or "",
+        tags=frozenset(tag.lower() for tag in options["tag"]),
+        min_confidence=options["min_confidence"],
+        **moments,
+    )
+    return Asked(
+        read_text(options["query"], field="query"),
+        group=options["group"],
+        narrowing=narrowing,
+        max_results=options["max_results"],
+        token_budget=options["token_budget"],
+        summary_only=options["summary_only"],
+        explain=options["explain"],
+        mode=options["mode"],
+    )
+
+
+def _said(detail: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in detail.items() if value not in ("", [], {}, None))

@@ -1,0 +1,117 @@
+"""`manage.py remember`: store a memory."""
+
+import dataclasses
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+
+from access.errors import InvalidInput
+from access.tokens import operator
+from memories.chains import parse_id
+from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
+from memories.management.output import FaceCommand, plain, read_text
+from memories.moments import parse_moment
+from memories.render import stored_json
+from memories.store import Outcome, Stored, store
+from memories.types import Scope, Type
+
+EXAMPLES: Final = """\
+examples:
+  manage.py remember "We settled on PostgreSQL 16 for the ledger." --group ledger
+  manage.py remember "To deploy, run make ship." --type procedural --tag deploy --group ledger
+  git log -1 --format=%B | manage.py remember - --type episodic --group ledger
+  manage.py remember - --lines --group ledger < facts.txt     each line is a memory
+  manage.py remember "The port is 8082." --supersedes 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
+"""
+SAID: Final = {
+    Outcome.CREATED: "Created",
+    Outcome.REINFORCED: "Reinforced",
+    Outcome.QUEUED: "Waits for a curator",
+    Outcome.REFUSED: "Refused",
+    Outcome.UNCHANGED: "Unchanged",
+}
+
+
+class Command(FaceCommand):
+    """Stores one text, or each line of one."""
+
+    help = "Store a memory."
+    examples = EXAMPLES
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("content", help="the text; - reads standard input")
+        parser.add_argument("--lines", action="store_true", help="each line is a memory of its own")
+        parser.add_argument("--type", choices=Type.values, default=Type.SEMANTIC.value)
+        parser.add_argument("--scope", choices=Scope.values, help="default: group for events, else global")
+        parser.add_argument("--thread", default="", metavar="NAME", help="the conversation it belongs to")
+        parser.add_argument("--tag", action="append", default=[], metavar="WORD", help="may be repeated")
+        parser.add_argument("--confidence", type=float, default=DEFAULT_CONFIDENCE, metavar="0..1")
+        parser.add_argument("--importance", type=int, default=DEFAULT_IMPORTANCE, metavar="1..10")
+        parser.add_argument("--source", default="", help="where it comes from")
+        parser.add_argument("--supersedes", metavar="ID", help="the memory that this one replaces")
+        parser.add_argument(
+            "--valid-from", metavar="TIME", help="since when it is true: 2026-11-21T09:30:00Z"
+        )
+        parser.add_argument("--valid-to", metavar="TIME", help="until when it is true")
+        parser.add_argument("--expires-at", metavar="TIME", help="when it is to be let go")
+
+    def act(self, options: dict[str, Any]) -> int:
+        draft = _draft(options)
+        drafts = [draft]
+        if options["lines"]:
+            lines = [line for line in draft.content.splitlines() if line.strip()]
+            drafts = [dataclasses.replace(draft, content=line) for line in lines]
+        if not drafts:
+            raise InvalidInput("'content' is empty.", hint="Say what is to be remembered.", field="content")
+        outcomes = [self._remember(draft, as_json=options["json"]) for draft in drafts]
+        return 1 if Outcome.REFUSED in outcomes else 0
+
+    def _remember(self, draft: Draft, *, as_json: bool) -> str:
+        stored = store(operator(), draft)
+        if as_json:
+            self.print_json(stored_json(stored))
+        else:
+            self.stdout.write("\n".join(_lines(stored)))
+        return stored.outcome
+
+
+def _draft(options: dict[str, Any]) -> Draft:
+    moments = {
+        name: parse_moment(options[name], field=name) if options[name] else None
+        for name in ("valid_from", "valid_to", "expires_at")
+    }
+    return Draft(
+        read_text(options["content"]),
+        type=options["type"],
+        group=options["group"],
+        scope=options["scope"] or "",
+        thread=options["thread"],
+        tags=tuple(options["tag"]),
+        confidence=options["confidence"],
+        importance=options["importance"],
+        source=options["source"],
+        supersedes=parse_id(options["supersedes"], field="supersedes") if options["supersedes"] else None,
+        **moments,
+    )
+
+
+def _lines(stored: Stored) -> list[str]:
+    """Say in words what became of the text."""
+    id_ = f" {stored.memory.id}" if stored.memory else ""
+    new = " (a new group)" if stored.group_created else ""
+    lines = [
+        f"{SAID[stored.outcome]}{id_} in {plain(stored.group)}{new}"
+        + (f": {plain(stored.why)}" if stored.why else ".")
+    ]
+    if stored.superseded:
+        lines.append(f"It replaces {stored.superseded}.")
+    lines += [
+        f"Near: {near.id} {plain(near.memory.content)[:80]} ({plain(near.comparison.why)})"
+        for near in stored.near
+    ]
+    if stored.is_embedding_owed:
+        lines.append("The embedding model is not there yet: it is found by words alone until then.")
+    if stored.removed_characters:
+        lines.append(f"{stored.removed_characters} control characters were taken out.")
+    return lines

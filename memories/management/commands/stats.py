@@ -1,0 +1,58 @@
+"""`manage.py stats`: count what there is."""
+
+import dataclasses
+from typing import Any, Final
+
+from access.tokens import operator
+from memories.management.output import FaceCommand, plain
+from memories.stats import Stats, memory_stats
+
+EXAMPLES: Final = """\
+examples:
+  manage.py stats                     all groups
+  manage.py stats --group ledger
+  manage.py stats --json
+"""
+
+
+class Command(FaceCommand):
+    """Prints the counts of a group, or of all."""
+
+    help = "Count memories by what they are, and what waits for somebody."
+    examples = EXAMPLES
+    group_help = "default: all groups"
+
+    def act(self, options: dict[str, Any]) -> int:
+        counted = memory_stats(operator(), group=options["group"], everywhere=not options["group"])
+        if options["json"]:
+            self.print_json(dataclasses.asdict(counted))
+        else:
+            where = (
+                f"in {counted.group}"
+                if counted.group
+                else f"in {counted.groups} group{'' if counted.groups == 1 else 's'}"
+            )
+            self.stdout.write(f"{counted.memories} memories {plain(where)}, {counted.live} of them live")
+            self.print_table(_rows(counted))
+        return 0
+
+
+def _rows(counted: Stats) -> list[list[str]]:
+    rows = {
+        "types": _listed(counted.by_type),
+        "states": _listed(counted.by_state),
+        "trusts": _listed(counted.by_trust),
+        "scopes": _listed(counted.by_scope),
+        "pinned": str(counted.pinned),
+        "waiting": f"{counted.waiting} candidates, {counted.conflicts} conflicts, {counted.duplicates} possible duplicates",
+        "relations": str(counted.relations),
+        "pieces": f"{counted.pieces}, {counted.pieces_owed} without vectors yet",
+        "recalls": f"{counted.recalls_7_days} in 7 days",
+        "last stored": counted.last_stored[:19] or "never",
+        "model": f"{counted.model} ({counted.model_state})",
+    }
+    return [[name, value] for name, value in rows.items() if value]
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())

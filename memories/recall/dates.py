@@ -1,0 +1,85 @@
+"""Time in words: the dates a question names, whether it asks for one, and whether a text tells one. English."""
+
+import re
+from dataclasses import dataclass
+
+MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]  # fmt: skip
+MONTH_NUMBER = {name: number for number, name in enumerate(MONTHS, start=1)} | {
+    name[:3]: number for number, name in enumerate(MONTHS, start=1)
+}
+_MONTH = "(" + "|".join(sorted(MONTH_NUMBER, key=len, reverse=True)) + r")\b\.?"
+_DAY = r"(?:the )?([0-3]?\d)(?:st|nd|rd|th)?"
+_YEAR = r"(?:,? ?(\d{4}))?"
+_MONTH_FIRST = re.compile(rf"\b{_MONTH}(?: {_DAY}\b)?(?!\d){_YEAR}", re.I)
+_DAY_FIRST = re.compile(rf"\b{_DAY}(?: of)? {_MONTH}{_YEAR}", re.I)
+_ISO = re.compile(r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b")
+_YEAR_ALONE = re.compile(r"\b(19\d\d|20\d\d)\b")
+_ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|time|day|month|year)\b", re.I)
+_TELLS_WHEN = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|since|weekend|\d{4}"
+    r"|this (?:week|month|year|morning)|"
+    + "|".join(MONTHS)
+    + r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class NamedDate:
+    """A date as a question names it; what it leaves open is None."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+
+def named_dates(text: str) -> tuple[NamedDate, ...]:
+    """Find dates written out: `3 May 2023`, `May 3`, `in May 2023`, `2023-05-03`, `in 2023`."""
+    found: list[NamedDate] = []
+    rest = text
+    for pattern, make in (
+        (_ISO, _from_iso),
+        (_DAY_FIRST, _from_day_first),
+        (_MONTH_FIRST, _from_month_first),
+    ):
+        for match in pattern.finditer(rest):
+            date = make(match)
+            if date is not None:
+                found.append(date)
+        rest = pattern.sub(" ", rest)
+    found += [NamedDate(year=int(year)) for year in _YEAR_ALONE.findall(rest)]
+    return tuple(dict.fromkeys(found))
+
+
+def asks_when(question: str) -> bool:
+    """Say whether a question asks for a time."""
+    return _ASKS_WHEN.search(question) is not None
+
+
+def tells_when(text: str) -> bool:
+    """Say whether a text speaks of a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`."""
+    return _TELLS_WHEN.search(text) is not None
+
+
+def _from_iso(match: re.Match[str]) -> NamedDate | None:
+    year, month, day = match.groups()
+    return _valid(int(year), int(month), int(day) if day else None)
+
+
+def _from_day_first(match: re.Match[str]) -> NamedDate | None:
+    day, month, year = match.groups()
+    return _valid(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day))
+
+
+def _from_month_first(match: re.Match[str]) -> NamedDate | None:
+    month, day, year = match.groups()
+    # "may" and "march" are verbs as well: in lower case without a day or year they say nothing of time.
+    if month.islower() and not day and not year:
+        return None
+    return _valid(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day) if day else None)
+
+
+def _valid(year: int | None, month: int, day: int | None) -> NamedDate | None:
+    if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
+        return None
+    return NamedDate(year, month, day)

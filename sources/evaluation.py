@@ -1,0 +1,172 @@
+"""Measuring recall on a set of texts and questions whose answers are known, through the real write and read paths."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from access.actor import Actor
+from access.errors import InvalidInput, NotFound
+from access.groups import find_group
+from access.visibility import Visibility
+from memories.embedding import Encoder
+from memories.recall import rank
+from memories.recall.query import Question, understand
+from memories.recall.trace import Trace
+from memories.visibility import recallable_by
+from sources.jsonl import CORPUS, LineRules, import_lines
+from sources.metrics import Scores, mean_scores, percentile, score_ranking
+
+QUERIES = "queries.jsonl"
+SPLIT = "split.json"
+SOURCE = "evaluation"
+RUN_DEPTH = 100  # ids kept of each ranking
+
+Progress = Callable[[str, int], object]  # hears the name of what goes on, and how much of it is done
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question asked within a group, with the ids of the corpus lines that answer it."""
+
+    id: str
+    text: str
+    group: str
+    relevant: tuple[str, ...]
+    category: str = "-"
+
+
+@dataclass(frozen=True)
+class ModeReport:
+    """One mode's scores over all questions and by category, the time of each search, and its rankings by question."""
+
+    mode: str
+    scores: Scores
+    categories: dict[str, Scores]
+    times_ms: tuple[float, ...]
+    run: dict[str, list[str]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report as JSON values, without the rankings."""
+        return {
+            "all": {**self.scores, "n": len(self.times_ms)},
+            "categories": self.categories,
+            "ms": {
+                "p50": round(percentile(self.times_ms, 0.5), 2),
+                "p95": round(percentile(self.times_ms, 0.95), 2),
+            },
+        }
+
+
+def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> list[Query]:
+    """Read the questions of a folder that have an answer; `split` keeps those that split.json names so.
+
+    Raises:
+        NotFound: there is no corpus or no questions.
+        InvalidInput: a line is no question, or there is no such split.
+    """
+    if not (folder / CORPUS).is_file():
+        raise NotFound(f"There is no {CORPUS} in {folder}.", hint=f"A folder has {CORPUS} and {QUERIES}.")
+    chosen = _split_ids(folder, split) if split else None
+    queries = [_query(line, number) for number, line in _lines(folder / QUERIES)]
+    kept = [q for q in queries if q.relevant and (chosen is None or q.id in chosen)]
+    if not kept:
+        raise InvalidInput(f"No question of {folder / QUERIES} has an answer.", field="dir")
+    return kept[:limit]
+
+
+def fill(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) -> int:
+    """Store the corpus of a folder in the database in use, each line as a memory of its group; give how many.
+
+    Raises:
+        InvalidInput: a line could not be stored; it says which and why.
+    """
+    report = import_lines(
+        actor,
+        folder / CORPUS,
+        LineRules(SOURCE),
+        encoder=encoder,
+        on_progress=lambda done: progress("store", done),
+    )
+    if report.faults:
+        first = report.faults[0]
+        raise InvalidInput(f"{CORPUS}, line {first.line}: {first.why}", field="dir")
+    return report.lines
+
+
+def ask_all(
+    actor: Actor, queries: Sequence[Query], *, mode: str, encoder: Encoder, progress: Progress
+) -> ModeReport:
+    """Ask each question within its group, and score the rankings. The time is that of search and ranking alone."""
+    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
+    run: dict[str, list[str]] = {}
+    times: list[float] = []
+    for done, query in enumerate(queries, start=1):
+        question = understand(query.text, encoder=encoder)
+        run[query.id], duration = _timed_ranking(question, rooms[query.group], mode)
+        times.append(duration)
+        progress(mode, done)
+    by_category: defaultdict[str, list[Scores]] = defaultdict(list)
+    for query in queries:
+        by_category[query.category].append(score_ranking(run[query.id], query.relevant))
+    return ModeReport(
+        mode,
+        mean_scores([scores for many in by_category.values() for scores in many]),
+        {name: {**mean_scores(many), "n": len(many)} for name, many in sorted(by_category.items())},
+        tuple(times),
+        run,
+    )
+
+
+def _timed_ranking(question: Question, visibility: Visibility, mode: str) -> tuple[list[str], float]:
+    started = time.perf_counter()
+    ranked = rank(question, visibility, mode=mode, trace=Trace())
+    duration = (time.perf_counter() - started) * 1000
+    return [memory.source_ref for memory, _ in ranked[:RUN_DEPTH]], duration
+
+
+def _split_ids(folder: Path, name: str) -> frozenset[str]:
+    try:
+        splits = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
+        return frozenset(splits[name])
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no {SPLIT} in {folder}.", field="split") from None
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInput(f"{folder / SPLIT} has no split '{name}'.", field="split") from None
+
+
+def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFound(
+            f"There is no {path.name} in {path.parent}.", hint=f"A folder has {CORPUS} and {QUERIES}."
+        ) from None
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                found.append((number, json.loads(line)))
+            except ValueError:
+                raise InvalidInput(f"{path.name}, line {number} is no JSON object.", field="dir") from None
+    return found
+
+
+def _query(line: dict[str, Any], number: int) -> Query:
+    try:
+        return Query(
+            str(line["id"]),
+            str(line["text"]),
+            str(line["group"]),
+            tuple(str(id_) for id_ in line["relevant"]),
+            str(line.get("category") or "-"),
+        )
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise InvalidInput(
+            f"{QUERIES}, line {number} is no question: {fault}.",
+            hint="A question has id, text, group and relevant, and may have a category.",
+            field="dir",
+        ) from None

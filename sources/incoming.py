@@ -1,0 +1,37 @@
+"""One door for files that come in: looks at the first line and takes the file as what it is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from access.actor import Actor
+from sources.faults import read_lines
+from sources.jsonl import LineRules, LinesReport, import_lines
+from sources.records import FORMAT
+from sources.restoring import RestoreReport, restore_export
+
+
+def is_export(path: Path) -> bool:
+    """Say whether a file is an export of Loci."""
+    first = next(read_lines(path), None)
+    return first is not None and first.value.get("format") == FORMAT
+
+
+def import_file(
+    actor: Actor,
+    path: Path,
+    rules: LineRules,
+    *,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
+    strict: bool = False,
+) -> LinesReport | RestoreReport:
+    """Take a file in: an export of Loci row by row under its own ids, other JSON lines by `rules`.
+
+    Raises:
+        NotFound: the file cannot be opened.
+        NotPermitted: it is an export, and the actor does not administrate the whole store.
+        StrictStop: `strict`, and a line was at fault.
+    """
+    if is_export(path):
+        return restore_export(actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict)
+    return import_lines(actor, path, rules, on_progress=on_progress, dry_run=dry_run, strict=strict)

@@ -1,0 +1,69 @@
+"""`manage.py export`: write the store, or some groups, as JSON lines from which it can be built again."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from access.errors import LociError
+from access.tokens import operator
+from sources.exporting import ExportReport, export
+from sources.replacing import replaced_file
+
+EXAMPLES: Final = """\
+examples:
+  manage.py export loci.jsonl                     the whole store, with its log
+  manage.py export --group ledger > ledger.jsonl
+  manage.py export loci.jsonl --vectors --json    with vectors, so that an import need not embed
+"""
+
+
+class Command(BaseCommand):
+    """Parses, calls sources.exporting.export(), renders."""
+
+    help = "Export memories and what belongs to them as JSON lines; 'import' reads them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("file", type=Path, nargs="?", help="where to write; default: standard output")
+        parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
+        parser.add_argument("--vectors", action="store_true", help="write the vectors, too")
+        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path | None = options["file"]
+        # Where the lines go to standard output, the answer must not stand among them.
+        answer = self.stdout if path else self.stderr
+        try:
+            with _opened(path) as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
+                report = export(
+                    operator(),
+                    out,
+                    groups=options["group"],
+                    vectors=options["vectors"],
+                    on_progress=bar.update,
+                )
+        except LociError as error:
+            if options["json"]:
+                answer.write(json.dumps(error.as_dict()))
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else _as_text(report))
+
+
+def _opened(path: Path | None) -> AbstractContextManager[TextIO]:
+    return replaced_file(path) if path else nullcontext(sys.stdout)
+
+
+def _as_text(report: ExportReport) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in report.counts.items()) or "nothing"
+    log = "" if report.has_log else " The log stays here: it goes along with the whole store alone."
+    return f"Exported {counts} of {len(report.groups)} groups.{log}"

@@ -1,0 +1,123 @@
+"""The lines of an export: which tables it holds, which of their columns, and how a row is written."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Model
+
+from access.models import ApiToken, AuditEntry, Group
+from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
+from memories.snapshot import FIELDS, as_json
+from relations.models import EntityAlias, Relation
+
+FORMAT = "loci-export"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One table of an export. `ties` are foreign keys, written as the name that their target has outside.
+
+    `moving` columns change by mere use: where only they differ, a stored row and a line are the same.
+    """
+
+    name: str
+    model: type[Model]
+    fields: tuple[str, ...]
+    ties: tuple[str, ...] = ()
+    moving: frozenset[str] = field(default_factory=frozenset)
+
+
+GROUP = Kind(
+    "group",
+    Group,
+    (
+        "id", "slug", "title", "instructions", "policy", "policy_confidence", "private", "archived", "created_at",
+        "updated_at", "created_by",
+    ),
+    moving=frozenset({"updated_at"}),
+)  # fmt: skip
+THREAD = Kind("thread", Thread, ("id", "name", "created_at"), ("group",))
+MEMORY = Kind(
+    "memory",
+    Memory,
+    ("id", *FIELDS),
+    ("group", "thread", "root", "superseded_by", "token", "author"),
+    moving=frozenset(
+        {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
+    ),
+)
+LINK = Kind(
+    "link",
+    Link,
+    (
+        "id", "kind", "status", "score", "reason", "evidence", "created_at", "author_name", "run", "settled_at",
+        "settled_by",
+    ),
+    ("source", "target"),
+)  # fmt: skip
+RELATION = Kind(
+    "relation",
+    Relation,
+    (
+        "id", "predicate", "confidence", "valid_from", "valid_to", "valid_to_known_at", "created_at", "retired_at",
+        "updated_at", "author_name", "run", "metadata",
+    ),
+    ("group", "subject", "object", "token", "author"),
+    moving=frozenset({"updated_at", "token", "author"}),
+)  # fmt: skip
+ALIAS = Kind("alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"))
+CHECKPOINT = Kind(
+    "checkpoint",
+    Checkpoint,
+    ("id", "state", "created_at", "author_name"),
+    ("group", "thread", "token", "author"),
+    moving=frozenset({"token", "author"}),
+)
+TOMBSTONE = Kind(
+    "tombstone",
+    Tombstone,
+    (
+        "id", "hmac", "key_id", "kind", "memory_id", "reason", "created_at", "author_name", "lifted_at", "lifted_by",
+    ),
+    ("group",),
+)  # fmt: skip
+LOG = Kind(
+    "log",
+    AuditEntry,
+    (
+        "origin", "seq", "at", "operation", "memory_id", "subject", "actor", "via", "token", "client", "run", "digest",
+        "hash",
+    ),
+)  # fmt: skip
+# In the order of an export: each points only to what stands before it.
+KINDS = (GROUP, THREAD, MEMORY, LINK, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
+
+
+def record_of(kind: Kind, row: Model) -> dict[str, Any]:
+    """Give a row as JSON values: columns, then ties by the names of their targets, None where there is none."""
+    values = {name: as_json(getattr(row, name)) for name in kind.fields}
+    return values | {name: outside_name(getattr(row, name)) for name in kind.ties}
+
+
+def outside_name(target: Model | None) -> str | None:
+    """Give what a row is called outside this store: a group's slug, a thread's and a user's name, else its id."""
+    match target:
+        case None:
+            return None
+        case Group():
+            return target.slug
+        case Thread():
+            return target.name
+        case User():
+            return target.get_username()
+        case Memory() | ApiToken():
+            return str(target.id)
+    raise TypeError(f"{type(target).__name__} has no name outside")
+
+
+def differences(kind: Kind, row: Model, record: dict[str, Any]) -> list[str]:
+    """Name the columns in which a stored row differs from a line, those that change by mere use left out."""
+    stored = record_of(kind, row)
+    return [name for name, value in stored.items() if name not in kind.moving and record.get(name) != value]

@@ -1,0 +1,22 @@
+"""Writing a file so that it is there whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[TextIO]:
+    """Give a file to write to that takes `path`'s place, readable by its owner alone, once it is on disk."""
+    part = path.with_name(f".{path.name}.part{os.getpid()}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,361 @@
+"""Taking an export in: every row under its own id, nothing overwritten, and the store's log beside ours."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.errors import InvalidInput, NotPermitted
+from access.models import Group
+from memories.embedding import Encoder
+from memories.models import Memory, Piece, Thread, Tombstone, TombstoneKind
+from memories.pieces import Embedded, Passage, available_encoder, claim_index, embed_passages, piece_rows
+from memories.placing import refresh_threads
+from memories.tombstones import find_tombstones
+from memories.types import Operation, State
+from relations.models import Relation, RelationEvidence
+from sources.building import build_row, insert_rows
+from sources.chain import ChainIntake
+from sources.faults import LineFault, RawLine, StrictStop, read_lines
+from sources.instance import instance_id
+from sources.matching import name_of, natural_name, stored_rows
+from sources.records import (
+    FORMAT,
+    GROUP,
+    KINDS,
+    LOG,
+    MEMORY,
+    RELATION,
+    THREAD,
+    VERSION,
+    Kind,
+    differences,
+)
+from sources.targets import Targets, is_id
+from sources.vectors import carried_pieces
+
+LINES_AT_ONCE = 256
+MODEL_WAIT_S = 60.0
+_BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
+
+
+@dataclass(frozen=True)
+class RestoreReport:
+    """What became of an export's lines, by kind; `loose` counts successors that are nowhere to be found."""
+
+    origin: str
+    added: dict[str, int]
+    unchanged: dict[str, int]
+    faults: tuple[LineFault, ...]
+    loose: int = 0
+    purged_payloads: int = 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of an export: its number, its record, and all that stands in it."""
+
+    number: int
+    record: dict[str, Any]
+    whole: dict[str, Any]
+
+
+def restore_export(
+    actor: Actor,
+    path: Path,
+    *,
+    encoder: Encoder | None = None,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
+    strict: bool = False,
+) -> RestoreReport:
+    """Take in every line of an export that is not here yet. A batch of lines per transaction; running it again goes on.
+
+    A line whose id is here with other content is a fault and changes nothing here. The file's log is checked row by
+    row and kept under its origin; our own log notes its head.
+
+    Raises:
+        NotPermitted: the actor may not administrate the whole store.
+        InvalidInput: the file is no export, or one of a later version.
+        StrictStop: `strict`, and a line was at fault.
+    """
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted(
+            "Taking in an export needs an admin of the whole store.", hint="Run 'loci import' on its machine."
+        )
+    lines = read_lines(path)
+    intake = _Intake(actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run)
+    # Later lines point to earlier ones, so a trial must see what it wrote until its end.
+    with transaction.atomic() if dry_run else nullcontext():
+        _take_all(intake, lines, on_progress=on_progress, strict=strict)
+        report = intake.finish()
+        if dry_run:
+            transaction.set_rollback(True)
+    return report
+
+
+def _take_all(
+    intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
+) -> None:
+    for batch in _batches(lines):
+        faults = intake.take(batch)
+        if faults and strict:
+            raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="What came before it is stored.")
+        if on_progress is not None:
+            on_progress(batch[-1].number)
+
+
+def header_origin(line: RawLine | None) -> str:
+    """Give the store that an export came from, by its first line.
+
+    Raises:
+        InvalidInput: it is no export's, or one of a later version.
+    """
+    head = line.value if line is not None else {}
+    if head.get("format") != FORMAT or not isinstance(head.get("origin"), str):
+        raise InvalidInput(
+            "The file is no export of Loci.", hint="Its first line is no header.", field="file"
+        )
+    if head.get("version") != VERSION:
+        raise InvalidInput(
+            f"The export has version {head.get('version')}; this Loci reads {VERSION}.",
+            hint="Use a newer Loci.",
+            field="file",
+        )
+    return str(head["origin"])
+
+
+def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
+    """Cut into runs of lines of one kind."""
+    batch: list[RawLine] = []
+    for line in lines:
+        if batch and (len(batch) == LINES_AT_ONCE or batch[0].value.get("kind") != line.value.get("kind")):
+            yield batch
+            batch = []
+        batch.append(line)
+    if batch:
+        yield batch
+
+
+@dataclass
+class _Intake:
+    """One export on its way in."""
+
+    actor: Actor
+    origin: str
+    encoder: Encoder | None = None
+    dry_run: bool = False
+    added: Counter[str] = field(default_factory=Counter)
+    unchanged: Counter[str] = field(default_factory=Counter)
+    faults: list[LineFault] = field(default_factory=list)
+    successors: dict[str, str] = field(default_factory=dict)
+    threads: set[int] = field(default_factory=set)
+    is_complete: bool = False
+    last_line: int = 0
+
+    def __post_init__(self) -> None:
+        self.targets = Targets()
+        self.chain = ChainIntake(instance_id())
+
+    def take(self, batch: list[RawLine]) -> list[LineFault]:
+        """Take lines of one kind in; give those at fault."""
+        self.last_line = batch[-1].number
+        name = batch[0].value.get("kind")
+        faults = [LineFault(line.number, line.why) for line in batch if line.why]
+        good = [line for line in batch if not line.why]
+        kind = _BY_NAME.get(str(name))
+        if name == "end":
+            self.is_complete = True
+        elif kind is LOG:
+            with transaction.atomic():
+                faults += self.chain.take([(line.number, line.value) for line in good])
+        elif kind is not None:
+            faults += self._take_rows(kind, good)
+        else:
+            faults += [LineFault(line.number, f"there is no kind {name!r}") for line in good]
+        self.faults += faults
+        return faults
+
+    def finish(self) -> RestoreReport:
+        """Tie successors, set contexts right, log the import; give what happened."""
+        if not self.is_complete:
+            self.faults.append(LineFault(self.last_line, "the file ends too early: export it again"))
+        self.added += Counter({LOG.name: self.chain.added})
+        self.unchanged += Counter({LOG.name: self.chain.unchanged})
+        with transaction.atomic():
+            loose = self._tie_successors()
+            refresh_threads(sorted(self.threads))
+            self._note()
+        return RestoreReport(
+            self.origin,
+            dict(+self.added),
+            dict(+self.unchanged),
+            tuple(self.faults),
+            loose,
+            self.chain.purged,
+        )
+
+    def _note(self) -> None:
+        """Log what came in, with the heads of the chains that came along."""
+        if +self.added:
+            heads = {origin: {"seq": seq, "hash": hash_} for origin, (seq, hash_) in self.chain.heads.items()}
+            payload = {"added": dict(+self.added), "heads": heads}
+            audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
+
+    def _take_rows(self, kind: Kind, raw: list[RawLine]) -> list[LineFault]:
+        faults, lines = _with_records(raw)
+        there = stored_rows(kind, [line.record for line in lines])
+        fresh = []
+        for line in lines:
+            row = there.get(name_of(kind, line.record)) or there.get(natural_name(kind, line.record))
+            if row is None:
+                fresh.append(line)
+            elif why := self._compare(kind, row, line):
+                faults.append(LineFault(line.number, why))
+            self._remember(kind, row, line)
+        # A chain's root must have its key before its versions can point to it.
+        for part in (
+            [x for x in fresh if not x.record.get("root")],
+            [x for x in fresh if x.record.get("root")],
+        ):
+            faults += self._add(kind, part)
+        return faults
+
+    def _compare(self, kind: Kind, row: Model, line: Line) -> str:
+        """Say how a stored row differs from its line. A group or thread of the same name is taken for the same."""
+        if "id" in kind.fields and str(getattr(row, "id", "")) != line.record.get("id"):
+            self.unchanged[kind.name] += 1
+            return ""
+        if differing := differences(kind, row, line.record):
+            return f"{kind.name} {line.record.get('id')} is here with another {', '.join(differing)}"
+        self.unchanged[kind.name] += 1
+        if kind is MEMORY:
+            self._remember_successor(line)
+        return ""
+
+    def _remember(self, kind: Kind, row: Model | None, line: Line) -> None:
+        """Note what the file calls a group or thread that is here."""
+        if kind is GROUP and isinstance(row, Group):
+            self.targets.groups[str(line.record.get("slug"))] = row
+        elif kind is THREAD and isinstance(row, Thread):
+            self.targets.threads[str(line.record.get("group")), str(line.record.get("name"))] = row
+
+    def _remember_successor(self, line: Line) -> None:
+        """Note what took a memory's place; it may stand on a later line."""
+        successor = line.record.get("superseded_by")
+        if is_id(successor):
+            self.successors[line.record["id"]] = str(successor)
+
+    def _add(self, kind: Kind, lines: list[Line]) -> list[LineFault]:
+        """Write rows that are not here; give the lines that could not be."""
+        self.targets.look_up(
+            [line.record for line in lines], [id_ for line in lines for id_ in _evidence(line)]
+        )
+        faults, built = [], list[tuple[Line, Model]]()
+        for line in lines:
+            try:
+                built.append((line, build_row(kind, line.record, self.targets)))
+            except (ValueError, TypeError) as fault:
+                faults.append(LineFault(line.number, str(fault)))
+        if kind is MEMORY:
+            built, barred = _unbarred(built)
+            faults += barred
+        embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
+        with transaction.atomic():
+            refused = insert_rows([row for _, row in built])
+            kept = [(at, *pair) for at, pair in enumerate(built) if at not in refused]
+            self._follow(kind, kept, embedded)
+        self.added[kind.name] += len(kept)
+        return faults + [LineFault(built[at][0].number, why) for at, why in refused.items()]
+
+    def _embed(self, built: list[tuple[Line, Model]]) -> list[Embedded]:
+        """Give each memory its pieces: those of the file where they are this model's, else made anew."""
+        carried = {
+            at: carried_pieces(line.record["content"], line.whole.get("pieces"))
+            for at, (line, _) in enumerate(built)
+        }
+        ready = {at: pieces for at, pieces in carried.items() if pieces is not None}
+        rest = [(at, row) for at, (_, row) in enumerate(built) if at not in ready]
+        if rest and self.encoder is None:
+            self.encoder = available_encoder(timeout_s=MODEL_WAIT_S)
+        passages = [Passage(row.content, row.valid_from) for _, row in rest if isinstance(row, Memory)]
+        made = embed_passages(passages, encoder=self.encoder) if rest else []
+        ready |= {at: pieces for (at, _), pieces in zip(rest, made, strict=True)}
+        return [ready[at] for at in range(len(built))]
+
+    def _follow(
+        self, kind: Kind, kept: Sequence[tuple[int, Line, Model]], embedded: Sequence[Embedded]
+    ) -> None:
+        """Write what hangs on new rows: pieces, evidence; note names and successors."""
+        pieces, proofs = list[Piece](), list[RelationEvidence]()
+        for at, line, row in kept:
+            self._remember(kind, row, line)
+            if isinstance(row, Group):
+                # The column sets itself on every save.
+                Group.objects.filter(pk=row.pk).update(updated_at=line.record["updated_at"])
+            elif isinstance(row, Memory):
+                pieces += piece_rows(row, embedded[at]) if embedded else []
+                self._remember_successor(line)
+                if row.thread_id is not None:
+                    self.threads.add(row.thread_id)
+            elif kind is RELATION and isinstance(row, Relation):
+                found = [self.targets.memory(id_) for id_ in _evidence(line)]
+                proofs += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
+        claim_index(next((piece.model for piece in pieces if piece.model), ""))
+        Piece.objects.bulk_create(pieces)
+        RelationEvidence.objects.bulk_create(proofs)
+
+    def _tie_successors(self) -> int:
+        """Point superseded rows to what took their place; give how many successors are missing."""
+        loose, names = 0, list(self.successors)
+        for start in range(0, len(names), LINES_AT_ONCE):
+            part = names[start : start + LINES_AT_ONCE]
+            rows = {str(r.id): r for r in Memory.objects.filter(id__in=part, superseded_by=None)}
+            ends = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
+            found = {str(r.id): r for r in ends}
+            for name, row in rows.items():
+                row.superseded_by = found.get(self.successors[name])
+                loose += row.superseded_by is None
+            Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
+        return loose
+
+
+def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[Line]]:
+    faults, lines = [], []
+    for line in raw:
+        record = line.value.get("row")
+        if isinstance(record, dict):
+            lines.append(Line(line.number, record, line.value))
+        else:
+            faults.append(LineFault(line.number, "it has no 'row'"))
+    return faults, lines
+
+
+def _unbarred(built: list[tuple[Line, Model]]) -> tuple[list[tuple[Line, Model]], list[LineFault]]:
+    """Leave out texts that were purged here, in any state, and live ones that were retracted here."""
+    rows = [(line, row) for line, row in built if isinstance(row, Memory)]
+    marks = dict[tuple[int, str], Tombstone]()
+    for group in {row.group for _, row in rows}:
+        texts = [row.content for _, row in rows if row.group == group]
+        marks |= {(group.key, text): mark for text, mark in find_tombstones(group, texts).items()}
+    kept, faults = list[tuple[Line, Model]](), []
+    for line, row in rows:
+        mark = marks.get((row.group.key, row.content))
+        if mark and (mark.kind == TombstoneKind.PURGED or row.state == State.LIVE):
+            faults.append(LineFault(line.number, f"its text was {mark.kind} here; a curator can lift that"))
+        else:
+            kept.append((line, row))
+    return kept, faults
+
+
+def _evidence(line: Line) -> list[str]:
+    """Give the ids of the memories that prove a relation."""
+    named = line.whole.get("evidence")
+    return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []

@@ -1,0 +1,39 @@
+"""Vectors that an export carries, so that an import need not embed again."""
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from memories.embedding import DIMENSIONS, MODEL_ID, Span
+from memories.models import Piece
+from memories.pieces import Embedded
+
+
+def piece_record(piece: Piece) -> dict[str, Any]:
+    """Give a piece as JSON values; its vector as base64 of little-endian float32."""
+    blob = None if piece.embedding is None else base64.b64encode(bytes(piece.embedding)).decode()
+    return {
+        "start": piece.start,
+        "end": piece.end,
+        "tokens": piece.tokens,
+        "model": piece.model,
+        "embedding": blob,
+    }
+
+
+def carried_pieces(content: str, pieces: Any) -> Embedded | None:
+    """Give a text's pieces as a line carries them; None where they are not all sound and of this model."""
+    try:
+        if not pieces or any(piece["model"] != MODEL_ID for piece in pieces):
+            return None
+        vectors = np.frombuffer(b"".join(base64.b64decode(p["embedding"]) for p in pieces), dtype="<f4")
+        spans = tuple(Span(int(p["start"]), int(p["end"]), int(p["tokens"])) for p in pieces)
+    except (KeyError, TypeError, ValueError):
+        return None
+    fits = all(0 <= span.start < span.end <= len(content) and span.tokens >= 0 for span in spans)
+    if not fits or vectors.size != len(spans) * DIMENSIONS:
+        return None
+    vectors = vectors.reshape(-1, DIMENSIONS)
+    is_unit = np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+    return Embedded(spans, vectors, MODEL_ID) if is_unit else None

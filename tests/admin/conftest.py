@@ -1,0 +1,72 @@
+"""Browsers of the people of the tests: alice is a superuser, bob curates `ledger`, charlie belongs nowhere."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.members import set_member
+from access.models import Group
+from access.tokens import operator
+from memories.draft import Draft
+from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.models import Memory
+from memories.store import store
+from tests.people import alice, bob, charlie, garden, ledger, person
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+Remember = Callable[..., Memory]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def encoder() -> Encoder | None:
+    """Give the encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
+    try:
+        return get_encoder(timeout_s=60)
+    except ModelUnavailable:
+        return None
+
+
+def browser_of(user: User) -> Client:
+    """Give a browser in which a staff user is logged in."""
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def owner(alice: User) -> Client:
+    """Alice's browser."""
+    return browser_of(alice)
+
+
+@pytest.fixture
+def member(bob: User, ledger: Group) -> Client:
+    """Bob's browser; he curates `ledger`."""
+    set_member(operator(), ledger, user=bob, role="curator")
+    return browser_of(bob)
+
+
+@pytest.fixture
+def stranger(charlie: User) -> Client:
+    """Charlie's browser."""
+    return browser_of(charlie)
+
+
+@pytest.fixture
+def remember(alice: User, ledger: Group, garden: Group) -> Remember:
+    """Store a memory as alice, in `ledger` unless another group is named."""
+
+    def remembered(content: str, *, group: str = "ledger", scope: str = "group", **fields: object) -> Memory:
+        stored = store(person(alice), Draft(content, group=group, scope=scope, **fields))  # type: ignore[arg-type]
+        assert stored.memory is not None, stored
+        return stored.memory
+
+    return remembered
+
+
+def page(memory: Memory, name: str = "change") -> str:
+    """Give the address of one of a memory's pages."""
+    return f"/admin/memories/memory/{memory.id}/{name}/"

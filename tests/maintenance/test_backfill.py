@@ -1,0 +1,116 @@
+"""Vectors that were owed are made once a model is there, once, by whoever is first."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+import pytest
+
+from access.actor import READ, Actor
+from access.errors import NotPermitted
+from access.tokens import operator
+from maintenance import backfill
+from maintenance.backfill import BackfillResult, embed_owed, is_owed
+from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
+from memories.index.base import search_index
+from memories.models import Memory, Piece
+from memories.recall import Asked, recall
+
+NoModel = Callable[[], AbstractContextManager[None]]
+Remember = Callable[..., Memory]
+
+pytestmark = pytest.mark.django_db
+LONG = " ".join(f"Step {n} of the release is written down here." for n in range(60))  # 600 tokens and more
+
+
+@pytest.fixture
+def encoder() -> Encoder:
+    return get_encoder(timeout_s=60)
+
+
+@pytest.mark.model
+def test_a_text_stored_without_a_model_is_found_by_meaning_afterwards(
+    remember: Remember, no_model: NoModel, encoder: Encoder
+) -> None:
+    with no_model():
+        memory = remember("We settled on PostgreSQL 16 for the books")
+    assert [(piece.tokens, piece.embedding, piece.model) for piece in memory.pieces.all()] == [(0, None, "")]
+    assert is_owed()
+    assert embed_owed(operator()) == BackfillResult(memories=1, pieces=1, skipped=0, still_owed=0)
+    (piece,) = memory.pieces.all()
+    assert piece.model == MODEL_ID
+    assert piece.tokens > 0
+    assert len(piece.embedding) == 384 * 4
+    assert search_index().faults() == []
+    found = recall(operator(), Asked("which database do we use?", group="ledger"))
+    assert [item.memory.id for item in found.items] == [memory.id]
+
+
+@pytest.mark.model
+def test_a_long_text_gets_all_its_pieces(remember: Remember, no_model: NoModel, encoder: Encoder) -> None:
+    with no_model():
+        memory = remember(LONG)
+    result = embed_owed(operator())
+    pieces = list(memory.pieces.order_by("ordinal"))
+    assert result.memories == 1
+    assert result.pieces == len(pieces) > 1
+    assert (pieces[0].start, pieces[-1].end) == (0, len(LONG))
+
+
+@pytest.mark.model
+def test_a_second_call_has_nothing_to_do(remember: Remember, no_model: NoModel, encoder: Encoder) -> None:
+    with no_model():
+        remember("The port is 8081")
+    embed_owed(operator())
+    before = list(Piece.objects.values_list("key", flat=True))
+    assert embed_owed(operator()) == BackfillResult(memories=0, pieces=0, skipped=0, still_owed=0)
+    assert list(Piece.objects.values_list("key", flat=True)) == before
+
+
+@pytest.mark.model
+def test_no_more_than_the_limit_is_done_at_once(
+    remember: Remember, no_model: NoModel, encoder: Encoder
+) -> None:
+    with no_model():
+        for port in range(8081, 8084):
+            remember(f"Service {port} listens on port {port}")
+    assert embed_owed(operator(), limit=2) == BackfillResult(memories=2, pieces=2, skipped=0, still_owed=1)
+    assert embed_owed(operator(), limit=2) == BackfillResult(memories=1, pieces=1, skipped=0, still_owed=0)
+
+
+@pytest.mark.model
+def test_who_comes_second_writes_nothing(
+    remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker fills the same vector, and somebody purges a memory, while this one embeds."""
+    with no_model():
+        shared, gone = remember("The port is 8081"), remember("The queue is called ledger-events")
+    embed = backfill.embed_passages
+
+    def overtaken(*args: object, **kwargs: object) -> object:
+        monkeypatch.setattr(backfill, "embed_passages", embed)
+        done = embed(*args, **kwargs)
+        gone.delete()
+        embed_owed(operator())
+        return done
+
+    monkeypatch.setattr(backfill, "embed_passages", overtaken)
+    assert embed_owed(operator()) == BackfillResult(memories=0, pieces=0, skipped=2, still_owed=0)
+    assert shared.pieces.count() == 1
+    assert search_index().faults() == []
+
+
+def test_without_a_model_nothing_is_changed(remember: Remember, no_model: NoModel) -> None:
+    with no_model():
+        memory = remember("The port is 8081")
+        with pytest.raises(ModelUnavailable):
+            embed_owed(operator())
+    assert memory.pieces.filter(embedding=None).count() == 1
+
+
+def test_only_who_may_write_everywhere_can_do_it() -> None:
+    reader = replace(operator(), scopes=frozenset({READ}))
+    member = Actor(name="bob", via="rest", scopes=frozenset({"write"}))
+    for actor in (reader, member):
+        with pytest.raises(NotPermitted):
+            embed_owed(actor)

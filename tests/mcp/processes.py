@@ -1,0 +1,94 @@
+"""A Loci of its own for a test: a home folder with the model, its tables, the first token, and processes on it."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.settings import MODELS, REPOSITORY
+
+PREPARE = """
+from loci_site.first_start import give_first_access, migrate_if_needed
+migrate_if_needed()
+print(give_first_access().token)
+"""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A home folder that is ready, and the secret of its first token."""
+
+    home: Path
+    secret: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return environment_of(self.home)
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    """What a process sees: this home, and nothing of the user's own settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCI_")}
+    return kept | {"LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+
+
+def make_home(folder: Path) -> Path:
+    """A home folder without tables, with the model where there is one."""
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    if MODELS.is_dir():
+        (home / "models").symlink_to(MODELS)
+    return home
+
+
+def install(folder: Path) -> Installation:
+    """A home folder with its tables, its first admin and its first token."""
+    bare = Installation(make_home(folder), "")
+    return Installation(bare.home, run_in(bare, PREPARE))
+
+
+def run_in(installed: Installation, code: str) -> str:
+    """Run some lines in a process of their own on this home; what they print."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import django\ndjango.setup()\n{code}"],
+        cwd=REPOSITORY,
+        env=installed.environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+@contextmanager
+def serving(installed: Installation, **environment: str) -> Iterator[str]:
+    """A real server; its /mcp. The port listens from the beginning, so the first request waits for the start."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", "loci_site.asgi:application", "--fd", str(listening.fileno())],
+            cwd=REPOSITORY,
+            env=installed.environment | environment,
+            pass_fds=[listening.fileno()],
+        )
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def stdio_command(*options: str, **environment: str) -> dict[str, Any]:
+    """What StdioServerParameters takes to start `manage.py mcp --stdio`."""
+    return {
+        "command": sys.executable,
+        "args": ["manage.py", "mcp", "--stdio", *options],
+        "cwd": str(REPOSITORY),
+        "env": environment,
+    }

@@ -1,0 +1,81 @@
+"""Rows and drafts for tests, made with as few words as possible."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from access.actor import Actor
+from access.models import Group
+from memories.context import context_of, filter_tokens
+from memories.draft import Draft
+from memories.models import IndexState, Memory, Piece
+from memories.store import Stored, store
+from memories.text import content_hash, fold_hash
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+MODEL = "test-model"
+
+
+def day(offset: int) -> datetime:
+    """Give the moment `offset` days after NOW."""
+    return NOW + timedelta(days=offset)
+
+
+def keep(actor: Actor, content: str, **fields: Any) -> Stored:
+    """Store a text."""
+    return store(actor, Draft(content, **fields))
+
+
+def kept(actor: Actor, content: str, **fields: Any) -> Memory:
+    """Store a text that must become a new memory, and give it."""
+    stored = keep(actor, content, **fields)
+    assert stored.outcome == "created", stored
+    assert stored.memory is not None
+    return stored.memory
+
+
+def fresh(memory: Memory) -> Memory:
+    """Read the row again."""
+    return Memory.objects.get(pk=memory.pk)
+
+
+def row(group: Group, content: str, /, **fields: Any) -> Memory:
+    """Write a row past the write path, with any state and times."""
+    memory = Memory(
+        **{
+            "content": content,
+            "content_hash": content_hash(content),
+            "fold_hash": fold_hash(content),
+            "type": "semantic",
+            "scope": "group",
+            "group": group,
+            "created_at": NOW,
+        }
+        | fields
+    )
+    memory.context = context_of(memory, [])
+    memory.filter = filter_tokens(memory)
+    memory.save(force_insert=True)
+    return memory
+
+
+def unit_vector(seed: int) -> NDArray[np.float32]:
+    """Give a random float32[384] of unit length."""
+    vector = np.random.default_rng(seed).normal(size=384)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def add_piece(memory: Memory, vector: NDArray[np.float32], *, ordinal: int = 0) -> Piece:
+    """Give a memory a vector of the test's own model, which the index then holds."""
+    IndexState.objects.get_or_create(name="model", defaults={"value": MODEL})
+    return Piece.objects.create(
+        memory=memory,
+        ordinal=ordinal,
+        start=0,
+        end=len(memory.content),
+        tokens=1,
+        embedding=vector.astype("<f4").tobytes(),
+        model=MODEL,
+    )

@@ -1,0 +1,55 @@
+"""A write that fails on its way leaves nothing behind, in any table."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection
+
+from access.models import AuditHead, Group
+from memories.draft import Draft
+from memories.entities import RelationDraft, store_relation
+from memories.models import Memory
+from memories.store import store
+from memories.verbs import forget, purge, retract
+from tests.memories.builders import kept
+from tests.memories.tables import all_rows
+from tests.people import person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+@pytest.fixture
+def memory(alice: User, ledger: Group) -> Memory:
+    """A memory, and a log whose next row's place is taken: the last step of every write fails."""
+    made = kept(person(alice), "The deploy port is 8081.", group="ledger")
+    head = AuditHead.objects.get(origin="")
+    AuditHead.objects.filter(origin="").update(seq=head.seq - 1)
+    return made
+
+
+WRITES: dict[str, Callable[[User, Memory], object]] = {
+    "store": lambda user, m: store(person(user), Draft("The queue holds ten jobs.", group="ledger", thread="t")),
+    "store into a new group": lambda user, m: store(person(user), Draft("A text.", group="orchard")),
+    "reinforce": lambda user, m: store(person(user), Draft(m.content, group="ledger")),
+    "supersede": lambda user, m: store(person(user), Draft("The deploy port is 9.", supersedes=m.id)),
+    "relate": lambda user, m: store_relation(person(user), RelationDraft("Anna", "owns", "Ledger", group="ledger")),
+    "forget": lambda user, m: forget(person(user), m.id),
+    "retract": lambda user, m: retract(person(user), m.id),
+    "purge": lambda user, m: purge(person(user), m.id),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_nothing_is_half_written(
+    alice: User, memory: Memory, write: Callable[[User, Memory], object]
+) -> None:
+    before = all_rows()
+    with pytest.raises(IntegrityError):
+        write(alice, memory)
+    assert all_rows() == before
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'deploy OR queue OR Anna'")
+        assert cursor.fetchone() == (1,)
+        cursor.execute("SELECT count(*) FROM memories_vec")
+        assert cursor.fetchone() == (1,)

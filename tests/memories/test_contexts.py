@@ -1,0 +1,79 @@
+"""The context column holds the neighbours that stand beside a memory now, and nothing of those that left."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.errors import Conflict
+from access.models import Group
+from memories.models import Memory
+from memories.verbs import forget, purge, restore, retract
+from memories.writing import supersede
+from tests.memories.builders import fresh, keep, kept
+from tests.people import person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+TURNS = ("Apples are ripe.", "Bees are busy.", "Clouds are grey.")
+
+
+def turn(alice: User, text: str, **fields: object) -> Memory:
+    return kept(person(alice), text, group="ledger", type="episodic", thread="walk", **fields)
+
+
+def contexts() -> list[str]:
+    return [m.context for m in Memory.objects.filter(state="live").order_by("position")]
+
+
+@pytest.fixture
+def turns(alice: User, ledger: Group) -> list[Memory]:
+    return [turn(alice, text) for text in TURNS]
+
+
+def test_appended_turns_know_each_other(turns: list[Memory]) -> None:
+    assert [m.position for m in turns] == [0, 1, 2]
+    assert contexts() == [TURNS[1], f"{TURNS[0]}\n{TURNS[2]}", TURNS[1]]
+
+
+def test_a_turn_put_in_between_is_seen_from_both_sides(alice: User, ledger: Group) -> None:
+    turn(alice, TURNS[0], position=0)
+    turn(alice, TURNS[2], position=10)
+    turn(alice, TURNS[1], position=5)
+    assert contexts() == [TURNS[1], f"{TURNS[0]}\n{TURNS[2]}", TURNS[1]]
+
+
+@pytest.mark.parametrize("verb", [forget, retract, purge])
+def test_what_leaves_is_no_neighbour_any_more(alice: User, turns: list[Memory], verb: object) -> None:
+    verb(person(alice), turns[1].id)  # type: ignore[operator]
+    assert contexts() == [TURNS[2], TURNS[0]]
+
+
+def test_what_comes_back_is_a_neighbour_again(alice: User, turns: list[Memory]) -> None:
+    forget(person(alice), turns[1].id)
+    restore(person(alice), turns[1].id)
+    assert contexts() == [TURNS[1], f"{TURNS[0]}\n{TURNS[2]}", TURNS[1]]
+
+
+def test_superseded_turns_are_no_neighbours(alice: User, turns: list[Memory]) -> None:
+    other = kept(person(alice), "Dogs are barking.", group="ledger", type="episodic")
+    supersede(person(alice), turns[1], other)
+    assert fresh(turns[0]).context == TURNS[2]
+    assert fresh(turns[2]).context == TURNS[0]
+
+
+def test_neighbours_of_another_scope_stay_apart(alice: User, turns: list[Memory]) -> None:
+    outer = turn(alice, "Dogs are barking.", scope="global")
+    assert outer.context == ""
+    assert fresh(turns[2]).context == TURNS[1]
+
+
+def test_tags_come_first_and_long_neighbours_are_cut_to_thirty_words(alice: User, ledger: Group) -> None:
+    turn(alice, " ".join(f"w{n}" for n in range(40)))
+    second = turn(alice, "Short.", tags=("red", "blue"))
+    assert second.context == "red blue\n" + " ".join(f"w{n}" for n in range(30))
+
+
+def test_a_place_is_taken_once(alice: User, turns: list[Memory]) -> None:
+    with pytest.raises(Conflict) as error:
+        keep(person(alice), "Dogs.", group="ledger", type="episodic", thread="walk", position=1)
+    assert error.value.field == "position"
+    assert Memory.objects.count() == 3

@@ -1,0 +1,156 @@
+"""Purging leaves no byte of the text: not in the file, the WAL, the keyword index, the vectors or the log."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from access.audit import verify_chain
+from access.errors import NotPermitted
+from access.models import AuditEntry, AuditPayload, Group
+from memories.entities import RelationDraft, store_relation
+from memories.index.base import search_index
+from memories.index.schema import begin_purge
+from memories.models import Link, Memory, Piece, RecallLog
+from memories.pieces import available_encoder
+from memories.recall import Asked, recall
+from memories.recall.counting import COUNTER
+from memories.verbs import purge
+from tests.memories.builders import keep, kept
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
+
+SECRET = "Quokkazebu rides to Xanthippolis with the Vlkodlak manuscript."
+LATER = "Quokkazebu rides to Yggdrasilheim with the Vlkodlak manuscript."
+TRACES = [b"quokkazebu", b"xanthippoli", b"yggdrasilheim", b"vlkodlak"]  # stemmed, in lower case
+
+
+@pytest.fixture(autouse=True)
+def clean_file(transactional_db: None) -> None:
+    """Begin with a file without traces: emptying the tables between tests is no purge.
+
+    What was deleted before a purge is overwritten only by connections that overwrite always.
+    """
+    begin_purge(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+    assert traces_in(stored_bytes()) == []
+
+
+def stored_bytes() -> bytes:
+    """Give all bytes of the database file and its WAL, after a checkpoint."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.execute("PRAGMA database_list")
+        path = Path(cursor.fetchone()[2])
+    wal = path.with_name(path.name + "-wal")
+    return path.read_bytes() + (wal.read_bytes() if wal.exists() else b"")
+
+
+def traces_in(data: bytes) -> list[bytes]:
+    lower = data.lower()
+    return [trace for trace in TRACES if trace in lower]
+
+
+def vectors_of(memories: list[Memory]) -> list[bytes]:
+    return [bytes(piece.embedding) for piece in Piece.objects.filter(memory__in=memories)]
+
+
+def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
+    around = [kept(person(alice), f"Plain turn number {n}.", group="ledger", thread="t") for n in range(40)]
+    first = kept(person(alice), SECRET, group="ledger", thread="t", tags=("vlkodlak",), metadata={"of": SECRET})
+    kept(person(alice), "The turn after it.", group="ledger", thread="t")
+    second = kept(person(alice), LATER, supersedes=first.id)
+    keep(agent(alice), f"{LATER[:-1]}", group="ledger")  # another wording, merged or reinforced
+    recall(person(alice), Asked(f"is it true that {LATER}", group="ledger"))
+    COUNTER.flush()
+    vectors = vectors_of(list(Memory.objects.filter(content__startswith="Quokkazebu")))
+    assert len(vectors) >= 2
+    before = stored_bytes()
+    assert traces_in(before) == TRACES
+    assert all(vector in before for vector in vectors)
+
+    done = purge(person(alice), first.id, reason="asked for")
+
+    assert done.certificate is not None
+    assert {first.id, second.id} <= set(done.certificate.ids)
+    after = stored_bytes()
+    assert traces_in(after) == []
+    assert [vector for vector in vectors if vector in after] == []
+    assert Memory.objects.filter(key__in=[m.key for m in around]).count() == 40
+    assert search_index().faults() == []
+    report = verify_chain()
+    assert report.is_whole
+    assert report.purged_payloads >= 3
+
+
+@pytest.mark.xfail(reason="loci_site/databases.py does not set secure_delete yet", strict=True)
+def test_every_connection_overwrites_what_it_deletes() -> None:
+    """A row that was rewritten before it was purged must not stay in free space either."""
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA secure_delete")
+        assert cursor.fetchone() == (1,)
+
+
+def test_the_log_tells_that_it_was_purged_and_not_what_it_said(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    purge(person(alice), memory.id, reason="asked for")
+    rows = AuditEntry.objects.filter(memory_id=memory.id).order_by("seq")
+    assert [(r.operation, AuditPayload.objects.filter(entry=r).exists()) for r in rows] == [
+        ("store", False),
+        ("purge", True),
+    ]
+    assert rows[1].payload_row.payload == {"reason": "asked for"}
+
+
+def test_a_recall_that_is_not_written_yet_does_not_bring_the_text_back(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    recall(person(alice), Asked(SECRET, group="ledger"))
+    purge(person(alice), memory.id)
+    COUNTER.flush()
+    assert not RecallLog.objects.filter(query__contains="Quokkazebu").exists()
+
+
+def test_what_was_absent_stays_absent_after_a_rebuild(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    kept(person(alice), "The queue holds ten jobs.", group="ledger")
+    purge(person(alice), memory.id)
+    search_index().rebuild()
+    answer = recall(person(alice), Asked("where does Quokkazebu ride", group="ledger"))
+    assert memory.id not in {item.memory.id for item in (*answer.items, *answer.nearest)}
+    encoder = available_encoder()
+    assert encoder is not None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT embedding FROM memories_vec")
+        cosines = [np.frombuffer(blob, "<f4") @ encoder.encode_query(SECRET) for (blob,) in cursor.fetchall()]
+    assert max(cosines) < 0.5
+
+
+def test_ties_and_names_go_with_it(alice: User, ledger: Group) -> None:
+    relation = store_relation(person(alice), RelationDraft("Quokkazebu", "owns", "Ledger", group="ledger"))
+    done = purge(person(alice), relation.subject.id)
+    assert done.certificate is not None
+    assert not Link.objects.exists()
+    assert not relation.subject.aliases.exists()
+    assert traces_in(stored_bytes()) == []
+
+
+def test_a_chain_that_took_anothers_place_is_purged_with_it(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), SECRET, group="ledger")
+    second = kept(person(alice), LATER, supersedes=first.id)
+    third = kept(person(alice), "It was all made up, the horse as well.", group="ledger")
+    keep(person(alice), third.content, group="ledger", supersedes=second.id)
+    purge(person(alice), third.id)
+    assert Memory.objects.count() == 0
+    assert traces_in(stored_bytes()) == []
+
+
+def test_only_a_curator_purges(alice: User, ledger: Group, bob: User) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    with pytest.raises(NotPermitted):
+        purge(agent(bob), memory.id)
+    assert Memory.objects.count() == 1

@@ -1,0 +1,201 @@
+"""What becomes of a text that is stored: new, said before, nearly said before, or another fact."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from access.models import AuditEntry, Group
+from memories.models import Link, LinkKind, Memory, Piece
+from tests.memories.builders import day, fresh, keep, kept
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+PORT = "The deploy port is 8081."
+
+
+def test_a_new_fact_is_one_live_row_with_a_vector_and_a_log_row(alice: User, ledger: Group) -> None:
+    stored = keep(person(alice), "  The ledger runs on PostgreSQL 16.\r\n", group="ledger", tags=("DB", "db "))
+    memory = Memory.objects.get()
+    assert (stored.outcome, stored.memory, stored.group, stored.group_created) == ("created", memory, "ledger", False)
+    assert memory.content == "The ledger runs on PostgreSQL 16."
+    assert (memory.state, memory.trust, memory.scope, memory.type) == ("live", "active", "global", "semantic")
+    assert (memory.confidence, memory.importance, memory.version, memory.root) == (0.7, 5, 1, None)
+    assert memory.tags == ["db"]
+    assert (memory.author_name, memory.author_id) == ("alice", alice.pk)
+    assert memory.filter == f"ingroup{ledger.key} isglobal"
+    piece = Piece.objects.get()
+    assert (piece.memory_id, piece.start, piece.end) == (memory.key, 0, 33)
+    assert len(bytes(piece.embedding)) == 384 * 4
+    logged = AuditEntry.objects.filter(operation="store").get()
+    assert logged.memory_id == memory.id
+    assert logged.payload_row.payload["after"]["content"] == memory.content
+
+
+def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), PORT, group="ledger")
+    again = keep(person(alice), f" {PORT} ", group="ledger")
+    assert (again.outcome, again.memory) == ("reinforced", first)
+    assert again.why == "you said so today already: confidence unchanged"
+    assert fresh(first).confidence == 0.7
+    assert Memory.objects.count() == 1
+
+
+def test_another_author_confirms_and_confidence_stops_at_one(alice: User, ledger: Group, bob: User) -> None:
+    memory = kept(person(alice), PORT, group="ledger")
+    seen = []
+    for name in ("a", "b", "c", "d"):
+        stored = keep(agent(bob, name=name), PORT, group="ledger")
+        seen.append((stored.outcome, fresh(memory).confidence))
+    assert seen == [("reinforced", 0.8), ("reinforced", 0.9), ("reinforced", 1.0), ("reinforced", 1.0)]
+    assert AuditEntry.objects.filter(operation="reinforce", memory_id=memory.id).count() == 4
+
+
+def test_another_wording_confirms_and_is_kept_as_a_merged_row(alice: User, ledger: Group, bob: User) -> None:
+    memory = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger")
+    stored = keep(agent(bob), "The nightly backups go to the NAS.", group="ledger")
+    assert (stored.outcome, stored.memory) == ("reinforced", memory)
+    wording = Memory.objects.exclude(key=memory.key).get()
+    assert (wording.content, wording.state) == ("The nightly backups go to the NAS.", "merged")
+    assert wording.superseded_by == memory
+    assert fresh(memory).content == "The nightly backup goes to the NAS."
+    assert fresh(memory).confidence == 0.8
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (PORT, "The deploy port is 8082."),
+        ("The release is on the 12th of May.", "The release is on the 13th of May."),
+        ("Anna owns the billing service.", "Bertha owns the billing service."),
+        ("We run PostgreSQL 16.1 in production.", "We run PostgreSQL 16.2 in production."),
+        ("The timeout is 30 seconds.", "The timeout is 30 minutes."),
+        ("The API is rate limited.", "The API is not rate limited."),
+        ("Alice reports to Bob.", "Bob reports to Alice."),
+        ("The fault came in with commit a1b2c3d.", "The fault came in with commit a1b2c3e."),
+        ("The licence costs $500 a year.", "The licence costs €500 a year."),
+        ("The stand-up is at 9:30 UTC.", "The stand-up is at 9:30 CET."),
+        ("Logs are written to /var/log/app/web.", "Logs are written to /var/log/app/worker."),
+        ("John Smith leads the data team.", "Jane Smith leads the data team."),
+        ("We copy the backups from Oslo to Bergen.", "We copy the backups to Oslo from Bergen."),
+        ("A deploy needs a review and a ticket.", "A deploy needs a review or a ticket."),
+        ("The latency must be < 5 ms.", "The latency must be > 5 ms."),
+        ("The report was written by Anna.", "The report was written for Anna."),
+        ("Configuration lives in /etc/Loci.", "Configuration lives in /etc/loci."),
+    ],
+)
+def test_two_facts_that_differ_in_what_matters_both_stay(
+    alice: User, ledger: Group, first: str, second: str
+) -> None:
+    kept(person(alice), first, group="ledger")
+    kept(person(alice), second, group="ledger")
+    assert list(Memory.objects.order_by("key").values_list("content", "state")) == [
+        (first, "live"),
+        (second, "live"),
+    ]
+
+
+def test_what_is_near_but_not_surely_the_same_is_stored_and_linked(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), "A deploy needs a review and a ticket.", group="ledger")
+    second = kept(person(alice), "A deploy needs a review or a ticket.", group="ledger")
+    link = Link.objects.get()
+    assert (link.kind, link.source, link.target, link.status) == (LinkKind.DUPLICATE, second, first, "open")
+
+
+def test_a_restatement_of_what_one_may_not_write_becomes_a_memory_of_its_own(
+    alice: User, garden: Group, bob: User
+) -> None:
+    theirs = kept(person(alice), "The nightly backup goes to the NAS.", group="garden")
+    stored = keep(agent(bob), "The nightly backups go to the NAS.", group="ledger")
+    assert stored.outcome == "created"
+    assert fresh(theirs).confidence == 0.7
+    assert Link.objects.get().target == theirs
+
+
+def test_a_group_memory_is_not_swallowed_by_one_that_others_cannot_see(alice: User, ledger: Group) -> None:
+    inner = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger", scope="group")
+    outer = kept(person(alice), "The nightly backups go to the NAS.", group="ledger", scope="global")
+    assert {fresh(inner).state, fresh(outer).state} == {"live"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "scope"),
+    [("episodic", "group"), ("semantic", "global"), ("procedural", "global"), ("entity", "global")],
+)
+def test_the_scope_follows_the_type_where_none_is_named(
+    alice: User, ledger: Group, type_: str, scope: str
+) -> None:
+    assert kept(person(alice), "Anna met the auditors.", group="ledger", type=type_).scope == scope
+
+
+# Events
+
+
+def test_equal_events_at_different_times_are_two(alice: User, ledger: Group) -> None:
+    for offset in (1, 2):
+        kept(person(alice), "The deploy failed.", group="ledger", type="episodic", valid_from=day(offset))
+    assert Memory.objects.count() == 2
+
+
+def test_equal_events_at_the_same_time_are_one(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), "The deploy failed.", group="ledger", type="episodic", valid_from=day(1))
+    again = keep(person(alice), "The deploy failed.", group="ledger", type="episodic", valid_from=day(1))
+    assert (again.outcome, again.memory) == ("reinforced", first)
+
+
+def test_equal_events_in_a_thread_are_two_unless_they_share_the_place(alice: User, ledger: Group) -> None:
+    event = {"group": "ledger", "type": "episodic", "thread": "chat"}
+    first = kept(person(alice), "Yes.", **event)
+    second = kept(person(alice), "Yes.", **event)
+    assert (first.position, second.position) == (0, 1)
+    again = keep(person(alice), "Yes.", position=1, **event)
+    assert (again.outcome, again.memory) == ("reinforced", second)
+
+
+# Sources
+
+
+def test_a_source_is_stored_once_and_its_changed_text_supersedes(alice: User, ledger: Group) -> None:
+    said = {"group": "ledger", "source": "wiki", "source_ref": "page-1"}
+    first = kept(person(alice), PORT, **said)
+    assert keep(person(alice), PORT, **said).outcome == "unchanged"
+    second = kept(person(alice), "The deploy port is 9000.", **said)
+    assert (second.root_id, second.version, second.source_ref) == (first.key, 2, "")
+    assert (fresh(first).state, fresh(first).superseded_by_id) == ("superseded", second.key)
+    again = keep(person(alice), "The deploy port is 9000.", **said)
+    assert (again.outcome, again.memory) == ("unchanged", second)
+    assert keep(person(alice), PORT, **said).memory == second
+    assert Memory.objects.count() == 2
+
+
+def test_a_changed_source_waits_as_a_candidate_where_the_group_says_so(alice: User, ledger: Group) -> None:
+    said = {"group": "ledger", "source": "wiki", "source_ref": "page-1"}
+    first = kept(person(alice), PORT, **said)
+    Group.objects.filter(pk=ledger.pk).update(policy="all")
+    assert keep(person(alice), "The deploy port is 9000.", **said).outcome == "queued"
+    again = keep(person(alice), "The deploy port is 9000.", **said)
+    assert fresh(first).state == "live"
+    assert again.memory is not None
+    assert again.memory.trust == "candidate"
+    assert Memory.objects.count() == 2
+
+
+# What lapsed
+
+
+def test_a_text_whose_time_to_live_ran_out_can_be_stored_anew(alice: User, ledger: Group) -> None:
+    old = kept(person(alice), PORT, group="ledger")
+    Memory.objects.filter(pk=old.pk).update(expires_at=timezone.now() - timedelta(days=1))
+    new = kept(person(alice), PORT, group="ledger")
+    assert (fresh(old).state, fresh(old).superseded_by_id) == ("expired", new.key)
+    assert (new.root_id, new.version) == (old.key, 2)
+
+
+def test_a_text_that_was_true_until_lately_can_be_true_again(alice: User, ledger: Group) -> None:
+    ended = timezone.now() - timedelta(days=1)
+    old = kept(person(alice), PORT, group="ledger", valid_to=ended)
+    new = kept(person(alice), PORT, group="ledger")
+    assert (fresh(old).state, fresh(old).valid_to) == ("superseded", ended)
+    assert (new.root_id, new.valid_to) == (old.key, None)

@@ -1,0 +1,206 @@
+"""Every rendering of a Visibility gives the rows that its words allow: no more, no fewer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from access.models import Group
+from access.visibility import Visibility
+from memories.index.base import search_index
+from memories.index.terms import Match
+from memories.models import Memory
+from memories.types import State, Trust, Type
+from memories.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
+from tests.memories.builders import NOW, add_piece, day, row, unit_vector
+
+pytestmark = pytest.mark.django_db
+
+RECALL_STATES = frozenset({"live"})
+HISTORY = frozenset({"live", "superseded", "retracted", "compacted", "expired"})
+DAYS = st.integers(-5, 5).map(day)
+MAYBE_DAY = st.none() | DAYS
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "group": st.integers(0, 2),
+            "scope": st.sampled_from(["global", "group"]),
+            # Half of the rows live, so that positive cases are frequent.
+            "state": st.sampled_from([*State.values, *["live"] * 7]),
+            "trust": st.sampled_from([*Trust.values, *["active"] * 4]),
+            "type": st.sampled_from(Type.values),
+            "tags": st.lists(st.sampled_from(["red", "green", 'we"ird']), unique=True, max_size=3),
+            "confidence": st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+            "valid_from": MAYBE_DAY,
+            "valid_to": MAYBE_DAY,
+            "valid_to_known_at": MAYBE_DAY,
+            "created_at": DAYS,
+            "retired_at": MAYBE_DAY,
+            "expires_at": MAYBE_DAY,
+        }
+    ).map(lambda fields: _in_order(fields)),
+    min_size=1,
+    max_size=14,
+)
+QUESTIONS = st.builds(
+    Visibility,
+    groups=st.none() | st.frozensets(st.integers(0, 2), max_size=3),
+    include_global=st.booleans() | st.just(True),
+    states=st.sampled_from([RECALL_STATES, HISTORY, EVERY_STATE, frozenset({"live", "retracted"})]),
+    trusts=st.sampled_from([RECALLED, EVERY_TRUST, frozenset({"candidate"})]),
+    now=st.just(NOW),
+    types=st.frozensets(st.sampled_from(Type.values), max_size=2),
+    scope=st.sampled_from(["", "", "global", "group"]),
+    tags=st.frozensets(st.sampled_from(["red", "green", 'we"ird']), max_size=2),
+    min_confidence=st.sampled_from([0.0, 0.0, 0.3, 0.5, 1.0]),
+    as_of=st.none() | DAYS,
+    known_at=st.none() | DAYS,
+    after=st.none() | DAYS,
+    before=st.none() | DAYS,
+)
+
+
+def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
+    """An end never lies before its beginning, and is known only where there is one."""
+    if fields["valid_from"] and fields["valid_to"] and fields["valid_to"] < fields["valid_from"]:
+        fields["valid_from"], fields["valid_to"] = fields["valid_to"], fields["valid_from"]
+    if fields["valid_to"] is None:
+        fields["valid_to_known_at"] = None
+    return fields
+
+
+def is_allowed(m: Memory, v: Visibility) -> bool:
+    """The rule in plain words: where, what, and when."""
+    return _is_in_room(m, v) and _is_kind(m, v) and _is_in_time(m, v)
+
+
+def _is_in_room(m: Memory, v: Visibility) -> bool:
+    if v.scope and m.scope != v.scope:
+        return False
+    if v.groups is None:
+        return True
+    return m.group_id in v.groups or (v.include_global and m.scope == "global")
+
+
+def _is_kind(m: Memory, v: Visibility) -> bool:
+    return (
+        m.state in v.states
+        and m.trust in v.trusts
+        and (not v.types or m.type in v.types)
+        and m.confidence >= v.min_confidence
+        and v.tags <= set(m.tags)
+    )
+
+
+def _is_in_time(m: Memory, v: Visibility) -> bool:
+    happened = m.valid_from or m.created_at
+    if (v.after and happened < v.after) or (v.before and happened > v.before):
+        return False
+    if v.as_of or v.known_at:
+        return _was_true(m, v) and _was_known(m, v)
+    if v.states == RECALL_STATES:
+        ended = m.type != "episodic" and m.valid_to is not None and m.valid_to <= v.now
+        return not ended and not _has_expired(m, v.now)
+    return True  # lists show every state, whatever the time
+
+
+def _was_true(m: Memory, v: Visibility) -> bool:
+    """`as_of` reads valid time; of an event that it had happened is all that is asked."""
+    moment = v.as_of or v.known_at
+    assert moment is not None
+    if m.valid_from and m.valid_from > moment:
+        return False
+    if m.type == "episodic" or m.valid_to is None:
+        return True
+    if v.known_at and m.valid_to_known_at and m.valid_to_known_at > v.known_at:
+        return True  # that it would end was not known yet
+    return m.valid_to > moment
+
+
+def _was_known(m: Memory, v: Visibility) -> bool:
+    """`known_at` reads record time; without it the question is asked with what is known now."""
+    if v.known_at is None:
+        return m.retired_at is None and not _has_expired(m, v.now)
+    was_retired = m.retired_at is not None and m.retired_at <= v.known_at
+    return m.created_at <= v.known_at and not was_retired and not _has_expired(m, v.known_at)
+
+
+def _has_expired(m: Memory, at: datetime) -> bool:
+    return m.expires_at is not None and m.expires_at <= at
+
+
+@dataclass(frozen=True)
+class World:
+    """Some memories, each with the same word and a vector, in three groups."""
+
+    groups: list[Group]
+    memories: list[Memory]
+
+    def seen(self, v: Visibility) -> Visibility:
+        """Put the groups' keys in place of their numbers."""
+        keys = None if v.groups is None else frozenset(self.groups[n].key for n in v.groups)
+        return replace(v, groups=keys)
+
+
+def build(rows: list[dict[str, Any]]) -> World:
+    Memory.objects.all().delete()
+    groups = [Group.objects.get_or_create(slug=f"room{n}")[0] for n in range(3)]
+    memories = []
+    for number, fields in enumerate(rows):
+        room = groups[fields["group"]]
+        memory = row(room, f"lighthouse {number}", **{**fields, "group": room})
+        # Two pieces each: a memory is one hit however many of its pieces are near.
+        add_piece(memory, unit_vector(number), ordinal=0)
+        add_piece(memory, unit_vector(number + 1000), ordinal=1)
+        memories.append(memory)
+    return World(groups, memories)
+
+
+def by_query(v: Visibility) -> list[int]:
+    return list(Memory.objects.filter(as_q(v)).values_list("key", flat=True))
+
+
+def by_keyword(v: Visibility) -> list[int]:
+    return [hit.key for hit in search_index().keyword(Match(("lighthouse",)), v, limit=1000)]
+
+
+def by_vector(v: Visibility) -> list[int]:
+    return [hit.key for hit in search_index().nearest(unit_vector(7), v, limit=1000)]
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(rows=ROWS, questions=st.lists(QUESTIONS, min_size=1, max_size=6))
+def test_rows_words_and_vectors_agree_with_brute_force(
+    db: None, rows: list[dict[str, Any]], questions: list[Visibility]
+) -> None:
+    world = build(rows)
+    for question in questions:
+        visibility = world.seen(question)
+        allowed = sorted(m.key for m in world.memories if is_allowed(m, visibility))
+        searches: tuple[Callable[[Visibility], list[int]], ...] = (by_query, by_keyword, by_vector)
+        for search in searches:
+            assert sorted(search(visibility)) == allowed, search.__name__
+
+
+def test_the_limit_is_met_by_what_may_be_seen_and_not_used_up_by_what_may_not(db: None) -> None:
+    mine, other = (Group.objects.create(slug=slug) for slug in ("mine", "other"))
+    for number in range(40):
+        add_piece(row(other, f"lighthouse {number}"), unit_vector(7))
+        add_piece(row(mine, f"lighthouse kept {number}", trust="quarantined"), unit_vector(7))
+    wanted = [row(mine, f"a lighthouse far away, number {number}") for number in range(3)]
+    for memory in wanted:
+        add_piece(memory, unit_vector(memory.key))
+    v = Visibility(
+        groups=frozenset({mine.key}), include_global=True, states=RECALL_STATES, trusts=RECALLED, now=NOW
+    )
+    keys = {memory.key for memory in wanted}
+    assert {hit.key for hit in search_index().keyword(Match(("lighthouse",)), v, limit=3)} == keys
+    assert {hit.key for hit in search_index().nearest(unit_vector(7), v, limit=3)} == keys

@@ -1,0 +1,76 @@
+"""Who appears in the tests: alice owns everything, bob is a contributor of one group, charlie belongs to none."""
+
+from collections.abc import Iterable
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.actor import Actor, Via
+from access.groups import create_group
+from access.models import ApiToken, Group, Membership, Role
+from access.tokens import actor_for_token, actor_for_user, create_token, operator
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """The owner: a superuser."""
+    return User.objects.create_superuser("alice", password="a-long-password")
+
+
+@pytest.fixture
+def ledger(alice: User) -> Group:
+    """The group that bob works in."""
+    return create_group(actor_for_user(alice, via=Via.COMMAND), "ledger")
+
+
+@pytest.fixture
+def garden(alice: User) -> Group:
+    """A group that only alice may enter."""
+    return create_group(actor_for_user(alice, via=Via.COMMAND), "garden")
+
+
+@pytest.fixture
+def bob(ledger: Group) -> User:
+    """A member: contributor of `ledger` alone."""
+    user = User.objects.create_user("bob", password="a-long-password")
+    Membership.objects.create(user=user, group=ledger, role=Role.CONTRIBUTOR)
+    return user
+
+
+@pytest.fixture
+def charlie(db: None) -> User:
+    """A stranger: a user who belongs to no group."""
+    return User.objects.create_user("charlie", password="a-long-password")
+
+
+def make_token(
+    user: User,
+    *,
+    name: str = "agent",
+    scopes: Iterable[str] = ("read", "write"),
+    groups: Iterable[Group] = (),
+    default_group: Group | None = None,
+) -> tuple[ApiToken, str]:
+    """Give a token of the user and its secret."""
+    made = create_token(
+        operator(), user=user, name=name, scopes=scopes, groups=groups, default_group=default_group
+    )
+    return made.token, made.secret
+
+
+def person(user: User) -> Actor:
+    """Give the Actor of a user who is logged in."""
+    return actor_for_user(user, via=Via.ADMIN)
+
+
+def agent(
+    user: User,
+    *,
+    name: str = "agent",
+    scopes: Iterable[str] = ("read", "write"),
+    groups: Iterable[Group] = (),
+    default_group: Group | None = None,
+) -> Actor:
+    """Give the Actor of an agent that holds a new token of the user."""
+    token, _ = make_token(user, name=name, scopes=scopes, groups=groups, default_group=default_group)
+    return actor_for_token(token, via=Via.MCP)

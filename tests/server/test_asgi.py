@@ -1,0 +1,50 @@
+"""The server's start and end: nothing that was counted is lost by a graceful stop."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db.backends.signals import connection_created
+from django.utils import timezone
+
+from loci_site import asgi
+from loci_site.write_watch import WATCH
+from memories.models import RecallLog
+from memories.recall.counting import COUNTER, Recall
+
+
+@pytest.fixture
+def counted() -> Iterator[None]:
+    """One recall waits to be written."""
+    COUNTER.add(
+        Recall(
+            at=timezone.now(),
+            group_key=None,
+            actor="alice",
+            via="rest",
+            mode="keyword",
+            query="which port?",
+            hits=(),
+            duration_ms=1.0,
+            abstained=True,
+            degraded=False,
+        )
+    )
+    yield
+    connection_created.disconnect(WATCH.watch)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_recalls_have_counted_is_written_at_the_end(counted: None) -> None:
+    inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    sent: list[str] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    for event in ("lifespan.startup", "lifespan.shutdown"):
+        inbox.put_nowait({"type": event})
+    await asgi.application({"type": "lifespan"}, inbox.get, send)
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert [log.query async for log in RecallLog.objects.all()] == ["which port?"]

@@ -1,0 +1,163 @@
+"""`up`: what it says, what it leaves alone, and what becomes of its processes."""
+
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
+from tests.server.running import children_of, found, free_port, held, manage, running
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found and held by Linux's means"),
+]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home that was started once."""
+    home = tmp_path_factory.mktemp("homes") / "home"
+    with running(home):
+        return home
+
+
+def test_the_first_start_says_all_that_a_person_needs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with running(home) as up:
+        said = up.output
+        assert f"Loci is running at http://127.0.0.1:{up.port}\n" in said
+        password = found(r"user admin, password (\S+)", said)
+        secret = found(r'--header "Authorization: Bearer (loci_\S+)"', said)
+        config = json.loads(found(r"\n  (\{.*\})\n", said))
+        status, health = up.health()
+    url = f"http://127.0.0.1:{up.port}/mcp"
+    assert f"claude mcp add --transport http loci {url} --header" in said
+    assert config["mcpServers"]["loci"] == {
+        "type": "http",
+        "url": url,
+        "headers": {"Authorization": f"Bearer {secret}"},
+    }
+    assert len(password) == 23  # four parts of five characters, three dashes
+    assert said.count(password) == 1
+    assert f"Data       {home}" in said
+    assert "Recall works by keywords until this succeeds" in said
+    assert "manage.py token create NAME" in said
+    assert (status, health["status"], health["checks"]["model"]["ok"]) == (200, "degraded", False)
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_first_token_has_every_right_and_no_end(started: Path) -> None:
+    (token,) = json.loads(manage(started, "token", "list", "--json").stdout)
+    assert token["scopes"] == ["admin", "create-group", "curate", "read", "write"]
+    assert (token["name"], token["user"], token["groups"], token["state"]) == (
+        "first",
+        "admin",
+        None,
+        "valid",
+    )
+    assert token["expires_at"] is None
+
+
+def test_a_second_start_changes_nothing_and_shows_no_secret(started: Path) -> None:
+    before = manage(started, "token", "list", "--json").stdout
+    with running(started) as up:
+        said = up.output
+    assert "loci_" not in said.replace(str(started), "")
+    assert "Prepared the database" not in said
+    assert "token create NAME" in said
+    assert "changepassword admin" in said
+    assert manage(started, "token", "list", "--json").stdout == before
+    (audit,) = [
+        f for f in json.loads(manage(started, "doctor", "--json").stdout)["findings"] if f["check"] == "audit"
+    ]
+    assert audit["detail"].startswith("2 rows")  # the admin and the first token
+
+
+def test_ctrl_c_stops_everything(started: Path) -> None:
+    with running(started, with_worker=True) as up:
+        worker = up.child("worker")
+        with held(up.child("server"), worker, *children_of(worker)) as handles:
+            assert up.stop(signal.SIGINT) == 0
+            assert all(handle.has_ended() for handle in handles)
+    assert up.lines[-1] == "Loci has stopped.\n"
+
+
+def test_a_killed_web_process_is_started_again(started: Path) -> None:
+    with running(started) as up:
+        first = up.child("server")
+        os.kill(first, signal.SIGKILL)
+        assert up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
+        status, _ = up.health()
+        assert status == 200
+        assert up.child("server") != first
+
+
+def test_a_killed_worker_leaves_no_second_clock_behind(started: Path) -> None:
+    with running(started, with_worker=True) as up:
+        worker = up.child("worker")
+        assert children_of(worker)  # the clock
+        with held(worker, *children_of(worker)) as handles:
+            os.kill(worker, signal.SIGKILL)
+            assert all(handle.has_ended() for handle in handles)
+        up.read_until("The worker process ended (killed by SIGKILL)")
+
+
+def test_the_children_end_with_a_killed_parent(started: Path) -> None:
+    with running(started, with_worker=True) as up:
+        worker = up.child("worker")
+        with held(up.child("server"), worker, *children_of(worker)) as handles:
+            up.process.kill()
+            assert all(handle.has_ended() for handle in handles)
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = manage(tmp_path / "home", "up", "--port", str(port))
+    assert answer.returncode == 1
+    assert f"Port {port} is in use by another program." in answer.stderr
+    assert f"up --port {port + 1}" in answer.stderr
+    assert not (tmp_path / "home" / "memory.db").exists()
+
+
+def test_a_second_up_in_the_same_home_says_which_one_runs(started: Path) -> None:
+    with running(started) as up:
+        answer = manage(started, "serve", "--port", str(free_port()))
+        assert answer.returncode == 1
+        assert (
+            f"Loci is running already with the data in {started} (process {up.process.pid})" in answer.stderr
+        )
+        assert up.health()[0] == 200
+
+
+def test_a_host_that_others_reach_needs_allowed_hosts(tmp_path: Path) -> None:
+    answer = manage(tmp_path / "home", "up", "--host", "0.0.0.0")
+    assert answer.returncode == 1
+    assert "server.allowed_hosts is empty" in answer.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_vital_process_that_keeps_dying_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("loci_site.supervisor.FIRST_WAIT_S", 0.0)
+    log = tmp_path / "starts"
+    command = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
+    supervisor = Supervisor(
+        [Part("web", command, is_vital=True)], env=os.environ, is_ready=lambda: False, on_ready=lambda: None
+    )
+    assert supervisor.run() is False
+    assert log.read_text() == "x" * DEATHS_IN_A_ROW
+
+
+def test_the_wait_before_a_new_start_doubles_up_to_half_a_minute() -> None:
+    assert [wait_before(deaths) for deaths in (1, 2, 3, 4, 5, 6, 50)] == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_how_a_process_ended_is_said_in_words() -> None:
+    assert (reason(3), reason(-9)) == ("status 3", "killed by SIGKILL")

@@ -1,0 +1,21 @@
+"""Imports a file in small parts and says each line that is done, so that a test can kill it in the middle."""
+
+import sys
+from pathlib import Path
+
+import django
+
+if __name__ == "__main__":
+    django.setup()
+    from access.tokens import operator
+    from memories import batch
+    from sources import jsonl
+
+    batch.BATCH_DRAFTS = jsonl.LINES_AT_ONCE = 20
+    path = Path(sys.argv[1])
+
+    def say(line: int) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    jsonl.import_lines(operator(), path, jsonl.LineRules(path.stem), on_progress=say)

@@ -1,0 +1,297 @@
+"""Taking an export in: nothing overwritten, nothing forged, nothing purged comes back."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.audit import verify_chain
+from access.errors import InvalidInput, NotPermitted
+from access.identifiers import new_id
+from access.models import AuditEntry, AuditHead, AuditPayload, Group
+from access.tokens import operator
+from memories.draft import Draft
+from memories.index.base import search_index
+from memories.models import IndexState, Memory, Piece, Tombstone
+from memories.store import store
+from memories.verbs import forget, purge
+from sources.exporting import export
+from sources.faults import StrictStop
+from sources.restoring import RestoreReport, restore_export
+from tests.people import agent, person
+from tests.sources.rich import fill
+
+pytestmark = pytest.mark.django_db
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def lines(alice: User, ledger: Group) -> Lines:
+    """An export of two facts, one of them in two versions, and of a turn, from another store than this will be."""
+    me = person(alice)
+    old = store(me, Draft("The port is 8081.", group="ledger", scope="group")).memory
+    assert old is not None
+    store(me, Draft("The port is 9000.", group="ledger", scope="group", supersedes=old.id))
+    store(me, Draft("Roses need lime.", group="ledger", scope="group"))
+    store(me, Draft("Hello.", group="ledger", type="episodic", thread="tea"))
+    out = StringIO()
+    export(operator(), out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+@pytest.fixture
+def emptied(lines: Lines) -> None:
+    """Make this store another, empty one."""
+    Memory.objects.update(superseded_by=None)
+    for model in (AuditPayload, AuditEntry, AuditHead, Piece, Tombstone):
+        model.objects.all().delete()
+    Memory.objects.filter(root__isnull=False).delete()
+    Memory.objects.all().delete()
+    IndexState.objects.filter(name="instance").delete()
+    Group.objects.get().threads.all().delete()
+    Group.objects.all().delete()
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Callable[..., RestoreReport]:
+    def take(lines: Lines, **options: Any) -> RestoreReport:
+        file = tmp_path / "in.jsonl"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return restore_export(operator(), file, **options)
+
+    return take
+
+
+Take = Callable[..., RestoreReport]
+
+
+def number(lines: Lines, kind: str, **row: Any) -> int:
+    """Give the place of the line of a kind whose row has these values."""
+    return next(
+        at
+        for at, line in enumerate(lines)
+        if line["kind"] == kind and all(line["row"][name] == value for name, value in row.items())
+    )
+
+
+@pytest.mark.usefixtures("emptied")
+def test_all_of_it_comes_in(lines: Lines, take: Take) -> None:
+    report = take(lines)
+    assert report.faults == ()
+    assert report.added == {"group": 1, "thread": 1, "memory": 4, "log": lines[-1]["counts"]["log"]}
+    old = Memory.objects.get(content="The port is 8081.")
+    assert old.superseded_by == Memory.objects.get(content="The port is 9000.")
+    assert verify_chain(report.origin).is_whole
+    assert search_index().faults() == []
+
+
+def test_a_row_that_is_here_with_other_content_is_told_and_left(lines: Lines, take: Take) -> None:
+    at = number(lines, "memory", content="Roses need lime.")
+    lines[at]["row"]["content"] = "Roses need salt."
+    lines[at]["row"]["confidence"] = 0.1
+    report = take(lines)
+    [fault] = report.faults
+    assert fault.line == at + 1
+    assert "is here with another content, confidence" in fault.why
+    assert Memory.objects.filter(content="Roses need lime.").count() == 1
+
+
+def test_counts_of_use_are_no_difference(lines: Lines, take: Take) -> None:
+    Memory.objects.update(access_count=9)
+    report = take(lines)
+    assert (report.faults, report.added) == ((), {})
+
+
+def test_a_memory_that_was_forgotten_here_meanwhile_stays_so(lines: Lines, take: Take) -> None:
+    roses = Memory.objects.get(content="Roses need lime.")
+    forget(operator(), roses.id)
+    report = take(lines)
+    assert ["state" in fault.why for fault in report.faults] == [True]
+    assert Memory.objects.get(pk=roses.pk).state == "forgotten"
+
+
+def test_what_was_purged_here_does_not_come_back(lines: Lines, take: Take) -> None:
+    roses = Memory.objects.get(content="Roses need lime.")
+    purge(operator(), roses.id)
+    report = take(lines)
+    assert [fault.why for fault in report.faults] == ["its text was purged here; a curator can lift that"]
+    assert not Memory.objects.filter(content="Roses need lime.").exists()
+    said = json.dumps(list(AuditPayload.objects.values_list("payload", flat=True)))
+    assert "Roses" not in said
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_purged_text_does_not_come_back_in_another_stores_log(lines: Lines, take: Take) -> None:
+    at = number(lines, "memory", content="Roses need lime.")
+    take(lines[: at + 1])
+    purge(operator(), Memory.objects.get(content="Roses need lime.").id)
+    report = take(lines)
+    assert report.purged_payloads == 1
+    assert "Roses" not in json.dumps(list(AuditPayload.objects.values_list("payload", flat=True)))
+    assert verify_chain(report.origin).purged_payloads == 1
+    assert verify_chain(report.origin).is_whole
+
+
+@pytest.mark.usefixtures("emptied")
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("type", "dream", "which is none of its words"),
+        ("state", "asleep", "which is none of its words"),
+        ("confidence", 7.0, "it does not fit beside what is stored"),
+        ("importance", "many", "'importance' is 'many'"),
+        ("created_at", "2026-01-01T00:00:00", "'created_at' has no time zone"),
+        ("created_at", None, "'created_at' is None"),
+        ("content", "   ", "its content is empty"),
+        ("content", "\ud800", "half of a surrogate pair"),
+        ("content", "a\x00b", "'content' holds a NUL character"),
+        ("content", ["x"], "'content' is ['x']"),
+        ("thread", {"a": 1}, "'thread'"),
+        ("group", "elsewhere", "group 'elsewhere' is neither in the file nor in the store"),
+        ("root", "0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f", "its root, is neither in the file nor in the store"),
+        ("id", "7", "'id' is '7'"),
+    ],
+)
+def test_a_bad_row_is_told_and_the_others_come_in(
+    lines: Lines, take: Take, column: str, value: Any, why: str
+) -> None:
+    at = number(lines, "memory", content="Roses need lime.")
+    lines[at]["row"][column] = value
+    report = take(lines)
+    [fault] = report.faults
+    assert (fault.line, why in fault.why) == (at + 1, True), fault.why
+    assert report.added["memory"] == 3
+    assert search_index().faults() == []
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_row_without_a_column_is_told(lines: Lines, take: Take) -> None:
+    del lines[number(lines, "memory", content="Roses need lime.")]["row"]["tags"]
+    assert [fault.why for fault in take(lines).faults] == ["it has no 'tags'"]
+
+
+@pytest.mark.usefixtures("emptied")
+def test_lines_that_are_none_are_told(lines: Lines, take: Take) -> None:
+    lines.insert(1, {"kind": "dream", "row": {}})
+    lines.insert(2, {"kind": "memory"})
+    assert [(fault.line, fault.why) for fault in take(lines).faults] == [
+        (2, "there is no kind 'dream'"),
+        (3, "it has no 'row'"),
+    ]
+
+
+@pytest.mark.usefixtures("emptied")
+@pytest.mark.parametrize(
+    ("forge", "why"),
+    [
+        (lambda line: line["row"].update(actor="mallory"), "it does not follow the row before it"),
+        (lambda line: line["said"]["payload"].update(x=1), "what it says was changed"),
+        (lambda line: line["row"].update(seq=99), "is missing before it"),
+        (lambda line: line["row"].pop("digest"), "it is no row of a log"),
+    ],
+)
+def test_a_forged_log_is_taken_up_to_the_forgery(
+    lines: Lines, take: Take, forge: Callable[[dict[str, Any]], None], why: str
+) -> None:
+    at = number(lines, "log", seq=3)
+    forge(lines[at])
+    report = take(lines)
+    assert (report.faults[0].line, why in report.faults[0].why) == (at + 1, True), report.faults[0]
+    assert report.added["log"] == 2
+    assert verify_chain(report.origin).is_whole
+    assert report.added["memory"] == 4
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_later_export_goes_on_where_the_earlier_log_ended(lines: Lines, take: Take) -> None:
+    half = number(lines, "log", seq=3)
+    assert take([*lines[:half], lines[-1]]).added["log"] == 2
+    report = take(lines)
+    assert (report.faults, report.added) == ((), {"log": lines[-1]["counts"]["log"] - 2})
+    assert verify_chain(report.origin).is_whole
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_file_that_was_cut_off_is_told(lines: Lines, take: Take) -> None:
+    report = take(lines[:-1])
+    assert [fault.why for fault in report.faults] == ["the file ends too early: export it again"]
+
+
+@pytest.mark.usefixtures("emptied")
+def test_an_import_notes_the_foreign_head_in_our_own_log(lines: Lines, take: Take) -> None:
+    report = take(lines)
+    entry = AuditEntry.objects.get(origin="", operation="import")
+    assert entry.payload_row.payload["heads"] == {report.origin: lines[0]["head"]}
+    assert verify_chain().is_whole
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_strict_import_stops_at_the_first_fault(lines: Lines, take: Take) -> None:
+    lines[number(lines, "thread")]["row"]["created_at"] = "soon"
+    with pytest.raises(StrictStop, match="Line 3: 'created_at' is 'soon'"):
+        take(lines, strict=True)
+    assert Memory.objects.count() == 0
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_group_of_the_same_name_takes_the_memories_in(lines: Lines, take: Take) -> None:
+    mine = Group.objects.create(slug="ledger", title="Mine")
+    report = take(lines)
+    assert (report.faults, report.added["memory"]) == ((), 4)
+    assert set(Memory.objects.values_list("group", flat=True)) == {mine.key}
+    assert Group.objects.get().title == "Mine"
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_text_that_is_live_here_is_told_and_kept_once(lines: Lines, take: Take) -> None:
+    store(operator(), Draft("Roses need lime.", group="ledger", scope="group"))
+    report = take(lines)
+    [fault] = report.faults
+    assert "it does not fit beside what is stored" in fault.why
+    assert Memory.objects.filter(content="Roses need lime.").count() == 1
+
+
+def test_only_an_admin_of_the_whole_store_may(bob: User, tmp_path: Path) -> None:
+    with pytest.raises(NotPermitted, match="admin of the whole store"):
+        restore_export(agent(bob), tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ({"format": "other"}, "no export of Loci"),
+        ({"format": "loci-export", "origin": "x", "version": 2}, "version 2; this Loci reads 1"),
+    ],
+)
+def test_another_format_or_version_is_refused(take: Take, header: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        take([header])
+
+
+JUNK = [None, 7, -1, 10**30, 0.5, True, "x", "", "\u0000", ["x"], {"a": 1}, "9" * 400]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=lambda junk: repr(junk)[:12])
+def test_junk_in_any_column_is_told_or_taken_never_a_crash(
+    alice: User, ledger: Group, garden: Group, take: Take, junk: Any
+) -> None:
+    """Every column of every kind holds junk once, in a copy of its line under an id of its own."""
+    fill(alice, ledger, garden)
+    out = StringIO()
+    export(operator(), out, vectors=True)
+    whole = [json.loads(line) for line in out.getvalue().splitlines()]
+    spoilt = [whole[0]]
+    for kind in dict.fromkeys(line["kind"] for line in whole[1:-1]):
+        line = next(line for line in whole if line["kind"] == kind)
+        for column in line["row"]:
+            row = line["row"] | ({"id": str(new_id())} if "id" in line["row"] else {})
+            spoilt.append({**line, "row": row | {column: junk}})
+        spoilt += [{**line, part: junk} for part in ("row", "pieces", "evidence", "said")]
+    report = take([*spoilt, whole[-1]])
+    assert len(report.faults) > 50
+    assert search_index().faults() == []
+    assert verify_chain().is_whole
