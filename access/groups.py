@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from access import audit
-from access.actor import ADMIN, CREATE_GROUP, READ, Actor
+from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
@@ -50,6 +50,12 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
         raise NotPermitted(
             f"You may not {right} in the group '{wanted}'.",
             hint=f"Ask an admin of the group for a role, and for a token with the scope '{right}'.",
+            field="group",
+        )
+    if group.archived and right == WRITE:
+        raise NotPermitted(
+            f"The group '{wanted}' is archived: nothing new is stored in it.",
+            hint="An admin of the group can open it again: loci group update NAME --archived no.",
             field="group",
         )
     return group

@@ -9,13 +9,12 @@ from access.groups import find_group
 from access.models import Group
 
 
-def set_private(actor: Actor, slug: str, *, private: bool, keeps_globals: bool = False) -> Group:
+def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
     """Make a group private or open; where it is so already, nothing is written. One transaction.
 
     Raises:
         GroupNotFound, NotPermitted: the actor is no admin of such a group.
-        Conflict: it is to become private and has global memories. Those stay seen in every group, so
-            `keeps_globals` has to say that this is meant.
+        Conflict: it is to become private and has global memories: nothing in a private group is global.
     """
     found = find_group(actor, slug, right=ADMIN)
     with transaction.atomic():
@@ -23,15 +22,15 @@ def set_private(actor: Actor, slug: str, *, private: bool, keeps_globals: bool =
         if group.private == private:
             return group
         count = _global_memories(group) if private else 0
-        if count and not keeps_globals:
+        if count:
             raise Conflict(
                 f"'{group.slug}' has {count} global memories, which every group would go on seeing.",
-                hint="Retract or store them anew with the scope 'group', or say --keep-globals.",
+                hint="Store them anew with the scope 'group' and forget the global ones first.",
                 field="private",
             )
         group.private = private
         group.save(update_fields=["private", "updated_at"])
-        payload = {"action": "update", "changes": {"private": [not private, private]}, "kept_globals": count}
+        payload = {"action": "update", "changes": {"private": [not private, private]}}
         audit.append(actor, "group", subject=f"group:{group.slug}", payload=payload)
     return group
 

@@ -132,7 +132,7 @@ def fill(alice: Actor, agent: Actor) -> list[Stored]:
                           confidence=round(DICE.uniform(0.45, 0.95), 2), importance=DICE.randint(2, 9))  # fmt: skip
             stored.append(store(agent, draft))
     for number in range(90):
-        text = f"Decision {number + 1}: {DICE.choice(THINGS)} moves to batch size {(number + 3) * 20} because {DICE.choice(TRAITS)}."
+        text = f"Decision {number + 1}: {DICE.choice(THINGS)} moves to batch size {(number + 3) * 20} because it {DICE.choice(TRAITS)}."
         stored.append(
             store(
                 agent, Draft(text, type="episodic", group=DICE.choice(("ledger", "atlas")), valid_from=start)

@@ -1,6 +1,7 @@
 """Pictures of the admin for the docs, from a running server over the store that bench.demo fills.
 
-`python -m bench.screenshots http://127.0.0.1:8000 docs/images` logs in as alice and saves each page.
+`python -m bench.screenshots http://127.0.0.1:8000 docs/images` logs in as alice and saves the pictures of the docs;
+`all` after it saves every page in both sizes, light and dark.
 """
 
 import os
@@ -18,7 +19,7 @@ from bench.demo import PASSWORD  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
-IN_DOCS = ("dashboard-wide-light", "memory-wide-light", "memories-wide-dark", "memory-phone-dark")
+IN_DOCS = ("dashboard-wide-light", "memory-wide-light", "search-wide-dark", "memory-phone-dark")
 
 
 def pages() -> dict[str, str]:
@@ -83,4 +84,4 @@ def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), tuple(sys.argv[3:] or ())))
+    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), () if sys.argv[3:] == ["all"] else IN_DOCS))

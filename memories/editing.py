@@ -54,10 +54,10 @@ class Edit:
 
     content: str | Unchanged = UNCHANGED
     type: str | Unchanged = UNCHANGED
-    valid_from: datetime | None | Unchanged = UNCHANGED
+    valid_from: datetime | Unchanged | None = UNCHANGED
     tags: tuple[str, ...] | Unchanged = UNCHANGED
     importance: int | Unchanged = UNCHANGED
-    expires_at: datetime | None | Unchanged = UNCHANGED
+    expires_at: datetime | Unchanged | None = UNCHANGED
     metadata: dict[str, Any] | Unchanged = UNCHANGED
     version: int | None = None
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
-from access.actor import Actor
+from access.actor import READ, Actor
 from access.models import AuditEntry
 from memories.chains import find_memory, head_of, versions_of
 from memories.models import Link, Memory, Piece
@@ -57,7 +57,10 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
         NotFound: there is none of that id that the actor may see.
     """
     memory = find_memory(actor, id_)
-    versions = versions_of(memory)
+    # A version that was the group's own before it became global is not for everybody.
+    chain = versions_of(memory)
+    seen = _seen(actor, {version.key for version in chain})
+    versions = [version for version in chain if version.key in seen]
     pieces = Piece.objects.filter(memory=memory)
     visibility = listed_by(actor, None)
     return Inspection(
@@ -75,9 +78,12 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
 
 
 def explain_for(actor: Actor, memory: Memory, query: str) -> Why:
-    """Say where a question ranks this memory in its own group, and if it does not, which step left it out."""
+    """Say where a question ranks this memory in its own group, and if it does not, which step left it out.
+
+    For a global memory of a group that the actor may not enter, the question is asked of all that the actor may see.
+    """
     trace = Trace()
-    visibility = recallable_by(actor, memory.group)
+    visibility = recallable_by(actor, memory.group if actor.may(READ, memory.group_id) else None)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         return Why(query, None, _hidden_because(memory), {}, ())
     encoder = available_encoder()

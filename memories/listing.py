@@ -1,6 +1,5 @@
 """Lists, page by page: newest first, each page found by the key it begins after, never counted."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar

@@ -11,10 +11,10 @@ from typing import Any
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
-from access.visibility import Visibility
 from memories.embedding import Encoder
-from memories.recall import rank
-from memories.recall.query import Question, understand
+from memories.models import Memory
+from memories.recall import rank_keys
+from memories.recall.query import understand
 from memories.recall.trace import Trace
 from memories.visibility import recallable_by
 from sources.jsonl import CORPUS, LineRules, import_lines
@@ -101,13 +101,16 @@ def ask_all(
     actor: Actor, queries: Sequence[Query], *, mode: str, encoder: Encoder, progress: Progress
 ) -> ModeReport:
     """Ask each question within its group, and score the rankings. The time is that of search and ranking alone."""
+    names = dict(Memory.objects.values_list("key", "source_ref"))
     rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
     run: dict[str, list[str]] = {}
     times: list[float] = []
     for done, query in enumerate(queries, start=1):
         question = understand(query.text, encoder=encoder)
-        run[query.id], duration = _timed_ranking(question, rooms[query.group], mode)
-        times.append(duration)
+        started = time.perf_counter()
+        ranked = rank_keys(question, rooms[query.group], mode=mode, trace=Trace())
+        times.append((time.perf_counter() - started) * 1000)
+        run[query.id] = [names[key] for key, _ in ranked[:RUN_DEPTH]]
         progress(mode, done)
     by_category: defaultdict[str, list[Scores]] = defaultdict(list)
     for query in queries:
@@ -119,13 +122,6 @@ def ask_all(
         tuple(times),
         run,
     )
-
-
-def _timed_ranking(question: Question, visibility: Visibility, mode: str) -> tuple[list[str], float]:
-    started = time.perf_counter()
-    ranked = rank(question, visibility, mode=mode, trace=Trace())
-    duration = (time.perf_counter() - started) * 1000
-    return [memory.source_ref for memory, _ in ranked[:RUN_DEPTH]], duration
 
 
 def _split_ids(folder: Path, name: str) -> frozenset[str]:

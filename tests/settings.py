@@ -7,6 +7,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -26,7 +27,7 @@ for _name in ("DATABASE_URL", "REDIS_URL"):
 os.environ["LOCI_HOME"] = str(HOME)
 
 from loci_site.settings import *  # noqa: E402, F403 - reads LOCI_HOME, so it comes after
-from loci_site.settings import DATABASES  # noqa: E402
+from loci_site.settings import DATABASES, LOCI  # noqa: E402
 
 # A file, so that WAL, busy timeouts and several threads are the real ones.
 DATABASES["default"]["TEST"] = {"NAME": str(HOME / "test.db")}
@@ -34,3 +35,5 @@ DATABASES["default"]["TEST"] = {"NAME": str(HOME / "test.db")}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Database work of async code keeps to the test's own thread, connection and transaction.
 LOCI_DB_THREADS = "sensitive"
+# Recalls are counted when a test says so, not by a timer that outlives it.
+LOCI = replace(LOCI, retrieval=replace(LOCI.retrieval, access_flush_s=0.0))

@@ -96,7 +96,8 @@ def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     with words:
         process = home.start("import", str(file), stdout=words, stderr=words)
         _wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
-        time.sleep(chance.uniform(0, 1.5))
+        # By turns inside the first batch's transaction, and anywhere in the batches after it.
+        time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
         _kill(process, "import")
         told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
         broken = home.check(told)

@@ -60,7 +60,7 @@ def fault_answer(fault: LociError) -> HttpResponse:
     return response
 
 
-def answer_fault(request: HttpRequest, error: Exception) -> HttpResponse:
+def answer_fault(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """Give the response of anything that was raised; what nobody foresaw is logged under a reference."""
     fault = as_fault(error)
     if fault is None:
@@ -68,7 +68,7 @@ def answer_fault(request: HttpRequest, error: Exception) -> HttpResponse:
     return fault_answer(fault)
 
 
-def as_fault(error: Exception) -> LociError | None:
+def as_fault(error: object) -> LociError | None:
     """Give the LociError that says what an expected exception means; None for one that nobody foresaw."""
     match error:
         case LociError():
@@ -87,9 +87,15 @@ def as_fault(error: Exception) -> LociError | None:
     return None
 
 
-def _logged(request: HttpRequest, error: Exception) -> LociError:
+def _logged(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
     reference = secrets.token_hex(4)
-    logger.error("%s %s failed, reference %s", request.method, request.path, reference, exc_info=error)
+    logger.error(
+        "%s %s failed, reference %s",
+        request.method,
+        request.path,
+        reference,
+        exc_info=error if isinstance(error, Exception) else True,
+    )
     if isinstance(error, OperationalError):
         return Unavailable(
             "The database did not answer.", hint=f"Try again; the log has more under {reference}."

@@ -27,6 +27,7 @@ VerbName = Literal[
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
 PINS: dict[str, Callable[..., Done]] = {"pin": verbs.pin, "unpin": verbs.unpin}
+NOTHING_SAID = VerbIn()
 VERBS: dict[str, Callable[..., Done]] = {
     "forget": verbs.forget,
     "restore": verbs.restore,
@@ -54,50 +55,52 @@ def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> 
     return answer({"items": [memory_json(row) for row in page.rows], "next": page.next})
 
 
-@router.get("/{id}", response={**out.ERRORS, 200: out.VersionedOut})
-def read_memory(request: HttpRequest, id: str, versions: bool = False) -> HttpResponse:
+@router.get("/{memory_id}", response={**out.ERRORS, 200: out.VersionedOut})
+def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
     """Read one version of a memory; `head` is the id of the version that counts now."""
-    memory = find_memory(actor_of(request), id)
+    memory = find_memory(actor_of(request), memory_id)
     body = memory_json(memory) | {"head": str(head_of(memory).id)}
     if versions:
         body["versions"] = [memory_json(row) for row in visible_versions(actor_of(request), memory.id)]
     return answer(body)
 
 
-@router.patch("/{id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
-def edit_memory(request: HttpRequest, id: str, body: EditIn) -> HttpResponse:
+@router.patch("/{memory_id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
+def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpResponse:
     """Change a memory. Another content, type or valid_from is a new version; the rest changes in place. 202: the
     new text waits for a curator.
     """
-    edited = edit(actor_of(request), id, body.edit(), reason=body.reason)
+    edited = edit(actor_of(request), memory_id, body.edit(), reason=body.reason)
     return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
 
 
-@router.delete("/{id}", response={**out.ERRORS, 200: out.DoneOut})
+@router.delete("/{memory_id}", response={**out.ERRORS, 200: out.DoneOut})
 def delete_memory(
     request: HttpRequest,
-    id: str,
+    memory_id: str,
     verb: Literal["forget", "retract", "purge"] = "forget",
     reason: str = "",
     dry_run: bool = False,
 ) -> HttpResponse:
     """Forget a memory (it can be restored), or with `verb` retract or purge it."""
-    return answer(done_json(VERBS[verb](actor_of(request), id, reason=reason, dry_run=dry_run)))
+    return answer(done_json(VERBS[verb](actor_of(request), memory_id, reason=reason, dry_run=dry_run)))
 
 
-@router.get("/{id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
-def inspect_one_memory(request: HttpRequest, id: str, query: str = "") -> HttpResponse:
+@router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
+def inspect_one_memory(request: HttpRequest, memory_id: str, query: str = "") -> HttpResponse:
     """Give all there is to say of a memory; with `query`, why that question brings it or does not."""
-    return answer(inspection_json(inspect_memory(actor_of(request), id, query=query)))
+    return answer(inspection_json(inspect_memory(actor_of(request), memory_id, query=query)))
 
 
-@router.post("/{id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})
-def do_to_memory(request: HttpRequest, id: str, verb: VerbName, body: VerbIn = VerbIn()) -> HttpResponse:
+@router.post("/{memory_id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})
+def do_to_memory(
+    request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NOTHING_SAID
+) -> HttpResponse:
     """Forget, restore, retract, dispute, verify, approve, reject, pin, unpin or purge a memory."""
     actor = actor_of(request)
     if verb in PINS:
-        return answer(done_json(PINS[verb](actor, id, dry_run=body.dry_run)))
-    return answer(done_json(VERBS[verb](actor, id, reason=body.reason, dry_run=body.dry_run)))
+        return answer(done_json(PINS[verb](actor, memory_id, dry_run=body.dry_run)))
+    return answer(done_json(VERBS[verb](actor, memory_id, reason=body.reason, dry_run=body.dry_run)))
 
 
 def edited_json(edited: Edited) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from loci_site.mcp.reference import tools_reference
 from loci_site.reference import commands, errors, rest, settings
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "reference"
@@ -11,6 +12,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands.page,
     "errors.md": errors.page,
     "rest.md": rest.page,
+    "tools.md": tools_reference,
 }
 
 

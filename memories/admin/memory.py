@@ -1,7 +1,7 @@
 """Memories in the browser: the list, one memory with all that hangs on it, its verbs, and adding one."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -234,9 +234,9 @@ class MemoryAdmin(RoomAdmin):
         return memory.author_name
 
     @column("stored", ordering="created_at")
-    def stored_at(self, memory: Memory) -> datetime:
-        """Say when it was stored."""
-        return memory.created_at
+    def stored_at(self, memory: Memory) -> date:
+        """Say on which day it was stored."""
+        return memory.created_at.date()
 
     @column("confidence", ordering="confidence")
     def sureness(self, memory: Memory) -> str:

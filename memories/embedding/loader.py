@@ -83,7 +83,9 @@ class ModelLoader:
             if stamp != self._tried and not self._is_loading():
                 self._tried = stamp
                 self._done.clear()
-                threading.Thread(target=self._load, name="loci-model-load", daemon=True).start()
+                # No daemon: a command that ends meanwhile has to wait. Python stops a daemon thread inside
+                # onnxruntime's C++, which aborts the process ("terminate called without an active exception").
+                threading.Thread(target=self._load, name="loci-model-load").start()
             return True
 
     def status(self) -> ModelStatus:

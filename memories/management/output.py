@@ -8,15 +8,18 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import InvalidInput, LociError, TooLarge
+from memories.embedding import ModelUnavailable, get_encoder
 from memories.recall.counting import COUNTER
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer
+MODEL_WAIT_S = 120.0
 NARROWEST = 40  # columns
 MAX_COLUMNS = 200
 # Marks that turn the direction of what follows, also of what is not theirs.
@@ -28,6 +31,7 @@ class FaceCommand(BaseCommand):
 
     examples = ""
     takes_group = True
+    uses_model = False
     group_help = "default: LOCI_GROUP"
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,6 +44,8 @@ class FaceCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command; an error is said in words, or as JSON where the answer would be."""
         _let_any_text_out()
+        if self.uses_model:
+            _wait_for_model()
         try:
             status = self.act(options)
         except LociError as error:
@@ -150,6 +156,12 @@ def _parts(word: str, width: int) -> list[str]:
 
 def _is_harmless(c: str) -> bool:
     return c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp")
+
+
+def _wait_for_model() -> None:
+    """Let the model load to its end: this process has no later moment at which it could be used."""
+    with suppress(ModelUnavailable):  # the services say what that means for their answer
+        get_encoder(timeout_s=MODEL_WAIT_S)
 
 
 def _let_any_text_out() -> None:

@@ -24,8 +24,8 @@ from memories.recall.candidates import find_candidates
 from memories.recall.counting import COUNTER, Recall
 from memories.recall.fusion import MODES, FusionSettings, fuse
 from memories.recall.query import Question, understand
-from memories.recall.ranking import adjust
-from memories.recall.relevance import is_answerable
+from memories.recall.ranking import JUDGED_BY, adjust
+from memories.recall.relevance import JUDGED, is_answerable
 from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
 from memories.text import clean_text
@@ -112,7 +112,8 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
-    ranked = rank(question, visibility, mode=mode, trace=trace)
+    wanted = asked.max_results or settings.LOCI.retrieval.max_results
+    ranked = rank(question, visibility, mode=mode, trace=trace, limit=max(wanted, JUDGED))
     answer = Recalled(
         group=group.slug,
         mode=mode,
@@ -126,9 +127,24 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
 
 
 def rank(
-    question: Question, visibility: Visibility, *, mode: str, trace: Trace
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace, limit: int | None = None
 ) -> list[tuple[Memory, float]]:
-    """Give the memories inside the Visibility that may answer the question, best first, with their scores."""
+    """Give the memories inside the Visibility that may answer the question, best first, with their scores.
+
+    With `limit` only the first so many; the trace says of the others that they were dropped.
+    """
+    ranked = rank_keys(question, visibility, mode=mode, trace=trace)
+    for key, _ in ranked[limit:] if limit is not None else ():
+        trace.drop(key, f"beyond the first {limit}")
+    chosen = ranked[:limit]
+    rows = Memory.objects.select_related("group", "thread").in_bulk([key for key, _ in chosen])
+    return [(rows[key], score) for key, score in chosen if key in rows]
+
+
+def rank_keys(
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace
+) -> list[tuple[int, float]]:
+    """Give what rank() does by the memories' keys, without their whole rows."""
     options = settings.LOCI.retrieval
     candidates = find_candidates(
         search_index(), question, visibility, mode=mode, limit=options.candidates, trace=trace
@@ -136,18 +152,18 @@ def rank(
     for c in candidates:
         ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
         trace.score(c.key, keyword=c.keyword, vector=c.vector, **{k: v for k, v in ranks.items() if v})
-    rows = Memory.objects.select_related("group", "thread").in_bulk([c.key for c in candidates])
-    candidates = [c for c in candidates if c.key in rows]
+    rows: dict[int, Memory] = {}
     if mode == "hybrid":
-        candidates = look_around(candidates, rows)
+        # Seven of forty columns: whole rows of all candidates would take longer than both searches.
+        rows = Memory.objects.only(*JUDGED_BY).in_bulk([c.key for c in candidates])
+        candidates = look_around([c for c in candidates if c.key in rows], rows)
     scores = fuse(candidates, mode=mode, settings=FusionSettings(options.rrf_k, options.weighted_vector))
     trace.add("fuse", mode=mode, candidates=len(scores))
     if mode == "hybrid":
         scores = adjust(
             scores, candidates, rows, question, length_penalty=options.length_penalty, trace=trace
         )
-    best_first = sorted(scores, key=lambda key: (-scores[key], key))
-    return [(rows[key], scores[key]) for key in best_first]
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _answer(

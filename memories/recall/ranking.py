@@ -22,6 +22,8 @@ SHORT_WORDS, SHORT_PENALTY = 25, 0.04  # for each halving below: "Wow, nice!" an
 LONG_WORDS = 100  # long turns have a word of everything: a penalty for each doubling beyond
 CONFIDENCE_WEIGHT = 0.05
 TRUST_BOOST = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
+# The columns that this and surroundings.py look at.
+JUDGED_BY = ("key", "content", "thread", "position", "valid_from", "confidence", "trust")
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 

@@ -8,15 +8,15 @@ from memories.recall.query import Question
 from memories.recall.trace import Trace
 
 JUDGED = 10  # of the best candidates
-# Of questions with an answer, 98 % have a candidate at or above one of the two (docs/recall.md, "Nothing relevant").
-RELATED_COSINE = 0.35
-RELATED_WORDS = 0.4  # share of the question's telling words
-MIN_SHARE = 1e-9  # without vectors: any word at all
+# What the nearest cosine and a fifth of the share of the question's words must come to. Of questions with an answer
+# 99.9 % reach it (docs/recall.md, "Nothing relevant").
+RELATED = 0.40
+WORDS_WEIGHT = 0.2
 ROOT_CHARS = 5
 
 
 def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> bool:
-    """Say whether any of the best candidates is near the question in meaning or shares many of its words.
+    """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
 
     Without vectors one shared word is enough.
     """
@@ -27,7 +27,8 @@ def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> b
     shared = max(shared_words(question.match, memory.content) for memory in judged)
     cosines = [cosine for m in judged if (cosine := trace.numbers.get(m.key, {}).get("vector", 0.0))]
     nearest = max(cosines, default=0.0)
-    answerable = nearest >= RELATED_COSINE or shared >= (RELATED_WORDS if cosines else MIN_SHARE)
+    is_near = nearest + WORDS_WEIGHT * shared >= RELATED if cosines else shared > 0
+    answerable = is_near or shared == 1.0
     trace.add(
         "relevance",
         answerable=answerable,

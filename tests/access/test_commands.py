@@ -9,10 +9,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from access.errors import NotPermitted
 from access.models import ApiToken, AuditEntry, Group
 from access.privacy import set_private
 from access.tokens import actor_for_secret, operator
 from memories.draft import Draft
+from memories.recall import Asked, recall
 from memories.store import store
 from tests.people import alice, bob, garden, ledger  # noqa: F401 - fixtures
 
@@ -144,9 +146,6 @@ def test_a_group_with_global_memories_is_not_made_private_by_accident(ledger: Gr
         run("group", "update", "ledger", "--private", "yes")
     ledger.refresh_from_db()
     assert not ledger.private
-    assert answer("group", "update", "ledger", "--private", "yes", "--keep-globals")["private"] is True
-    entry = AuditEntry.objects.filter(operation="group").latest("seq")
-    assert entry.payload_row.payload["kept_globals"] == 1
 
 
 def test_an_empty_group_becomes_private_and_open_again(garden: Group) -> None:  # noqa: F811
@@ -162,3 +161,13 @@ def test_help_shows_examples(command: str, capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command(command, "--help")
     assert f"examples:\n  loci {command}" in capsys.readouterr().out
+
+
+def test_an_archived_group_is_read_and_takes_nothing_new(ledger: Group) -> None:  # noqa: F811
+    store(operator(), Draft("The port is 8081", group="ledger"))
+    run("group", "update", "ledger", "--archived", "yes")
+    with pytest.raises(NotPermitted, match="archived"):
+        store(operator(), Draft("The port is 8082", group="ledger"))
+    assert recall(operator(), Asked("which port?", group="ledger")).items[0].text == "The port is 8081"
+    run("group", "update", "ledger", "--archived", "no")
+    assert store(operator(), Draft("The port is 8082", group="ledger")).outcome == "created"

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from django.test.utils import CaptureQueriesContext
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memories.models import Memory, Piece
 from tests.api.conftest import Caller

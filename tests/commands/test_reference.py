@@ -40,7 +40,7 @@ def test_the_pages_name_what_there_is() -> None:
     for code in ("group_not_found", "refused", "internal", "wrong_settings"):
         assert f"| `{code}` |" in errors
     rest = (FOLDER / "rest.md").read_text(encoding="utf-8")
-    assert "### POST /api/memories/{id}/{verb}" in rest
+    assert "### POST /api/memories/{memory_id}/{verb}" in rest
     settings = (FOLDER / "settings.md").read_text(encoding="utf-8")
     assert "| `max_body_bytes` |" in settings
     commands = (FOLDER / "commands.md").read_text(encoding="utf-8")

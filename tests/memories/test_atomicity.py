@@ -29,11 +29,15 @@ def memory(alice: User, ledger: Group) -> Memory:
 
 
 WRITES: dict[str, Callable[[User, Memory], object]] = {
-    "store": lambda user, m: store(person(user), Draft("The queue holds ten jobs.", group="ledger", thread="t")),
+    "store": lambda user, m: store(
+        person(user), Draft("The queue holds ten jobs.", group="ledger", thread="t")
+    ),
     "store into a new group": lambda user, m: store(person(user), Draft("A text.", group="orchard")),
     "reinforce": lambda user, m: store(person(user), Draft(m.content, group="ledger")),
     "supersede": lambda user, m: store(person(user), Draft("The deploy port is 9.", supersedes=m.id)),
-    "relate": lambda user, m: store_relation(person(user), RelationDraft("Anna", "owns", "Ledger", group="ledger")),
+    "relate": lambda user, m: store_relation(
+        person(user), RelationDraft("Anna", "owns", "Ledger", group="ledger")
+    ),
     "forget": lambda user, m: forget(person(user), m.id),
     "retract": lambda user, m: retract(person(user), m.id),
     "purge": lambda user, m: purge(person(user), m.id),

@@ -126,7 +126,9 @@ def test_a_restore_and_a_store_of_the_same_text_leave_one_live_row(alice: User, 
 
 def test_one_group_is_made_by_eight_first_stores(alice: User) -> None:
     calls = [
-        lambda n=n: store(agent(alice, name=f"a{n}", scopes=["write", "create-group"]), Draft(f"Fact {n}.", group="new"))
+        lambda n=n: store(
+            agent(alice, name=f"a{n}", scopes=["write", "create-group"]), Draft(f"Fact {n}.", group="new")
+        )
         for n in range(8)
     ]
     answers = at_once(calls)

@@ -61,7 +61,9 @@ def vectors_of(memories: list[Memory]) -> list[bytes]:
 
 def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
     around = [kept(person(alice), f"Plain turn number {n}.", group="ledger", thread="t") for n in range(40)]
-    first = kept(person(alice), SECRET, group="ledger", thread="t", tags=("vlkodlak",), metadata={"of": SECRET})
+    first = kept(
+        person(alice), SECRET, group="ledger", thread="t", tags=("vlkodlak",), metadata={"of": SECRET}
+    )
     kept(person(alice), "The turn after it.", group="ledger", thread="t")
     second = kept(person(alice), LATER, supersedes=first.id)
     keep(agent(alice), f"{LATER[:-1]}", group="ledger")  # another wording, merged or reinforced

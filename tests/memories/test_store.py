@@ -17,9 +17,16 @@ PORT = "The deploy port is 8081."
 
 
 def test_a_new_fact_is_one_live_row_with_a_vector_and_a_log_row(alice: User, ledger: Group) -> None:
-    stored = keep(person(alice), "  The ledger runs on PostgreSQL 16.\r\n", group="ledger", tags=("DB", "db "))
+    stored = keep(
+        person(alice), "  The ledger runs on PostgreSQL 16.\r\n", group="ledger", tags=("DB", "db ")
+    )
     memory = Memory.objects.get()
-    assert (stored.outcome, stored.memory, stored.group, stored.group_created) == ("created", memory, "ledger", False)
+    assert (stored.outcome, stored.memory, stored.group, stored.group_created) == (
+        "created",
+        memory,
+        "ledger",
+        False,
+    )
     assert memory.content == "The ledger runs on PostgreSQL 16."
     assert (memory.state, memory.trust, memory.scope, memory.type) == ("live", "active", "global", "semantic")
     assert (memory.confidence, memory.importance, memory.version, memory.root) == (0.7, 5, 1, None)

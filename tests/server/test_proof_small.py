@@ -100,6 +100,22 @@ def test_the_witness_notices_everything_that_may_be_wrong(tmp_path: Path) -> Non
         assert expected in faults
 
 
+LEAVE_EARLY = """
+import atexit
+import django
+django.setup()
+from memories.embedding import model_status, warm_up
+atexit.register(lambda: print(model_status().state))
+warm_up()
+"""
+
+
+def test_a_process_that_ends_while_the_model_loads_waits_for_it(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    # Ended in the middle of it, the process would abort now and then, its work done and its status wrong.
+    assert run([sys.executable, "-c", LEAVE_EARLY], home.path) == "ready\n"
+
+
 def test_a_server_that_ended_before_the_signal_proves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -90,11 +90,8 @@ def _add_changes(update: argparse.ArgumentParser) -> None:
     update.add_argument("--policy", choices=CandidatePolicy.values, help="which writes wait for a curator")
     update.add_argument("--policy-confidence", type=float, metavar="0-1", help="for the policy 'below'")
     update.add_argument("--private", choices=YES_NO, help="nothing in it is global")
-    update.add_argument("--archived", choices=YES_NO, help="hidden from lists; its memories stay")
     update.add_argument(
-        "--keep-globals",
-        action="store_true",
-        help="make it private though its global memories stay seen everywhere",
+        "--archived", choices=YES_NO, help="hidden from lists, takes nothing new; its memories stay"
     )
 
 
@@ -130,7 +127,7 @@ def _update(options: dict[str, Any]) -> str:
     actor, slug = operator(), options["slug"]
     before = find_group(actor, slug)
     if options["private"] is not None:
-        set_private(actor, slug, private=YES_NO[options["private"]], keeps_globals=options["keep_globals"])
+        set_private(actor, slug, private=YES_NO[options["private"]])
     change = GroupChange(
         title=options["title"],
         instructions=_text(options["instructions"]),

@@ -32,6 +32,7 @@ class Command(FaceCommand):
 
     help = "Recall what is known about a question."
     examples = EXAMPLES
+    uses_model = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -1,6 +1,7 @@
 """`manage.py remember`: store a memory."""
 
 import dataclasses
+from datetime import datetime
 from typing import Any, Final
 
 from django.core.management.base import CommandParser
@@ -37,6 +38,7 @@ class Command(FaceCommand):
 
     help = "Store a memory."
     examples = EXAMPLES
+    uses_model = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -77,10 +79,6 @@ class Command(FaceCommand):
 
 
 def _draft(options: dict[str, Any]) -> Draft:
-    moments = {
-        name: parse_moment(options[name], field=name) if options[name] else None
-        for name in ("valid_from", "valid_to", "expires_at")
-    }
     return Draft(
         read_text(options["content"]),
         type=options["type"],
@@ -92,8 +90,14 @@ def _draft(options: dict[str, Any]) -> Draft:
         importance=options["importance"],
         source=options["source"],
         supersedes=parse_id(options["supersedes"], field="supersedes") if options["supersedes"] else None,
-        **moments,
+        valid_from=_moment(options, "valid_from"),
+        valid_to=_moment(options, "valid_to"),
+        expires_at=_moment(options, "expires_at"),
     )
+
+
+def _moment(options: dict[str, Any], name: str) -> datetime | None:
+    return parse_moment(options[name], field=name) if options[name] else None
 
 
 def _lines(stored: Stored) -> list[str]:

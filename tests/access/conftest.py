@@ -1,0 +1,3 @@
+"""People."""
+
+from tests.people import alice, bob, charlie, garden, ledger  # noqa: F401 - fixtures

@@ -1,0 +1,56 @@
+"""The audit chain shows every row that was changed, taken out or cut off."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.audit import append, verify_chain
+from access.models import AuditEntry, AuditHead, AuditPayload
+from tests.people import person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chain(alice: User) -> None:
+    """Five rows."""
+    for number in range(1, 6):
+        append(person(alice), "run", subject=f"step {number}", payload={"number": number, "ä": 0.1})
+
+
+def test_rows_follow_one_another(chain: None) -> None:
+    assert list(AuditEntry.objects.values_list("seq", flat=True)) == [1, 2, 3, 4, 5]
+    report = verify_chain()
+    assert (report.is_whole, report.rows, report.purged_payloads) == (True, 5, 0)
+    assert report.head == AuditHead.objects.get(origin="").hash
+
+
+def test_the_payload_stands_apart_and_may_be_purged(chain: None) -> None:
+    AuditPayload.objects.filter(entry__seq=2).delete()
+    report = verify_chain()
+    assert (report.is_whole, report.rows, report.purged_payloads) == (True, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "at", "why"),
+    [
+        (lambda: AuditEntry.objects.filter(seq=3).update(actor="mallory"), 3, "the row does not follow"),
+        (lambda: AuditEntry.objects.filter(seq=3).delete(), 4, "row 3 is missing"),
+        (lambda: AuditPayload.objects.filter(entry__seq=4).update(payload={"number": 9}), 4, "was changed"),
+        (lambda: AuditEntry.objects.filter(seq__gte=4).delete(), 4, "rows are missing at the end"),
+        (lambda: AuditEntry.objects.all().delete(), 1, "rows are missing at the end"),
+        (lambda: AuditHead.objects.all().delete(), 6, "head is missing"),
+    ],
+    ids=["changed row", "removed row", "changed payload", "removed tail", "removed all", "removed head"],
+)
+def test_damage_is_found(chain: None, damage: Callable[[], object], at: int, why: str) -> None:
+    damage()
+    report = verify_chain()
+    assert not report.is_whole
+    assert report.broken_at == at
+    assert why in report.why
+
+
+def test_an_empty_chain_is_whole() -> None:
+    assert verify_chain().is_whole

@@ -1,0 +1,68 @@
+"""Each field of a draft is checked, and the error names the field and what is allowed."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from access.errors import InvalidInput, LociError, TooLarge
+from memories.draft import Draft, check_draft
+
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - what is to be refused
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "said"),
+    [
+        ({"content": ""}, "content", "is empty"),
+        ({"type": "fact"}, "type", "episodic, semantic, procedural, entity"),
+        ({"scope": "world"}, "scope", "global, group"),
+        ({"confidence": 7}, "confidence", "from 0 to 1"),
+        ({"confidence": float("nan")}, "confidence", "from 0 to 1"),
+        ({"confidence": True}, "confidence", "from 0 to 1"),
+        ({"confidence": "high"}, "confidence", "from 0 to 1"),
+        ({"importance": 0}, "importance", "from 1 to 10"),
+        ({"importance": 11}, "importance", "from 1 to 10"),
+        ({"position": -1}, "position", "from 0 to 2147483647"),
+        ({"tags": tuple(f"t{n}" for n in range(1000))}, "tags", "at most"),
+        ({"tags": ("x" * 61,)}, "tags", "at most 60"),
+        ({"thread": "x" * 201}, "thread", "at most 200"),
+        ({"source": "x" * 201}, "source", "at most 200"),
+        ({"source_ref": "x" * 301}, "source_ref", "at most 300"),
+        ({"metadata": {"a": float("nan")}}, "metadata", "not JSON"),
+        ({"metadata": {"a": object()}}, "metadata", "not JSON"),
+        ({"metadata": {"a": "\x00"}}, "metadata", "NUL"),
+        ({"metadata": {"a": "\ud800"}}, "metadata", "not JSON"),
+        ({"metadata": {"a": "x" * 1_000_000}}, "metadata", "at most"),
+        ({"valid_from": NAIVE}, "valid_from", "no time zone"),
+        ({"valid_to": NAIVE}, "valid_to", "no time zone"),
+        ({"expires_at": NAIVE}, "expires_at", "no time zone"),
+    ],
+)
+def test_a_wrong_field_is_named(fields: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(LociError) as error:
+        check_draft(Draft(**({"content": "A fact."} | fields)))
+    assert isinstance(error.value, InvalidInput)
+    assert error.value.field == field
+    assert said in str(error.value)
+
+
+def test_an_end_does_not_lie_before_the_beginning() -> None:
+    start, end = datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+    with pytest.raises(InvalidInput) as error:
+        check_draft(Draft("A fact.", valid_from=start, valid_to=end))
+    assert error.value.field == "valid_to"
+
+
+def test_too_much_is_told_with_the_limit() -> None:
+    with pytest.raises(TooLarge) as error:
+        check_draft(Draft("x" * 5_000_000))
+    assert (error.value.field, error.value.status) == ("content", 413)
+
+
+def test_what_is_right_comes_back_clean() -> None:
+    draft = check_draft(
+        Draft(" A\x07 fact. ", tags=("B", "b", " a "), thread=" t\n1 ", confidence=1, importance=10)
+    )
+    assert (draft.content, draft.removed_characters) == ("A fact.", 1)
+    assert (draft.tags, draft.thread) == (("b", "a"), "t 1")

@@ -1,0 +1,129 @@
+"""Migrations go both ways, and the indexes outlive whatever Django does to their tables."""
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection, models
+
+from access.models import Group
+from memories.index.base import search_index
+from memories.index.schema import created_names
+from memories.models import Memory
+from tests.memories.builders import add_piece, row, unit_vector
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def migrate(*target: str) -> None:
+    call_command("migrate", *target, verbosity=0, interactive=False)
+
+
+def counted(sql: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return int(cursor.fetchone()[0])
+
+
+def assert_found(word: str) -> None:
+    """A new row is found by its word and by its vector."""
+    group, _ = Group.objects.get_or_create(slug="ledger")
+    before = counted("SELECT count(*) FROM memories_vec")
+    add_piece(row(group, f"a {word}"), unit_vector(1))
+    assert counted(f"SELECT count(*) FROM memories_fts WHERE memories_fts MATCH '{word}'") == 1
+    assert counted("SELECT count(*) FROM memories_vec") == before + 1
+    assert search_index().faults() == []
+
+
+def test_forwards_backwards_forwards_keeps_the_groups_and_the_indexes_work() -> None:
+    Group.objects.create(slug="ledger")
+    names = set(created_names("sqlite"))
+    try:
+        # What points at the memories goes with them; the groups of the access room stay.
+        migrate("memories", "zero")
+        there = set(connection.introspection.table_names())
+        assert not {"memories_memory", "memories_fts", "memories_vec"} & there
+        assert Group.objects.filter(slug="ledger").exists()
+    finally:
+        migrate()
+    assert search_index().missing_objects() == []
+    assert names <= _names()
+    assert Memory.objects.count() == 0
+    assert_found("heron")
+
+
+def test_the_indexes_alone_go_and_come_back_with_their_rows() -> None:
+    group = Group.objects.create(slug="ledger")
+    add_piece(row(group, "a lighthouse"), unit_vector(3))
+    try:
+        migrate("memories", "0001")
+        assert Memory.objects.count() == 1
+    finally:
+        migrate()
+    search_index().rebuild()
+    assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'lighthouse'") == 1
+    assert counted("SELECT count(*) FROM memories_vec") == 1
+    assert search_index().faults() == []
+
+
+def _alter_field(editor: Any) -> None:
+    old = Memory._meta.get_field("source")
+    new = models.CharField(max_length=201, blank=True, default="")
+    new.set_attributes_from_name("source")
+    new.model = Memory
+    editor.alter_field(Memory, old, new)
+
+
+def _add_and_remove_constraint(editor: Any) -> None:
+    constraint = models.CheckConstraint(name="memory_probe", condition=models.Q(version__gte=1))
+    editor.add_constraint(Memory, constraint)
+    editor.remove_constraint(Memory, constraint)
+
+
+def _add_and_remove_field(editor: Any) -> None:
+    field = models.IntegerField(default=0)
+    field.set_attributes_from_name("probe")
+    field.model = Memory
+    editor.add_field(Memory, field)
+    editor.remove_field(Memory, field)
+
+
+@pytest.mark.parametrize("change", [_alter_field, _add_and_remove_constraint, _add_and_remove_field])
+def test_a_remade_table_has_its_triggers_and_views(change: Any) -> None:
+    assert_found("heron")
+    connection.disable_constraint_checking()
+    try:
+        with connection.schema_editor() as editor:
+            change(editor)
+    finally:
+        connection.enable_constraint_checking()
+    assert search_index().missing_objects() == []
+    assert_found("lighthouse")
+    assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'heron'") == 1
+
+
+@pytest.mark.parametrize("kind", ["TRIGGER", "VIEW"])
+def test_a_dropped_object_is_named_and_migrate_puts_it_back(kind: str) -> None:
+    name = "memories_fts_insert" if kind == "TRIGGER" else "memories_vec_row"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP {kind} {name}")
+    assert search_index().missing_objects() == [name]
+    assert search_index().faults() == [f"{name} is missing"]
+    migrate()
+    assert search_index().missing_objects() == []
+    assert_found("heron")
+
+
+def test_flush_empties_the_tables_and_the_indexes() -> None:
+    assert_found("heron")
+    call_command("flush", verbosity=0, interactive=False)
+    assert Memory.objects.count() == 0
+    assert counted("SELECT count(*) FROM memories_vec") == 0
+    assert search_index().faults() == []
+    assert_found("lighthouse")
+
+
+def _names() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master")
+        return {name for (name,) in cursor.fetchall()}

@@ -1,0 +1,119 @@
+"""What a session begins with: checkpoints, the context pack, true counts."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.errors import GroupNotFound, InvalidInput
+from access.models import Group
+from memories.checkpoints import latest_checkpoint, save_checkpoint
+from memories.context_pack import get_context
+from memories.inspect import inspect_memory
+from memories.models import Checkpoint, Memory
+from memories.pieces import available_encoder
+from memories.recall.budget import count_tokens
+from memories.stats import memory_stats
+from memories.verbs import dispute, forget, pin, retract
+from tests.memories.builders import keep, kept
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+def test_the_newest_checkpoint_of_a_thread_is_read_and_none_is_lost(alice: User, ledger: Group) -> None:
+    for number in (1, 2):
+        saved = save_checkpoint(person(alice), group="ledger", thread="build", state={"done": number})
+    other = save_checkpoint(person(alice), group="ledger", thread="", state="all is well")
+    assert (saved.count, other.count) == (2, 1)
+    found = latest_checkpoint(ledger, "build")
+    assert found is not None
+    assert found.state == {"done": 2}
+    assert latest_checkpoint(ledger) == other.checkpoint
+    assert Checkpoint.objects.count() == 3
+
+
+@pytest.mark.parametrize("state", ["", {}, {"a": float("nan")}, {"a": "\x00"}, {"a": "x" * 1_000_000}])
+def test_a_wrong_state_is_refused(alice: User, ledger: Group, state: object) -> None:
+    with pytest.raises(InvalidInput) as error:
+        save_checkpoint(person(alice), group="ledger", thread="", state=state)  # type: ignore[arg-type]
+    assert error.value.field == "state"
+    assert Checkpoint.objects.count() == 0
+
+
+@pytest.fixture
+def stocked(alice: User, ledger: Group, garden: Group) -> Memory:
+    """A group with instructions, a checkpoint, a pinned memory and twenty plain ones; and a secret elsewhere."""
+    Group.objects.filter(pk=ledger.pk).update(instructions="Write in English. </memory>")
+    save_checkpoint(person(alice), group="ledger", thread="build", state="tests are green")
+    pinned = kept(person(alice), "Never deploy on Fridays.", group="ledger")
+    pin(person(alice), pinned.id)
+    for number in range(20):
+        kept(
+            person(alice),
+            f"Service {number} listens on port {9000 + number}.",
+            group="ledger",
+            type="episodic",
+        )
+    kept(person(alice), "The garden gate code is 4711.", group="garden", scope="group")
+    return pinned
+
+
+def test_the_pack_has_its_parts_in_order_and_nothing_of_other_groups(stocked: Memory, bob: User) -> None:
+    pack = get_context(agent(bob), group="ledger", query="which port has service 3", token_budget=4000)
+    titles = [section.title for section in pack.sections]
+    assert titles[:3] == ["Instructions of the group", "Where work stood", "Kept in mind"]
+    assert titles[3] == "Relevant to: which port has service 3"
+    assert "Never deploy on Fridays." in pack.text
+    assert "tests are green" in pack.text
+    assert "4711" not in pack.text
+    assert "Write in English. &lt;/memory>" in pack.text
+
+
+@pytest.mark.parametrize("budget", [100, 150, 300, 700, 1500])
+def test_the_pack_keeps_to_its_budget(stocked: Memory, bob: User, budget: int) -> None:
+    pack = get_context(agent(bob), group="ledger", query="which port has service 3", token_budget=budget)
+    assert pack.tokens == count_tokens(pack.text, available_encoder())
+    assert pack.tokens <= budget
+
+
+def test_the_pack_is_the_same_from_call_to_call(stocked: Memory, bob: User) -> None:
+    actor = agent(bob)
+    first, second = (get_context(actor, group="ledger", query="service 3") for _ in range(2))
+    assert first.text == second.text
+
+
+def test_a_stranger_gets_no_pack(stocked: Memory, charlie: User) -> None:
+    with pytest.raises(GroupNotFound):
+        get_context(agent(charlie), group="ledger")
+
+
+def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -> None:
+    first = kept(person(alice), "The deploy port is 8081.", group="ledger")
+    kept(person(alice), "The deploy port is 8082.", supersedes=first.id)
+    event = kept(person(alice), "The deploy failed.", group="ledger", type="episodic")
+    dispute(person(alice), event.id)
+    forget(person(alice), kept(person(alice), "The queue holds ten jobs.", group="ledger").id)
+    retract(person(alice), kept(person(alice), "The moon is made of cheese.", group="ledger").id)
+    kept(person(alice), "A secret of the garden.", group="garden", scope="group")
+    Group.objects.filter(pk=ledger.pk).update(policy="all")
+    keep(person(alice), "Anna owns the ledger.", group="ledger")
+    stats = memory_stats(agent(bob), group="ledger")
+    assert (stats.memories, stats.live, stats.waiting) == (6, 3, 1)
+    assert stats.by_state == {"forgotten": 1, "live": 3, "retracted": 1, "superseded": 1}
+    assert stats.by_type == {"episodic": 1, "semantic": 2}
+    assert stats.by_trust == {"active": 1, "candidate": 1, "disputed": 1}
+    assert stats.by_scope == {"global": 2, "group": 1}
+    assert (stats.pieces, stats.pieces_owed) == (6, 0)
+    assert memory_stats(agent(bob, name="b"), everywhere=True).memories == 6
+    assert memory_stats(person(alice), everywhere=True).memories == 7
+
+
+def test_an_inspection_shows_versions_log_and_why(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), "The deploy port is 8081.", group="ledger")
+    second = kept(person(alice), "The deploy port is 8082.", supersedes=first.id)
+    seen = inspect_memory(person(alice), first.id, query="deploy port")
+    assert (seen.memory, seen.head, seen.versions) == (first, second, (first, second))
+    assert seen.shown == "hide"
+    assert {row["operation"] for row in seen.log} == {"store", "supersede"}
+    assert seen.why is not None
+    assert (seen.why.rank, seen.why.reason) == (None, "recall hides what is superseded and active")
+    assert inspect_memory(person(alice), second.id, query="deploy port").why.rank == 1  # type: ignore[union-attr]

@@ -1,0 +1,160 @@
+"""Each verb does what it says, refuses what it cannot do, and changes nothing on a dry run."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.models import AuditEntry, Group
+from memories import verbs
+from memories.models import Memory, Tombstone
+from memories.recall import Asked, recall
+from tests.memories.builders import fresh, kept
+from tests.memories.tables import all_rows
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+Verb = Callable[..., verbs.Done]
+TEXT = "The deploy port is 8081."
+# verb → (what must hold before, state and trust after, its row in the log, is it recalled)
+EFFECTS: list[tuple[Verb, dict[str, Any], str, str, str, bool]] = [
+    (verbs.forget, {}, "forgotten", "active", "forget", False),
+    (verbs.restore, {"state": "forgotten"}, "live", "active", "restore", True),
+    (verbs.restore, {"state": "expired"}, "live", "active", "restore", True),
+    (verbs.restore, {"state": "compacted"}, "live", "active", "restore", True),
+    (verbs.retract, {}, "retracted", "active", "retract", False),
+    (verbs.dispute, {}, "live", "disputed", "dispute", True),
+    (verbs.verify, {}, "live", "verified", "verify", True),
+    (verbs.approve, {"trust": "candidate"}, "live", "active", "trust", True),
+    (verbs.reject, {}, "live", "rejected", "trust", False),
+]
+
+
+@pytest.fixture
+def memory(alice: User, ledger: Group) -> Memory:
+    return kept(person(alice), TEXT, group="ledger")
+
+
+def is_recalled(alice: User) -> bool:
+    return bool(recall(person(alice), Asked("deploy port", group="ledger")).items)
+
+
+@pytest.mark.parametrize(("verb", "before", "state", "trust", "operation", "recalled"), EFFECTS)
+def test_a_verb_has_its_effect(
+    alice: User,
+    memory: Memory,
+    verb: Verb,
+    before: dict[str, Any],
+    state: str,
+    trust: str,
+    operation: str,
+    recalled: bool,
+) -> None:
+    Memory.objects.filter(pk=memory.pk).update(**before)
+    done = verb(person(alice), memory.id, reason="because")
+    now = fresh(memory)
+    assert (done.state, done.trust, done.changed, done.dry_run) == (state, trust, 1, False)
+    assert (now.state, now.trust) == (state, trust)
+    assert (now.retired_at is not None) == (state in ("forgotten", "retracted"))
+    assert is_recalled(alice) == recalled
+    row = AuditEntry.objects.filter(memory_id=memory.id).latest("seq")
+    assert (row.operation, row.actor, row.payload_row.payload["reason"]) == (operation, "alice", "because")
+    assert Tombstone.objects.count() == (1 if verb is verbs.retract else 0)
+
+
+@pytest.mark.parametrize(
+    "verb", [e[0] for e in EFFECTS[:1] + EFFECTS[4:7] + EFFECTS[8:]] + [verbs.pin, verbs.purge]
+)
+def test_a_dry_run_says_what_would_be_and_changes_no_table(alice: User, memory: Memory, verb: Verb) -> None:
+    before = all_rows()
+    done = verb(person(alice), memory.id, dry_run=True)
+    assert (done.dry_run, done.changed) == (True, 0)
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize(
+    ("verb", "before"),
+    [
+        (verbs.forget, {"state": "forgotten"}),
+        (verbs.restore, {}),
+        (verbs.restore, {"state": "retracted"}),
+        (verbs.restore, {"state": "superseded"}),
+        (verbs.retract, {"state": "retracted"}),
+        (verbs.dispute, {"trust": "candidate"}),
+        (verbs.dispute, {"state": "forgotten"}),
+        (verbs.verify, {"trust": "verified"}),
+        (verbs.approve, {}),
+        (verbs.reject, {"trust": "rejected"}),
+        (verbs.unpin, {}),
+        (verbs.pin, {"pinned": True}),
+    ],
+)
+def test_what_cannot_be_done_is_a_conflict(
+    alice: User, memory: Memory, verb: Verb, before: dict[str, Any]
+) -> None:
+    Memory.objects.filter(pk=memory.pk).update(**before)
+    rows = all_rows()
+    with pytest.raises(Conflict):
+        verb(person(alice), memory.id)
+    assert all_rows() == rows
+
+
+@pytest.mark.parametrize("verb", [verbs.verify, verbs.approve, verbs.reject, verbs.pin, verbs.purge])
+def test_a_contributor_does_not_curate(memory: Memory, bob: User, verb: Verb) -> None:
+    with pytest.raises(NotPermitted):
+        verb(agent(bob, scopes=["read", "write", "curate"]), memory.id)
+
+
+@pytest.mark.parametrize("verb", [verbs.verify, verbs.approve, verbs.reject])
+def test_an_agent_cannot_claim_a_persons_authority(alice: User, memory: Memory, verb: Verb) -> None:
+    with pytest.raises(NotPermitted, match="Only a person"):
+        verb(agent(alice, scopes=["read", "write", "curate", "admin"]), memory.id)
+
+
+@pytest.mark.parametrize("verb", [verbs.forget, verbs.retract, verbs.dispute])
+def test_a_stranger_does_not_learn_that_it_is_there(
+    alice: User, garden: Group, charlie: User, verb: Verb
+) -> None:
+    hidden = kept(person(alice), TEXT, group="garden", scope="group")
+    with pytest.raises(NotFound):
+        verb(person(charlie), hidden.id)
+
+
+def test_restore_refuses_a_twin_of_a_live_text(alice: User, memory: Memory) -> None:
+    verbs.forget(person(alice), memory.id)
+    twin = kept(person(alice), TEXT, group="ledger")
+    with pytest.raises(Conflict, match=str(twin.id)):
+        verbs.restore(person(alice), memory.id)
+
+
+def test_what_is_restored_after_its_time_lives_on(alice: User, memory: Memory) -> None:
+    Memory.objects.filter(pk=memory.pk).update(
+        state="forgotten", expires_at=timezone.now() - timedelta(days=1)
+    )
+    verbs.restore(person(alice), memory.id)
+    assert is_recalled(alice)
+
+
+def test_restoring_a_rejected_memory_does_not_promise_recall(alice: User, memory: Memory) -> None:
+    Memory.objects.filter(pk=memory.pk).update(state="forgotten", trust="rejected")
+    done = verbs.restore(person(alice), memory.id)
+    assert done.consequences == ("it is rejected: recall does not return it yet",)
+
+
+def test_an_older_id_means_the_memory_that_counts(alice: User, memory: Memory) -> None:
+    second = kept(person(alice), "The deploy port is 8082.", supersedes=memory.id)
+    assert verbs.forget(person(alice), memory.id).id == second.id
+    assert fresh(memory).state == "superseded"
+
+
+@pytest.mark.parametrize("verb", [verbs.forget, verbs.retract, verbs.purge])
+def test_a_reason_has_an_end(alice: User, memory: Memory, verb: Verb) -> None:
+    with pytest.raises(InvalidInput) as error:
+        verb(person(alice), memory.id, reason="x" * 1001)
+    assert error.value.field == "reason"
+    assert fresh(memory).state == "live"

@@ -1,0 +1,34 @@
+"""What is read out of a question without a model."""
+
+import pytest
+
+from memories.recall.dates import NamedDate
+from memories.recall.query import names_in, understand
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("What did Maria give John?", {"maria", "john"}),
+        ("What is Maria's dog called?", {"maria"}),
+        ("What is Maria’s dog called?", {"maria"}),
+        ("Did Jean-Luc leave in May?", {"did", "jean-luc"} - {"did"}),
+        ("what is lower case", set()),
+    ],
+)
+def test_names_are_the_words_with_a_capital(text: str, names: set[str]) -> None:
+    assert names_in(text) == names
+
+
+def test_a_question_is_understood_without_a_model() -> None:
+    question = understand("When did Maria sell the car in May 2023?", encoder=None)
+    assert question.match is not None
+    assert question.match.terms == ("maria", "sell", "car", "2023")
+    assert question.vector is None
+    assert question.dates == (NamedDate(2023, 5, None),)
+    assert question.names == {"maria"}
+    assert question.asks_when
+
+
+def test_a_question_without_a_word_looks_for_none() -> None:
+    assert understand("?!", encoder=None).match is None

@@ -1,0 +1,133 @@
+"""What lifts and lowers a candidate beside its words and meaning: expected values worked out by hand."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memories.models import Memory
+from memories.recall.candidates import Candidate
+from memories.recall.dates import NamedDate
+from memories.recall.query import Question
+from memories.recall.ranking import adjust, is_dated, length_part, speaker_of, thread_scores
+from memories.recall.trace import Trace
+
+SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
+
+
+def memory(content: str = "Maria: We met.", **fields: object) -> Memory:
+    return Memory(**{"key": 1, "content": content, "confidence": 0.5, "trust": "active"} | fields)
+
+
+def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
+    """Give what is added to a fused score of 0."""
+    candidate = Candidate(row.key, words=words, is_turn=is_turn)
+    scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, length_penalty=0.15, trace=Trace())
+    return scores[row.key]
+
+
+def asking(**fields: object) -> Question:
+    return Question(**{"text": "?", "match": None, "vector": None} | fields)
+
+
+def test_a_plain_memory_keeps_its_score() -> None:
+    assert adjusted(memory(), asking()) == 0.0
+
+
+def test_the_date_that_a_question_names_lifts_the_memories_of_that_date() -> None:
+    may = asking(dates=(NamedDate(2023, 5, None),))
+    assert adjusted(memory(valid_from=SPRING), may) == pytest.approx(0.3)
+    assert adjusted(memory(valid_from=SPRING.replace(month=6)), may) == 0.0
+    assert adjusted(memory(valid_from=None), may) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("date", "fits"),
+    [
+        (NamedDate(2023, 5, 8), True),
+        (NamedDate(None, 5, 8), True),
+        (NamedDate(None, 5, None), True),
+        (NamedDate(2023, None, None), True),
+        (NamedDate(2023, 5, 9), False),
+        (NamedDate(2022, 5, 8), False),
+    ],
+)
+def test_all_that_a_date_says_must_fit(date: NamedDate, fits: bool) -> None:
+    assert is_dated(memory(valid_from=SPRING), [date]) is fits
+
+
+def test_who_asks_when_finds_memories_that_speak_of_a_time() -> None:
+    yesterday = memory("Maria: I gave the car away yesterday.")
+    assert adjusted(yesterday, asking(asks_when=True)) == pytest.approx(0.1)
+    assert adjusted(yesterday, asking()) == 0.0
+    assert adjusted(memory("Maria: I gave the car away."), asking(asks_when=True)) == 0.0
+
+
+def test_the_speaker_that_a_question_names_is_lifted_but_not_whoever_is_spoken_to() -> None:
+    about_maria = asking(names=frozenset({"maria"}))
+    assert adjusted(memory("Maria: I like tea."), about_maria) == pytest.approx(0.07)
+    assert adjusted(memory("John: Hey Maria, tea?"), about_maria) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("content", "speaker"),
+    [
+        ("Maria: hello", {"maria"}),
+        ("Dr. Jean-Luc O'Neil: hello", {"dr.", "jean-luc", "o'neil"}),
+        ("The port is 8081", set()),
+        ("https://example.org", set()),
+        (f"{'a' * 41}: hello", set()),
+    ],
+)
+def test_the_speaker_is_the_name_before_the_colon(content: str, speaker: set[str]) -> None:
+    assert speaker_of(content) == speaker
+
+
+@pytest.mark.parametrize(
+    ("words", "is_turn", "part"),
+    [
+        (25, True, 0.0),
+        (100, True, 0.0),
+        (200, True, -0.15),
+        (400, True, -0.3),
+        (400, False, 0.0),  # a text of its own may be long
+        (5, False, -0.09287712379549449),  # 0.04 × log2(25 / 5)
+        (0, True, -0.18575424759098898),  # as one word: 0.04 × log2(25)
+    ],
+)
+def test_length_takes_off_from_the_very_short_and_from_long_turns(
+    words: int, is_turn: bool, part: float
+) -> None:
+    assert length_part(words, is_turn=is_turn, penalty=0.15) == pytest.approx(part)
+
+
+def test_a_thread_is_as_good_as_its_three_best_turns_and_fewer_count_less() -> None:
+    fused = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.1, 5: 0.9}
+    assert thread_scores(fused, {1: 7, 2: 7, 3: 7, 4: 7, 5: 8}) == pytest.approx({7: 0.6, 8: 0.3})
+
+
+def test_a_turn_is_pulled_towards_its_thread() -> None:
+    rows = {key: memory(key=key, thread_id=7, position=key) for key in (1, 2, 3)}
+    candidates = [Candidate(key, words=50, is_turn=True) for key in rows]
+    fused = {1: 0.9, 2: 0.6, 3: 0.3}
+    scores = adjust(fused, candidates, rows, asking(), length_penalty=0.15, trace=Trace())
+    # The thread's score is 0.6: 0.9 − 0.3 × 0.3, 0.6, 0.3 + 0.3 × 0.3.
+    assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
+
+
+def test_what_people_verified_is_lifted_and_what_they_dispute_lowered() -> None:
+    assert adjusted(memory(trust="verified"), asking()) == pytest.approx(0.05)
+    assert adjusted(memory(trust="disputed"), asking()) == pytest.approx(-0.1)
+    assert adjusted(memory(confidence=1.0), asking()) == pytest.approx(0.025)
+
+
+def test_the_trace_keeps_every_part_and_they_add_up() -> None:
+    row = memory("Maria: Nice, on Monday!", valid_from=SPRING, trust="verified", thread_id=7, position=1)
+    question = asking(dates=(NamedDate(None, 5, None),), names=frozenset({"maria"}), asks_when=True)
+    trace = Trace()
+    candidate = Candidate(1, vector=0.5, words=5, is_turn=True)
+    adjust({1: 0.6}, [candidate], {1: row}, question, length_penalty=0.15, trace=trace)
+    numbers = trace.numbers[1]
+    parts = ("fused", "thread", "date", "time", "speaker", "length", "trust")
+    assert numbers["vector_share"] == 0.45
+    assert numbers["thread"] == pytest.approx(0.3 * (0.2 - 0.6))
+    assert numbers["final"] == pytest.approx(sum(numbers[part] for part in parts), abs=1e-3)

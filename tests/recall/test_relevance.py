@@ -1,0 +1,74 @@
+"""When recall says that it knows nothing."""
+
+import pytest
+
+from memories.index.terms import Match
+from memories.models import Memory
+from memories.recall.query import Question
+from memories.recall.relevance import is_answerable, root, shared_words
+from memories.recall.trace import Trace
+
+QUESTION = Question(
+    "Which databases does the ledger use now?", Match(("databases", "ledger", "use", "now")), None
+)
+
+
+def judge(*found: tuple[str, float]) -> tuple[bool, Trace]:
+    """Judge memories given as (content, cosine)."""
+    trace = Trace()
+    rows = [Memory(key=key, content=content) for key, (content, _) in enumerate(found)]
+    for key, (_, cosine) in enumerate(found):
+        trace.score(key, vector=cosine)
+    return is_answerable(QUESTION, rows, trace), trace
+
+
+def test_nothing_found_is_no_answer() -> None:
+    assert judge()[0] is False
+
+
+def test_one_that_is_near_in_meaning_answers() -> None:
+    assert judge(("We settled on PostgreSQL.", 0.4))[0] is True
+
+
+def test_shared_words_make_up_for_some_distance() -> None:
+    # "ledger" and "use" are 2 of 4 words: 0.3 + 0.2 × 0.5 = 0.4.
+    assert judge(("Use the ledger.", 0.3))[0] is True
+    assert judge(("Use the ledger.", 0.29))[0] is False
+
+
+def test_one_with_all_the_words_answers_however_far_its_meaning() -> None:
+    assert judge(("Now the ledger uses databases.", 0.01))[0] is True
+
+
+def test_what_is_far_and_shares_few_words_is_no_answer() -> None:
+    answerable, trace = judge(("Maria likes the ledger.", 0.34), ("Tea.", 0.2))
+    assert answerable is False
+    assert trace.steps[-1].detail == {"answerable": False, "nearest_cosine": 0.34, "shared_words": 0.25}
+
+
+def test_only_the_best_ten_are_judged() -> None:
+    assert judge(*[("Tea.", 0.1)] * 10, ("The ledger's database.", 0.9))[0] is False
+
+
+def test_without_vectors_one_shared_word_is_enough() -> None:
+    assert judge(("Maria likes the ledger.", 0.0))[0] is True
+    assert judge(("Maria likes tea.", 0.0))[0] is False
+
+
+@pytest.mark.parametrize(
+    ("content", "share"),
+    [("One database", 0.25), ("LEDGERS use databases now", 1.0), ("nothing of it", 0.0), ("", 0.0)],
+)
+def test_words_are_shared_whatever_their_endings(content: str, share: float) -> None:
+    assert shared_words(QUESTION.match, content) == share
+
+
+def test_a_question_without_words_shares_none() -> None:
+    assert shared_words(None, "text") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"), [("databases", "datab"), ("ports", "port"), ("uses", "use"), ("tea", "tea")]
+)
+def test_a_root_is_what_forms_have_in_common(word: str, kept: str) -> None:
+    assert root(word) == kept

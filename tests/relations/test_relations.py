@@ -1,0 +1,202 @@
+"""Entities by their names, relations between them, and walks that show nothing hidden."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from access.errors import InvalidInput, NotFound, NotPermitted
+from access.identifiers import new_id
+from access.models import AuditEntry, Group
+from memories import entities
+from memories.entities import RelationDraft, RelationStored, find_entity, store_relation
+from memories.inspect import inspect_memory, visible_edges
+from memories.models import Memory
+from memories.verbs import forget, reject
+from relations.models import Relation, RelationEvidence
+from relations.walk import neighbours
+from tests.memories.builders import day, kept, row
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+def tie(user: User, subject: str, predicate: str, object_: str, **fields: object) -> RelationStored:
+    fields = {"group": "ledger"} | fields
+    return store_relation(person(user), RelationDraft(subject, predicate, object_, **fields))  # type: ignore[arg-type]
+
+
+def test_unknown_names_become_entities_and_known_ones_are_found(alice: User, ledger: Group) -> None:
+    first = tie(alice, "Anna", "Works on!", "Ledger")
+    assert (first.outcome, first.entities_created) == ("created", ("Anna", "Ledger"))
+    assert first.relation.predicate == "works_on"
+    assert {m.type for m in Memory.objects.all()} == {"entity"}
+    second = tie(alice, "ANNA ", "owns", " ledger")
+    assert second.entities_created == ()
+    assert (second.subject, second.object) == (first.subject, first.object)
+    assert find_entity(ledger, "anna") == first.subject
+    assert find_entity(ledger, "Berta") is None
+
+
+def test_an_entity_is_found_by_the_name_its_text_begins_with(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), "Anna: leads the data team", group="ledger", type="entity")
+    assert find_entity(ledger, "anna") == memory
+    newer = kept(person(alice), "Anna: leads two teams", type="entity", supersedes=memory.id)
+    assert find_entity(ledger, "Anna") == newer
+    assert tie(alice, str(memory.id), "owns", "Ledger").subject == newer
+
+
+def test_a_relation_said_again_is_reinforced(alice: User, ledger: Group) -> None:
+    tie(alice, "Anna", "owns", "Ledger", confidence=0.85)
+    for expected in (0.95, 1.0, 1.0):
+        again = tie(alice, "Anna", "owns", "Ledger")
+        assert (again.outcome, again.relation.confidence) == ("reinforced", expected)
+    assert Relation.objects.count() == 1
+
+
+def test_a_relation_ends_once_and_can_begin_again(alice: User, ledger: Group) -> None:
+    first = tie(alice, "Anna", "owns", "Ledger", valid_from=day(-20))
+    ended = tie(alice, "Anna", "owns", "Ledger", valid_to=day(-10))
+    assert (ended.outcome, ended.relation.key, ended.relation.valid_to) == (
+        "superseded",
+        first.relation.key,
+        day(-10),
+    )
+    assert ended.relation.valid_to_known_at is not None
+    again = tie(alice, "Anna", "owns", "Ledger", valid_from=day(-5))
+    assert (again.outcome, Relation.objects.count()) == ("created", 2)
+    roots = [first.subject.root_key]
+    edges = {
+        when: [e.relation.key for e in neighbours(roots, groups=None, at=day(when))] for when in (-15, -7, -1)
+    }
+    assert edges == {-15: [first.relation.key], -7: [], -1: [again.relation.key]}
+
+
+def test_an_end_before_the_beginning_is_refused(alice: User, ledger: Group) -> None:
+    tie(alice, "Anna", "owns", "Ledger", valid_from=day(-5))
+    with pytest.raises(InvalidInput) as error:
+        tie(alice, "Anna", "owns", "Ledger", valid_to=day(-9))
+    assert error.value.field == "valid_to"
+
+
+def test_the_same_past_relation_is_stored_once(alice: User, ledger: Group) -> None:
+    for _ in range(2):
+        tie(alice, "Anna", "owned", "Ledger", valid_from=day(-9), valid_to=day(-5))
+    assert Relation.objects.count() == 1
+
+
+def test_evidence_is_kept_by_its_root(alice: User, ledger: Group) -> None:
+    said = kept(person(alice), "Anna took the ledger over in May.", group="ledger")
+    stored = tie(alice, "Anna", "owns", "Ledger", evidence=(str(said.id), str(said.id)))
+    assert [e.memory for e in RelationEvidence.objects.filter(relation=stored.relation)] == [said]
+    logged = AuditEntry.objects.get(operation="relate")
+    assert logged.payload_row.payload["evidence"] == [str(said.id)] * 2
+
+
+@pytest.mark.parametrize(
+    ("draft", "field"),
+    [
+        (RelationDraft("Anna", " ?! ", "Ledger", group="ledger"), "predicate"),
+        (RelationDraft(" ", "owns", "Ledger", group="ledger"), "subject"),
+        (RelationDraft("Anna", "owns", "", group="ledger"), "object"),
+        (RelationDraft("Anna", "owns", "anna", group="ledger"), "object"),
+        (RelationDraft("Anna", "owns", "Ledger", group="ledger", confidence=7), "confidence"),
+    ],
+)
+def test_a_wrong_relation_is_refused_whole(
+    alice: User, ledger: Group, draft: RelationDraft, field: str
+) -> None:
+    with pytest.raises(InvalidInput) as error:
+        store_relation(person(alice), draft)
+    assert error.value.field == field
+    assert (Memory.objects.count(), Relation.objects.count()) == (0, 0)
+
+
+def test_unknown_ids_and_missing_rights_write_nothing(alice: User, ledger: Group, bob: User) -> None:
+    with pytest.raises(NotFound):
+        tie(alice, "Anna", "owns", str(new_id()))
+    with pytest.raises(NotPermitted):
+        store_relation(agent(bob, scopes=["read"]), RelationDraft("Anna", "owns", "Ledger", group="ledger"))
+    assert Memory.objects.count() == 0
+
+
+def test_a_rejected_entity_is_no_end(alice: User, ledger: Group) -> None:
+    first = tie(alice, "Anna", "owns", "Ledger")
+    reject(person(alice), first.subject.id)
+    Relation.objects.all().delete()
+    first.subject.aliases.all().delete()
+    with pytest.raises(InvalidInput):
+        tie(alice, "Anna", "owns", "Ledger")
+    assert Relation.objects.count() == 0
+
+
+def test_names_are_embedded_before_the_transaction_begins(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+    prepare = entities.prepare_store
+
+    def noted(*args: object) -> object:
+        depths.append(len(connection.savepoint_ids))
+        return prepare(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(entities, "prepare_store", noted)
+    outside = len(connection.savepoint_ids)
+    tie(alice, "Anna", "owns", "Ledger")
+    assert depths == [outside, outside]
+
+
+# Walks
+
+
+@pytest.fixture
+def ring(ledger: Group) -> list[Memory]:
+    """Four entities, each related to the next, the last to the first."""
+    ends = [row(ledger, f"e{n}", type="entity") for n in range(4)]
+    for n in range(4):
+        Relation.objects.create(group=ledger, subject=ends[n], predicate="next", object=ends[(n + 1) % 4])
+    return ends
+
+
+def test_a_walk_goes_as_deep_as_asked_and_ends_in_a_cycle(ring: list[Memory]) -> None:
+    start = [ring[0].key]
+    assert [e.depth for e in neighbours(start, groups=None)] == [1, 1]
+    assert [e.depth for e in neighbours(start, groups=None, depth=2)] == [1, 1, 2, 2]
+    assert len(neighbours(start, groups=None, depth=4)) == 4
+    with CaptureQueriesContext(connection) as queries:
+        neighbours(start, groups=None, depth=99)
+    assert len(queries) <= 4
+
+
+def test_a_walk_stops_at_its_limit_with_the_surest_first(ring: list[Memory]) -> None:
+    Relation.objects.filter(subject=ring[0]).update(confidence=0.9)
+    edges = neighbours([ring[0].key], groups=None, depth=3, limit=1)
+    assert [e.relation.subject_id for e in edges] == [ring[0].key]
+
+
+def test_a_walk_stays_in_its_groups(ring: list[Memory], garden: Group) -> None:
+    assert neighbours([ring[0].key], groups=frozenset({garden.key}), depth=3) == []
+
+
+def test_an_end_that_one_may_not_see_is_not_shown(
+    alice: User, ledger: Group, garden: Group, bob: User
+) -> None:
+    inside, hidden = row(ledger, "inside", type="entity"), row(garden, "hidden", type="entity")
+    Relation.objects.create(group=ledger, subject=inside, predicate="knows", object=hidden)
+    edges = neighbours([inside.key], groups=None)
+    assert len(visible_edges(person(alice), edges)) == 1
+    assert visible_edges(person(bob), edges) == []
+    assert inspect_memory(person(bob), inside.id).relations == ()
+    assert len(inspect_memory(person(alice), inside.id).relations) == 1
+
+
+def test_a_relation_has_two_ends(ledger: Group) -> None:
+    one = row(ledger, "one", type="entity")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Relation.objects.create(group=ledger, subject=one, predicate="is", object=one)
+
+
+def test_a_forgotten_entity_is_not_found_by_name(alice: User, ledger: Group) -> None:
+    first = tie(alice, "Anna", "owns", "Ledger")
+    forget(person(alice), first.subject.id)
+    assert find_entity(ledger, "Anna") is None

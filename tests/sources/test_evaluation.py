@@ -1,0 +1,162 @@
+"""`evaluate`: real texts through a scratch database, with the real model; the store stays as it was."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from access.errors import InvalidInput, NotFound
+from loci_site.scratch import scratch_database
+from memories.embedding import Encoder, get_encoder
+from memories.models import Memory
+from sources.evaluation import read_queries
+from sources.vector_cache import CachedEncoder, VectorCache
+
+CORPUS = [
+    {"id": "a1", "text": "We settled on PostgreSQL 16 for the ledger.", "group": "ledger"},
+    {"id": "a2", "text": "The deploy port is 8081.", "group": "ledger"},
+    {
+        "id": "a3",
+        "text": "Standup is at half past nine.",
+        "group": "ledger",
+        "timestamp": "2024-05-01T09:30:00",
+    },
+    {"id": "b1", "text": "The deploy port is 9000.", "group": "garden"},
+]
+QUERIES = [
+    {"id": "q1", "text": "Which port do we deploy on?", "group": "ledger", "category": "port", "relevant": ["a2"]},
+    {"id": "q2", "text": "Which port do we deploy on?", "group": "garden", "category": "port", "relevant": ["b1"]},
+    {"id": "q3", "text": "What database do we use?", "group": "ledger", "relevant": ["a1"]},
+    {"id": "q4", "text": "Who is the boss?", "group": "ledger", "relevant": []},
+]  # fmt: skip
+
+
+def write_set(folder: Path, *, corpus: list[dict[str, Any]] = CORPUS, queries: Any = QUERIES) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, lines in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_set(tmp_path / "set")
+
+
+def run(folder: Path, *arguments: str) -> Any:
+    out = StringIO()
+    call_command("evaluate", str(folder), *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_every_question_is_asked_within_its_group(folder: Path) -> None:
+    get_encoder(timeout_s=60)
+    report = run(folder, "--mode", "all")
+    assert set(report) == {"keyword", "vector", "rrf", "weighted", "hybrid"}
+    hybrid = report["hybrid"]
+    assert hybrid["all"]["n"] == 3  # what has no answer is not asked
+    assert hybrid["all"]["R@1"] == 1.0
+    assert hybrid["all"]["MRR"] == 1.0
+    assert {name: scores["n"] for name, scores in hybrid["categories"].items()} == {"-": 1, "port": 2}
+    assert set(hybrid["ms"]) == {"p50", "p95"}
+    # Keywords have nothing in common with "PostgreSQL": the third question is found by meaning alone.
+    assert report["keyword"]["all"]["R@10"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_the_rankings_are_written_and_the_store_is_as_it_was(folder: Path, tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    before = connection.settings_dict["NAME"]
+    file = tmp_path / "run.json"
+    run(folder, "--mode", "hybrid", "--limit", "2", "--run", str(file))
+    rankings = json.loads(file.read_text(encoding="utf-8"))
+    assert set(rankings) == {"q1", "q2"}
+    assert set(rankings["q1"]) <= {"a1", "a2", "a3"}
+    assert rankings["q2"] == ["b1"]
+    assert connection.settings_dict["NAME"] == before
+    assert Memory.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_scratch_database_is_empty_migrated_and_gone_afterwards() -> None:
+    before = connection.settings_dict["NAME"]
+    with scratch_database() as path:
+        assert connection.settings_dict["NAME"] == str(path)
+        assert Memory.objects.count() == 0
+    assert not path.exists()
+    assert connection.settings_dict["NAME"] == before
+
+
+def test_a_run_file_holds_one_mode(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="name one"):
+        run(folder, "--mode", "all", "--run", str(tmp_path / "run.json"))
+
+
+def test_a_split_keeps_the_questions_it_names(folder: Path) -> None:
+    (folder / "split.json").write_text(json.dumps({"dev": ["q3"], "heldout": ["q1", "q2"]}), encoding="utf-8")
+    assert [query.id for query in read_queries(folder, split="dev")] == ["q3"]
+    with pytest.raises(InvalidInput, match="no split 'test'"):
+        read_queries(folder, split="test")
+
+
+def test_a_split_needs_its_file(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no split\.json"):
+        read_queries(folder, split="dev")
+
+
+def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"corpus\.jsonl"):
+        read_queries(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": 1}', "line 1 is no question"),
+        ("no json", "line 1 is no JSON"),
+        ("[]", "line 1 is no question"),
+    ],
+)
+def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: str) -> None:
+    (folder / "queries.jsonl").write_text(line, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=message):
+        read_queries(folder)
+
+
+class CountingEncoder(Encoder):
+    """Gives vectors that say which text they belong to, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Any) -> Any:
+        self.asked += texts
+        return np.array([[float(len(text))] * 384 for text in texts], dtype=np.float32)
+
+
+def test_a_text_is_embedded_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    behind = CountingEncoder()
+    with VectorCache(tmp_path / "cache" / "vectors.db") as cache:
+        vectors = CachedEncoder(behind, cache).encode(["bb", "a", "bb"])
+    with VectorCache(tmp_path / "cache" / "vectors.db") as cache:
+        again = CachedEncoder(behind, cache)
+        assert again.encode(["ccc", "a"])[:, 0].tolist() == [3.0, 1.0]
+        assert again.encode_query("bb")[0] == 2.0
+        assert again.encode([]).shape == (0, 384)
+    assert vectors[:, 0].tolist() == [2.0, 1.0, 2.0]
+    assert behind.asked == ["bb", "a", "ccc"]
+
+
+def test_vectors_of_two_models_are_kept_apart(tmp_path: Path) -> None:
+    with VectorCache(tmp_path / "vectors.db") as cache:
+        cache.keep("one", ["text"], np.ones((1, 384), dtype=np.float32))
+        assert cache.find("two", ["text"]) == {}
+        assert cache.find("one", ["text"])["text"][0] == 1.0
