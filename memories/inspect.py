@@ -1,6 +1,5 @@
 """Looking at one memory: its versions, ties, pieces and history, and why a question does or does not bring it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,9 +15,10 @@ from memories.pieces import available_encoder, indexed_model
 from memories.recall import rank
 from memories.recall.query import understand
 from memories.recall.trace import Step, Trace
+from memories.statements import Statement, visible_keys, visible_statements
 from memories.types import Shown, shown
 from memories.visibility import as_q, listed_by, recallable_by
-from relations.walk import Edge, neighbours
+from relations.walk import neighbours
 
 MAX_LOG_ROWS = 50
 
@@ -45,7 +45,7 @@ class Inspection:
     pieces: int
     pieces_owed: int
     links: tuple[Link, ...]
-    relations: tuple[Edge, ...]
+    relations: tuple[Statement, ...]
     log: tuple[dict[str, Any], ...]
     why: Why | None = None
 
@@ -59,7 +59,7 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
     memory = find_memory(actor, id_)
     # A version that was the group's own before it became global is not for everybody.
     chain = versions_of(memory)
-    seen = _seen(actor, {version.key for version in chain})
+    seen = visible_keys(actor, {version.key for version in chain})
     versions = [version for version in chain if version.key in seen]
     pieces = Piece.objects.filter(memory=memory)
     visibility = listed_by(actor, None)
@@ -71,7 +71,7 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(_visible_links(actor, memory)),
-        relations=tuple(visible_edges(actor, neighbours([memory.root_key], groups=visibility.groups))),
+        relations=tuple(visible_statements(actor, neighbours([memory.root_key], groups=visibility.groups))),
         log=tuple(_log_rows([version.id for version in versions])),
         why=explain_for(actor, memory, query) if query.strip() else None,
     )
@@ -112,12 +112,6 @@ def _hidden_because(memory: Memory) -> str:
     return "it is not among what you may recall"
 
 
-def visible_edges(actor: Actor, edges: Sequence[Edge]) -> list[Edge]:
-    """Give the relations both of whose ends the actor may see: one end may stand in a group that is not theirs."""
-    seen = _seen(actor, {end for e in edges for end in (e.relation.subject_id, e.relation.object_id)})
-    return [e for e in edges if {e.relation.subject_id, e.relation.object_id} <= seen]
-
-
 def _visible_links(actor: Actor, memory: Memory) -> list[Link]:
     """Give the links of the chain whose other end the actor may see as well."""
     ties = list(
@@ -125,13 +119,8 @@ def _visible_links(actor: Actor, memory: Memory) -> list[Link]:
             Q(source=memory.root_key) | Q(target=memory.root_key)
         )
     )
-    seen = _seen(actor, {end for tie in ties for end in (tie.source_id, tie.target_id)})
+    seen = visible_keys(actor, {end for tie in ties for end in (tie.source_id, tie.target_id)})
     return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
-
-
-def _seen(actor: Actor, keys: set[int]) -> set[int]:
-    rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys)
-    return set(rows.values_list("key", flat=True))
 
 
 def _log_rows(ids: list[UUID]) -> list[dict[str, Any]]:

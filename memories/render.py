@@ -11,9 +11,9 @@ from memories.near import Near
 from memories.recall import Item, Recalled
 from memories.recall.trace import Trace
 from memories.snapshot import as_json
+from memories.statements import Statement
 from memories.store import Stored
 from memories.verbs import Done
-from relations.walk import Edge
 
 Json = dict[str, Any]
 
@@ -150,18 +150,18 @@ def link_json(link: Link) -> Json:
     }
 
 
-def edge_json(edge: Edge) -> Json:
+def statement_json(statement: Statement) -> Json:
     """Give a relation with both ends' ids and texts."""
-    relation = edge.relation
+    relation = statement.relation
     return {
         "id": str(relation.id),
-        "subject": {"id": str(relation.subject.id), "content": relation.subject.content},
+        "subject": {"id": str(statement.subject.id), "content": statement.subject.content},
         "predicate": relation.predicate,
-        "object": {"id": str(relation.object.id), "content": relation.object.content},
+        "object": {"id": str(statement.object.id), "content": statement.object.content},
         "confidence": round(relation.confidence, 4),
         "valid_from": as_json(relation.valid_from),
         "valid_to": as_json(relation.valid_to),
-        "depth": edge.depth,
+        "depth": statement.depth,
     }
 
 
@@ -195,7 +195,7 @@ def inspection_json(inspection: Inspection) -> Json:
         "pieces": inspection.pieces,
         "pieces_owed": inspection.pieces_owed,
         "links": [link_json(link) for link in inspection.links],
-        "relations": [edge_json(edge) for edge in inspection.relations],
+        "relations": [statement_json(statement) for statement in inspection.relations],
         "log": list(inspection.log),
     }  # fmt: skip
     return body | ({"why": why_json(inspection.why)} if inspection.why else {})

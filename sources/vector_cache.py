@@ -1,10 +1,8 @@
 """Vectors kept on disk by model and text, so that the same texts are embedded once for many evaluations."""
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,48 +10,41 @@ from numpy.typing import NDArray
 from memories.embedding import DIMENSIONS, Encoder, Span
 
 Vectors = NDArray[np.float32]
-LOOKUP = 500  # digests asked for at once
+RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
 
 
 class VectorCache:
-    """A file of vectors (float32[384]); the key is the SHA-256 of the model's id and the text. One thread's own."""
+    """A file of records that only grows: the SHA-256 of the model's id and the text, then the vector (float32[384])."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file = sqlite3.connect(path)
-        # What is lost when the machine stops is made again.
-        self._file.execute("PRAGMA synchronous = OFF")
-        self._file.execute(
-            "CREATE TABLE IF NOT EXISTS vector (digest BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
-        )
-
-    def __enter__(self) -> "VectorCache":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+        path.touch(mode=0o600)
+        self._path = path
+        whole = path.stat().st_size // RECORD.itemsize
+        # A process that was killed while it wrote leaves a part of a record behind.
+        if path.stat().st_size > whole * RECORD.itemsize:
+            with path.open("r+b") as file:
+                file.truncate(whole * RECORD.itemsize)
+        self._known: dict[bytes, Vectors] = {}
+        if whole:
+            records = np.memmap(path, dtype=RECORD, mode="r", shape=(whole,))
+            digests = records["digest"].tolist()
+            self._known = dict(zip(digests, records["vector"], strict=True))
 
     def find(self, model: str, texts: Iterable[str]) -> dict[str, Vectors]:
         """Give the vectors that are there, by text."""
-        digests = {_digest(model, text): text for text in texts}
-        wanted = list(digests)
-        found: dict[str, Vectors] = {}
-        for start in range(0, len(wanted), LOOKUP):
-            part = wanted[start : start + LOOKUP]
-            sql = f"SELECT digest, value FROM vector WHERE digest IN ({','.join('?' * len(part))})"  # noqa: S608 - question marks alone
-            for digest, value in self._file.execute(sql, part):
-                found[digests[digest]] = np.frombuffer(value, dtype="<f4")
-        return found
+        digests = {text: _digest(model, text) for text in texts}
+        return {text: self._known[digest] for text, digest in digests.items() if digest in self._known}
 
     def keep(self, model: str, texts: Sequence[str], vectors: Vectors) -> None:
         """Keep the vector of each text."""
-        rows = [
-            (_digest(model, text), v.astype("<f4").tobytes()) for text, v in zip(texts, vectors, strict=True)
-        ]
-        with self._file:
-            self._file.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", rows)
+        records = np.empty(len(texts), dtype=RECORD)
+        for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
+            records[index] = (_digest(model, text), vector)
+            self._known[_digest(model, text)] = vector
+        # One unbuffered write, so that two processes do not mix their records.
+        with self._path.open("ab", buffering=0) as file:
+            file.write(records.tobytes())
 
 
 class CachedEncoder(Encoder):

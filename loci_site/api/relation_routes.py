@@ -14,9 +14,9 @@ from loci_site.api.callers import actor_of
 from loci_site.api.requests import RelationIn, WalkQuery
 from memories.chains import find_memory
 from memories.entities import find_entity, store_relation
-from memories.inspect import visible_edges
 from memories.models import Memory
-from memories.render import edge_json, relation_json
+from memories.render import relation_json, statement_json
+from memories.statements import visible_statements
 from memories.visibility import listed_by
 from relations.walk import neighbours
 
@@ -37,7 +37,7 @@ def walk_relations(request: HttpRequest, wanted: Query[WalkQuery]) -> HttpRespon
     start = _start(actor, wanted)
     groups = listed_by(actor, None).groups
     edges = neighbours([start.root_key], groups=groups, depth=wanted.depth, limit=wanted.limit, at=wanted.at)
-    return answer({"items": [edge_json(edge) for edge in visible_edges(actor, edges)]})
+    return answer({"items": [statement_json(each) for each in visible_statements(actor, edges)]})
 
 
 def _start(actor: Actor, wanted: WalkQuery) -> Memory:

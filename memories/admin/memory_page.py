@@ -12,7 +12,6 @@ from memories.admin.verdict import recall_verdict
 from memories.inspect import Inspection, inspect_memory
 from memories.models import Link, Memory
 from memories.types import State
-from relations.walk import Edge
 
 DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
 
@@ -26,16 +25,6 @@ class Tie:
     other: Memory
     score: float | None
     reason: str
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A relation as seen from one of its ends."""
-
-    subject: Memory
-    predicate: str
-    object: Memory
-    confidence: float
 
 
 def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
@@ -55,7 +44,7 @@ def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) 
         "buttons": buttons_for(actor, memory),
         "versions": [*reversed(found.versions)] if len(found.versions) > 1 else [],
         "ties": _ties(found),
-        "statements": [_statement(edge) for edge in found.relations],
+        "statements": found.relations,
         "groups_of_facts": _facts(memory, found),
         "may_ask": may_ask,
         "query": query,
@@ -76,11 +65,6 @@ def _ties(found: Inspection) -> list[Tie]:
 def _tie(link: Link, root: int) -> Tie:
     other = link.target if link.source_id == root else link.source
     return Tie(link.kind, link.status, other, link.score, link.reason)
-
-
-def _statement(edge: Edge) -> Statement:
-    relation = edge.relation
-    return Statement(relation.subject, relation.predicate, relation.object, relation.confidence)
 
 
 def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:

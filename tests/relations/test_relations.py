@@ -9,9 +9,11 @@ from access.errors import InvalidInput, NotFound, NotPermitted
 from access.identifiers import new_id
 from access.models import AuditEntry, Group
 from memories import entities
+from memories.editing import Edit, edit
 from memories.entities import RelationDraft, RelationStored, find_entity, store_relation
-from memories.inspect import inspect_memory, visible_edges
+from memories.inspect import inspect_memory
 from memories.models import Memory
+from memories.statements import visible_statements
 from memories.verbs import forget, reject
 from relations.models import Relation, RelationEvidence
 from relations.walk import neighbours
@@ -184,8 +186,8 @@ def test_an_end_that_one_may_not_see_is_not_shown(
     inside, hidden = row(ledger, "inside", type="entity"), row(garden, "hidden", type="entity")
     Relation.objects.create(group=ledger, subject=inside, predicate="knows", object=hidden)
     edges = neighbours([inside.key], groups=None)
-    assert len(visible_edges(person(alice), edges)) == 1
-    assert visible_edges(person(bob), edges) == []
+    assert len(visible_statements(person(alice), edges)) == 1
+    assert visible_statements(person(bob), edges) == []
     assert inspect_memory(person(bob), inside.id).relations == ()
     assert len(inspect_memory(person(alice), inside.id).relations) == 1
 
@@ -200,3 +202,13 @@ def test_a_forgotten_entity_is_not_found_by_name(alice: User, ledger: Group) -> 
     first = tie(alice, "Anna", "owns", "Ledger")
     forget(person(alice), first.subject.id)
     assert find_entity(ledger, "Anna") is None
+
+
+def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
+    actor = person(alice)
+    stored = store_relation(actor, RelationDraft("Anna", "leads", "Ledger team", group="ledger"))
+    edit(actor, stored.subject.id, Edit(content="Anna Berg"))
+    said = inspect_memory(actor, stored.object.id).relations[0]
+    assert (said.subject.content, said.relation.predicate, said.object.content) == (
+        "Anna Berg", "leads", "Ledger team",
+    )  # fmt: skip

@@ -144,19 +144,29 @@ class CountingEncoder(Encoder):
 
 def test_a_text_is_embedded_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
     behind = CountingEncoder()
-    with VectorCache(tmp_path / "cache" / "vectors.db") as cache:
-        vectors = CachedEncoder(behind, cache).encode(["bb", "a", "bb"])
-    with VectorCache(tmp_path / "cache" / "vectors.db") as cache:
-        again = CachedEncoder(behind, cache)
-        assert again.encode(["ccc", "a"])[:, 0].tolist() == [3.0, 1.0]
-        assert again.encode_query("bb")[0] == 2.0
-        assert again.encode([]).shape == (0, 384)
+    file = tmp_path / "cache" / "vectors.bin"
+    vectors = CachedEncoder(behind, VectorCache(file)).encode(["bb", "a", "bb"])
+    again = CachedEncoder(behind, VectorCache(file))
+    assert again.encode(["ccc", "a"])[:, 0].tolist() == [3.0, 1.0]
+    assert again.encode_query("bb")[0] == 2.0
+    assert again.encode([]).shape == (0, 384)
     assert vectors[:, 0].tolist() == [2.0, 1.0, 2.0]
     assert behind.asked == ["bb", "a", "ccc"]
 
 
 def test_vectors_of_two_models_are_kept_apart(tmp_path: Path) -> None:
-    with VectorCache(tmp_path / "vectors.db") as cache:
-        cache.keep("one", ["text"], np.ones((1, 384), dtype=np.float32))
-        assert cache.find("two", ["text"]) == {}
-        assert cache.find("one", ["text"])["text"][0] == 1.0
+    cache = VectorCache(tmp_path / "vectors.bin")
+    cache.keep("one", ["text"], np.ones((1, 384), dtype=np.float32))
+    assert cache.find("two", ["text"]) == {}
+    assert cache.find("one", ["text"])["text"][0] == 1.0
+
+
+def test_what_a_killed_process_left_half_written_is_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.bin"
+    VectorCache(file).keep("m", ["a", "b"], np.ones((2, 384), dtype=np.float32))
+    with file.open("r+b") as half:
+        half.truncate(file.stat().st_size - 7)
+    cache = VectorCache(file)
+    assert list(cache.find("m", ["a", "b"])) == ["a"]
+    cache.keep("m", ["c"], np.full((1, 384), 3, dtype=np.float32))
+    assert VectorCache(file).find("m", ["c"])["c"][0] == 3.0

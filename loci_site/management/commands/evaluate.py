@@ -20,7 +20,7 @@ from sources.metrics import Scores
 from sources.vector_cache import CachedEncoder, VectorCache
 
 MODEL_WAIT_S: Final = 60.0
-CACHE: Final = Path("cache") / "vectors.db"
+CACHE: Final = Path("cache") / "vectors.bin"
 COLUMNS: Final = ["R@1", "R@5", "R@10", "R@20", "H@1", "H@5", "H@10", "A@10", "MRR", "nDCG@10"]
 EXAMPLES: Final = """\
 examples:
@@ -80,8 +80,8 @@ class Command(BaseCommand):
 def _measure(folder: Path, queries: list[Query], modes: list[str]) -> list[ModeReport]:
     actor = operator()
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
-    with VectorCache(settings.LOCI.home / CACHE) as cache, scratch_database(), Bars() as bars:
-        cached = CachedEncoder(encoder, cache)
+    cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE))
+    with scratch_database(), Bars() as bars:
         fill(actor, folder, encoder=cached, progress=bars.show)
         cached.encode([query.text for query in queries])
         return [ask_all(actor, queries, mode=mode, encoder=cached, progress=bars.show) for mode in modes]
