@@ -14,7 +14,7 @@ from memories import writing
 from memories.context import context_of, neighbours_of
 from memories.draft import Draft
 from memories.known import Origin, TextKey, find_live, find_origins, find_superseded
-from memories.models import LinkKind, Memory, Piece, Tombstone
+from memories.models import Memory, Piece, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
 from memories.placing import append_to_threads, set_contexts
@@ -193,13 +193,7 @@ class BatchWriter:
         for origin, exact in self.replaced:
             writing.supersede(self.actor, origin.current, exact)
         for memory, origin in self.doubted:
-            writing.link(
-                self.actor,
-                memory,
-                origin.row,
-                kind=LinkKind.CONFLICT,
-                reason="would supersede it once approved",
-            )
+            writing.link_successor(self.actor, memory, origin.row, operation=Operation.SUPERSEDE)
 
 
 def _replaceable(origin: Origin) -> bool:

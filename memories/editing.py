@@ -16,7 +16,7 @@ from memories import writing
 from memories.chains import find_memory, head_of
 from memories.context import refresh_around
 from memories.draft import Draft, check_draft
-from memories.models import LinkKind, Memory
+from memories.models import Memory
 from memories.pieces import available_encoder
 from memories.snapshot import changes, snapshot
 from memories.store import Prepared, find_exact, prepare
@@ -191,7 +191,7 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) 
 
 def _queued(actor: Actor, old: Memory, prepared: Prepared, *, doubt: str, now: datetime) -> Edited:
     new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
-    writing.link(actor, new, old, kind=LinkKind.CONFLICT, reason="would replace it once approved")
+    writing.link_successor(actor, new, old, operation=Operation.EDIT)
     audit.append(actor, Operation.STORE, memory_id=new.id, payload={"after": snapshot(new)})
     return Edited(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
 

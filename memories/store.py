@@ -92,6 +92,8 @@ def prepare_store(actor: Actor, draft: Draft) -> Prepared:
     superseded = _superseded(actor, draft)
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
+    if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
+        draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
     prepared = prepare(actor, draft, encoder=available_encoder())
     return replace(prepared, superseded=superseded)
 
@@ -274,7 +276,7 @@ def _link(actor: Actor, memory: Memory, nears: tuple[Near, ...], wanted: Memory 
             kind = LinkKind.CONFLICT if near.is_retracted else LinkKind.DUPLICATE
             writing.link(actor, memory, near.memory, kind=kind, score=near.cosine, reason=near.comparison.why)
     if wanted is not None:
-        writing.link(actor, memory, wanted, kind=LinkKind.CONFLICT, reason="would supersede it once approved")
+        writing.link_successor(actor, memory, wanted, operation=Operation.SUPERSEDE)
 
 
 def _superseded(actor: Actor, draft: Draft) -> Memory | None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict, InvalidInput, NotPermitted
+from memories.approval import carry_out_approval
 from memories.chains import find_memory, head_of, versions_of
 from memories.context import refresh_around
 from memories.models import Memory, TombstoneKind
@@ -120,7 +121,8 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
     """Let a candidate, disputed, rejected or quarantined memory count; a curator's decision."""
-    return _set_trust(actor, id_, Trust.ACTIVE, "recall returns it", reason=reason, dry_run=dry_run)
+    said = "recall returns it; what it was written to replace is superseded"
+    return _set_trust(actor, id_, Trust.ACTIVE, said, reason=reason, dry_run=dry_run, also=carry_out_approval)
 
 
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
@@ -156,13 +158,30 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     )
 
 
-def _set_trust(actor: Actor, id_: str | UUID, trust: Trust, said: str, *, reason: str, dry_run: bool) -> Done:
+def _set_trust(
+    actor: Actor,
+    id_: str | UUID,
+    trust: Trust,
+    said: str,
+    *,
+    reason: str,
+    dry_run: bool,
+    also: Callable[[Actor, Memory], object] | None = None,
+) -> Done:
     memory = _target(actor, id_, right=CURATE)
     _must_be_person(actor, f"set {trust}")
     _must_be(memory, State.LIVE, verb="set the trust of")
     if memory.trust == trust:
         raise Conflict(f"{memory.id} is {trust} already.")
-    return _change(actor, memory, Operation.TRUST, {"trust": trust}, (said,), reason=reason, dry_run=dry_run)
+
+    def follow_up() -> None:
+        if also is not None:
+            also(actor, memory)
+
+    new = {"trust": trust}
+    return _change(
+        actor, memory, Operation.TRUST, new, (said,), reason=reason, dry_run=dry_run, also=follow_up
+    )
 
 
 def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> Done:

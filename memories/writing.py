@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
+ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
@@ -219,6 +220,7 @@ def link(
     kind: LinkKind,
     score: float | None = None,
     reason: str = "",
+    evidence: dict[str, str] | None = None,
 ) -> Link | None:
     """Tie two chains' roots, once per kind; None where both are the same chain."""
     if memory.root_key == other.root_key:
@@ -227,9 +229,27 @@ def link(
         kind=kind,
         source_id=memory.root_key,
         target_id=other.root_key,
-        defaults={"score": score, "reason": reason, "author_name": actor.name, "run": actor.run},
+        defaults={
+            "score": score,
+            "reason": reason,
+            "evidence": evidence or {},
+            "author_name": actor.name,
+            "run": actor.run,
+        },
     )
     return tie
+
+
+def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
+    """Note that a candidate will take the place of `old` once it is approved, by this operation (supersede or edit)."""
+    link(
+        actor,
+        candidate,
+        old,
+        kind=LinkKind.CONFLICT,
+        reason=f"will {operation} it once approved",
+        evidence={ON_APPROVAL: operation.value},
+    )
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

@@ -52,8 +52,8 @@ def adjust(
             "trust": TRUST_BOOST.get(Trust(row.trust), 0.0),
         }
         adjusted[c.key] = score + sum(parts.values())
-        trace.score(c.key, vector_share=vector_share(c), fused=score)
-        trace.score(c.key, **{name: part for name, part in parts.items() if part}, final=adjusted[c.key])
+        shown = {name: part for name, part in parts.items() if part}
+        trace.score(c.key, vector_share=vector_share(c), fused=score, **shown, final=adjusted[c.key])
     trace.add(
         "adjust",
         threads=len(threads),
