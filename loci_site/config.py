@@ -79,7 +79,6 @@ class Storage:
     dedup: Literal["link", "overwrite"] = key(
         "link", "What a store does with a near duplicate: link the two, or overwrite the old one."
     )
-    vec_chunk_size: int = key(64, "Vectors in one chunk of the vector table.", low=8, high=4096)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def prove_conformance(workshop: Workshop) -> Finding:
         "of these green": sum(result.is_green for result in required),
         "checks passed in them": sum(result.passed for result in required),
         "scenarios not scored": len(others),
-        "of these green ": sum(result.is_green for result in others),
+        "not scored and green": sum(result.is_green for result in others),
     }
     if not required:
         failures.append("the suite has no required scenario")
