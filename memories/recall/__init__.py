@@ -23,8 +23,9 @@ from memories.recall.budget import Portion, pack
 from memories.recall.candidates import find_candidates
 from memories.recall.counting import COUNTER, Recall
 from memories.recall.fusion import MODES, FusionSettings, fuse
+from memories.recall.judged import Judged, read_judged
 from memories.recall.query import Question, understand
-from memories.recall.ranking import JUDGED_BY, adjust
+from memories.recall.ranking import adjust
 from memories.recall.relevance import JUDGED, is_answerable
 from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
@@ -152,10 +153,9 @@ def rank_keys(
     for c in candidates:
         ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
         trace.score(c.key, keyword=c.keyword, vector=c.vector, **{k: v for k, v in ranks.items() if v})
-    rows: dict[int, Memory] = {}
+    rows: dict[int, Judged] = {}
     if mode == "hybrid":
-        # Seven of forty columns: whole rows of all candidates would take longer than both searches.
-        rows = Memory.objects.only(*JUDGED_BY).in_bulk([c.key for c in candidates])
+        rows = read_judged(c.key for c in candidates)
         candidates = look_around([c for c in candidates if c.key in rows], rows)
     scores = fuse(candidates, mode=mode, settings=FusionSettings(options.rrf_k, options.weighted_vector))
     trace.add("fuse", mode=mode, candidates=len(scores))

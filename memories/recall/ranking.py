@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log2
 
-from memories.models import Memory
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
 from memories.recall.fusion import vector_share
+from memories.recall.judged import Judged
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 from memories.types import Trust
@@ -22,15 +22,13 @@ SHORT_WORDS, SHORT_PENALTY = 25, 0.04  # for each halving below: "Wow, nice!" an
 LONG_WORDS = 100  # long turns have a word of everything: a penalty for each doubling beyond
 CONFIDENCE_WEIGHT = 0.05
 TRUST_BOOST = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
-# The columns that this and surroundings.py look at.
-JUDGED_BY = ("key", "content", "thread", "position", "valid_from", "confidence", "trust")
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
 def adjust(
     fused: Mapping[int, float],
     candidates: Sequence[Candidate],
-    rows: Mapping[int, Memory],
+    rows: Mapping[int, Judged],
     question: Question,
     *,
     length_penalty: float,
@@ -85,7 +83,7 @@ def length_part(words: int, *, is_turn: bool, penalty: float) -> float:
     return 0.0
 
 
-def is_dated(row: Memory, dates: Sequence[NamedDate]) -> bool:
+def is_dated(row: Judged, dates: Sequence[NamedDate]) -> bool:
     """Say whether one of the dates names the memory's own: all that the date says must fit."""
     moment = row.valid_from
     if moment is None:

@@ -1,0 +1,25 @@
+"""What ranking looks at of a candidate: seven of a memory's forty columns, read without building whole rows."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from memories.models import Memory
+
+
+class Judged(NamedTuple):
+    """A candidate's columns that surroundings.py and ranking.py read."""
+
+    key: int
+    content: str
+    thread_id: int | None
+    position: int | None
+    valid_from: datetime | None
+    confidence: float
+    trust: str
+
+
+def read_judged(keys: Iterable[int]) -> dict[int, Judged]:
+    """Give those of the memories that are there, by key; one query."""
+    rows = Memory.objects.filter(key__in=list(keys)).values_list(*Judged._fields).order_by()
+    return {row[0]: Judged(*row) for row in rows}
