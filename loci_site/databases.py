@@ -8,6 +8,8 @@ from loci_site.config import Config, Storage
 
 # For every connection; Django itself turns foreign keys on, `timeout` sets the busy timeout.
 PRAGMAS = (
+    # A row that is rewritten and purged later must not stay in free space.
+    "secure_delete=ON",
     "journal_mode=WAL",  # readers do not wait for the writer
     "synchronous=NORMAL",  # safe with WAL: a crash of the program loses nothing that was committed
     "mmap_size=134217728",  # 128 MiB

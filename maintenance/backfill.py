@@ -10,7 +10,7 @@ from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory, Piece
-from memories.pieces import Embedded, Passage, claim_index, embed_passages, piece_rows
+from memories.pieces import Embedded, claim_index, embed_passages, passage_of, piece_rows
 
 BATCH_MEMORIES = 16  # per transaction: writers wait for one of these at most
 MODEL_WAIT_S = 60.0  # a job can wait longer than a person
@@ -62,7 +62,7 @@ def embed_owed(actor: Actor, *, limit: int = 200) -> BackfillResult:
 
 def _embed(memories: Sequence[Memory], encoder: Encoder | None) -> list[int]:
     """Embed and write; give the number of pieces of each memory that was written."""
-    passages = [Passage(memory.content, memory.valid_from) for memory in memories]
+    passages = [passage_of(memory) for memory in memories]
     embedded = embed_passages(passages, encoder=encoder)
     with transaction.atomic():
         counts = [_write(memory, parts) for memory, parts in zip(memories, embedded, strict=True)]

@@ -22,7 +22,7 @@ from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.known import find_origins
 from memories.pending import Pending
-from memories.pieces import Embedded, Passage, available_encoder, cut, embed_passages
+from memories.pieces import Embedded, available_encoder, cut, embed_passages, passage_of
 from memories.store import Outcome
 from memories.text import content_hash
 
@@ -161,13 +161,13 @@ def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | Non
         for p in batch:
             p.embedded = _ready(p.draft, encoder, vectors[p.index])
         rest = [p for p in batch if p.embedded is None]
-    passages = [Passage(p.draft.content, p.draft.valid_from) for p in rest]
+    passages = [passage_of(p.draft) for p in rest]
     for p, embedded in zip(rest, embed_passages(passages, encoder=encoder), strict=True):
         p.embedded = embedded
 
 
 def _ready(draft: Draft, encoder: Encoder, vector: Vectors) -> Embedded | None:
-    spans = cut(Passage(draft.content, draft.valid_from), encoder)
+    spans = cut(passage_of(draft), encoder)
     return Embedded(tuple(spans), vector.reshape(1, -1), encoder.model_id) if len(spans) == 1 else None
 
 

@@ -8,8 +8,10 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
 from memories.models import IndexState, Memory, Piece
+from memories.types import Type
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +32,18 @@ class Embedded:
 
 @dataclass(frozen=True)
 class Passage:
-    """A text to be embedded, with when it happened."""
+    """A text to be embedded; of an event also when it happened."""
 
     content: str
-    valid_from: datetime | None = None
+    happened_at: datetime | None = None
+
+
+def passage_of(said: Memory | Draft) -> Passage:
+    """Give what is to be embedded of a memory or draft.
+
+    Only an event is embedded with its date: a fact says the same on any day, and its restatement must be found near.
+    """
+    return Passage(said.content, said.valid_from if said.type == Type.EPISODIC else None)
 
 
 def embedded_text(text: str, valid_from: datetime | None) -> str:
@@ -56,7 +66,7 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
         return [_owed(passage) for passage in passages]
     cuts = [cut(passage, encoder) for passage in passages]
     texts = [
-        embedded_text(passage.content[span.start : span.end], passage.valid_from)
+        embedded_text(passage.content[span.start : span.end], passage.happened_at)
         for passage, spans in zip(passages, cuts, strict=True)
         for span in spans
     ]
@@ -102,7 +112,7 @@ def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
 
 def cut(passage: Passage, encoder: Encoder) -> list[Span]:
     """Give the spans of a text that fit the encoder's window, with room for the date written before each."""
-    prefix = _date_prefix(passage.valid_from)
+    prefix = _date_prefix(passage.happened_at)
     reserve = encoder.count_tokens(prefix) if prefix else 0
     return encoder.split(passage.content, reserve=reserve)
 

@@ -24,7 +24,7 @@ from memories.embedding import Encoder
 from memories.index.base import Vector
 from memories.models import LinkKind, Memory
 from memories.near import Near, Probe, later_nears, probe
-from memories.pieces import Embedded, Passage, available_encoder, embed_passages, indexed_model
+from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
 from memories.snapshot import snapshot
 from memories.text import content_hash
 from memories.tombstones import find_tombstone
@@ -108,7 +108,7 @@ def store_prepared(actor: Actor, prepared: Prepared) -> Stored:
 
 def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     """Embed a checked draft and probe for near memories; writes nothing."""
-    embedded = embed_passages([Passage(draft.content, draft.valid_from)], encoder=encoder)[0]
+    embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     vector = _comparable(embedded)
     slug = draft.group or actor.default_group or settings.LOCI.access.default_group
     key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()

@@ -16,7 +16,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece, Thread, Tombstone, TombstoneKind
-from memories.pieces import Embedded, Passage, available_encoder, claim_index, embed_passages, piece_rows
+from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
 from memories.placing import refresh_threads
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State
@@ -285,7 +285,7 @@ class _Intake:
         rest = [(at, row) for at, (_, row) in enumerate(built) if at not in ready]
         if rest and self.encoder is None:
             self.encoder = available_encoder(timeout_s=MODEL_WAIT_S)
-        passages = [Passage(row.content, row.valid_from) for _, row in rest if isinstance(row, Memory)]
+        passages = [passage_of(row) for _, row in rest if isinstance(row, Memory)]
         made = embed_passages(passages, encoder=self.encoder) if rest else []
         ready |= {at: pieces for (at, _), pieces in zip(rest, made, strict=True)}
         return [ready[at] for at in range(len(built))]

@@ -1,6 +1,7 @@
 """Judging whether the best candidates answer the question at all. Plain thresholds; not calibrated per group."""
 
 from collections.abc import Sequence
+from math import log, sqrt
 
 from memories.index.terms import Match, words
 from memories.models import Memory
@@ -10,7 +11,11 @@ from memories.recall.trace import Trace
 JUDGED = 10  # of the best candidates
 # What the nearest cosine and a fifth of the share of the question's words must come to. Of questions with an answer
 # 99.9 % reach it (docs/recall.md, "Nothing relevant").
-RELATED = 0.40
+RELATED = 0.34
+# Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
+# of many: where fewer than MANY candidates were found, less is asked (docs/recall.md).
+UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
+MANY = 100
 WORDS_WEIGHT = 0.2
 ROOT_CHARS = 5
 
@@ -27,15 +32,27 @@ def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> b
     shared = max(shared_words(question.match, memory.content) for memory in judged)
     cosines = [cosine for m in judged if (cosine := trace.numbers.get(m.key, {}).get("vector", 0.0))]
     nearest = max(cosines, default=0.0)
-    is_near = nearest + WORDS_WEIGHT * shared >= RELATED if cosines else shared > 0
+    wanted = related_from(sum(1 for numbers in trace.numbers.values() if numbers.get("vector")))
+    is_near = nearest + WORDS_WEIGHT * shared >= wanted if cosines else shared > 0
     answerable = is_near or shared == 1.0
     trace.add(
         "relevance",
         answerable=answerable,
         nearest_cosine=round(nearest, 4),
         shared_words=round(shared, 4),
+        wanted=round(wanted, 4),
     )
     return answerable
+
+
+def related_from(candidates: int) -> float:
+    """Give what is asked of the nearest of so many candidates: more than nine in ten nearest unrelated ones have.
+
+    The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean.
+    """
+    if candidates >= MANY:
+        return RELATED
+    return UNRELATED_MEAN + UNRELATED_SPREAD * (sqrt(2 * log(max(candidates, 2))) + 0.7)
 
 
 def shared_words(match: Match | None, content: str) -> float:

@@ -89,7 +89,6 @@ def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
     assert report.purged_payloads >= 3
 
 
-@pytest.mark.xfail(reason="loci_site/databases.py does not set secure_delete yet", strict=True)
 def test_every_connection_overwrites_what_it_deletes() -> None:
     """A row that was rewritten before it was purged must not stay in free space either."""
     connection.close()

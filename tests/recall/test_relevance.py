@@ -5,7 +5,7 @@ import pytest
 from memories.index.terms import Match
 from memories.models import Memory
 from memories.recall.query import Question
-from memories.recall.relevance import is_answerable, root, shared_words
+from memories.recall.relevance import is_answerable, related_from, root, shared_words
 from memories.recall.trace import Trace
 
 QUESTION = Question(
@@ -13,10 +13,12 @@ QUESTION = Question(
 )
 
 
-def judge(*found: tuple[str, float]) -> tuple[bool, Trace]:
-    """Judge memories given as (content, cosine)."""
+def judge(*found: tuple[str, float], others: int = 100) -> tuple[bool, Trace]:
+    """Judge memories given as (content, cosine), found among so many others that are not near."""
     trace = Trace()
     rows = [Memory(key=key, content=content) for key, (content, _) in enumerate(found)]
+    for key in range(others):
+        trace.score(1000 + key, vector=0.01)
     for key, (_, cosine) in enumerate(found):
         trace.score(key, vector=cosine)
     return is_answerable(QUESTION, rows, trace), trace
@@ -27,13 +29,13 @@ def test_nothing_found_is_no_answer() -> None:
 
 
 def test_one_that_is_near_in_meaning_answers() -> None:
-    assert judge(("We settled on PostgreSQL.", 0.4))[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.34))[0] is True
 
 
 def test_shared_words_make_up_for_some_distance() -> None:
-    # "ledger" and "use" are 2 of 4 words: 0.3 + 0.2 × 0.5 = 0.4.
-    assert judge(("Use the ledger.", 0.3))[0] is True
-    assert judge(("Use the ledger.", 0.29))[0] is False
+    # "ledger" and "use" are 2 of 4 words: 0.25 + 0.2 × 0.5 = 0.35.
+    assert judge(("Use the ledger.", 0.25))[0] is True
+    assert judge(("Use the ledger.", 0.23))[0] is False
 
 
 def test_one_with_all_the_words_answers_however_far_its_meaning() -> None:
@@ -41,9 +43,11 @@ def test_one_with_all_the_words_answers_however_far_its_meaning() -> None:
 
 
 def test_what_is_far_and_shares_few_words_is_no_answer() -> None:
-    answerable, trace = judge(("Maria likes the ledger.", 0.34), ("Tea.", 0.2))
+    answerable, trace = judge(("Maria likes the ledger.", 0.28), ("Tea.", 0.2))
     assert answerable is False
-    assert trace.steps[-1].detail == {"answerable": False, "nearest_cosine": 0.34, "shared_words": 0.25}
+    assert trace.steps[-1].detail == {
+        "answerable": False, "nearest_cosine": 0.28, "shared_words": 0.25, "wanted": 0.34,
+    }  # fmt: skip
 
 
 def test_only_the_best_ten_are_judged() -> None:
@@ -51,8 +55,8 @@ def test_only_the_best_ten_are_judged() -> None:
 
 
 def test_without_vectors_one_shared_word_is_enough() -> None:
-    assert judge(("Maria likes the ledger.", 0.0))[0] is True
-    assert judge(("Maria likes tea.", 0.0))[0] is False
+    assert judge(("Maria likes the ledger.", 0.0), others=0)[0] is True
+    assert judge(("Maria likes tea.", 0.0), others=0)[0] is False
 
 
 @pytest.mark.parametrize(
@@ -72,3 +76,11 @@ def test_a_question_without_words_shares_none() -> None:
 )
 def test_a_root_is_what_forms_have_in_common(word: str, kept: str) -> None:
     assert root(word) == kept
+
+
+def test_of_few_memories_less_nearness_is_asked() -> None:
+    # 0.02 + 0.075 × (√(2 ln 10) + 0.7) = 0.02 + 0.075 × (2.146 + 0.7) = 0.2335
+    assert related_from(10) == pytest.approx(0.2335, abs=0.0005)
+    assert judge(("We settled on PostgreSQL.", 0.24), others=9)[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.23), others=9)[0] is False
+    assert related_from(99) < related_from(100) == 0.34
