@@ -42,6 +42,7 @@ class Event:
 
     operation: str
     memory_id: UUID | None = None
+    group: UUID | None = None
     subject: str = ""
     payload: Mapping[str, Any] = field(default_factory=dict)
 
@@ -51,6 +52,7 @@ def append(
     operation: str,
     *,
     memory_id: UUID | None = None,
+    group: UUID | None = None,
     subject: str = "",
     payload: Mapping[str, Any] | None = None,
     at: datetime | None = None,
@@ -59,7 +61,7 @@ def append(
 
     The chain's head is locked until that transaction ends, so rows never share a place.
     """
-    event = Event(operation, memory_id, subject, payload or {})
+    event = Event(operation, memory_id, group, subject, payload or {})
     return append_many(actor, [event], at=at)[0]
 
 
@@ -92,6 +94,7 @@ def _row(actor: Actor, event: Event, *, seq: int, at: datetime) -> tuple[AuditEn
         at=at,
         operation=event.operation,
         memory_id=event.memory_id,
+        group=event.group,
         subject=event.subject[:200],
         actor=actor.name,
         via=actor.via,
@@ -117,6 +120,7 @@ def chain_hash(previous: str, entry: AuditEntry) -> str:
         entry.at.isoformat(),
         entry.operation,
         str(entry.memory_id or ""),
+        str(entry.group or ""),
         entry.subject,
         entry.actor,
         entry.via,

@@ -11,8 +11,9 @@ class LociError(Exception):
 
     def __init__(self, message: str, *, hint: str = "", field: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # A caller's own words stand in it, which may hold what no answer can be written with.
+        self.message = message.encode("utf-8", "backslashreplace").decode()
+        self.hint = hint.encode("utf-8", "backslashreplace").decode()
         self.field = field
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
+from access.characters import refuse_broken
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
@@ -80,18 +81,25 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     if not actor.may(CREATE_GROUP):
         raise NotPermitted("You may not create groups.", hint="Use a token with the scope 'create-group'.")
     check_slug(slug)
+    _check_wording(title=title)
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(f"There is a group '{slug}' already.", field="group")
         group = Group.objects.create(slug=slug, title=title, private=private, created_by=actor.name)
         if actor.user_id is not None:
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
-            actor.roles.setdefault(group.key, Role.ADMIN)
         if actor.token_key is not None and not actor.all_groups:
             group.tokens.add(actor.token_key)
         audit.append(
-            actor, "group", subject=f"group:{slug}", payload={"action": "create", "private": private}
+            actor,
+            "group",
+            group=group.id,
+            subject=f"group:{slug}",
+            payload={"action": "create", "private": private},
         )
+    if actor.user_id is not None:
+        # Only now: the actor may outlive a transaction that fails, and the group's key go to another group.
+        actor.roles.setdefault(group.key, Role.ADMIN)
     return group
 
 
@@ -128,7 +136,11 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
                 setattr(group, name, value)
             group.save(update_fields=[*changed, "updated_at"])
             audit.append(
-                actor, "group", subject=f"group:{slug}", payload={"action": "update", "changes": changed}
+                actor,
+                "group",
+                group=group.id,
+                subject=f"group:{slug}",
+                payload={"action": "update", "changes": changed},
             )
     return group
 
@@ -142,12 +154,21 @@ def _check_change(change: GroupChange) -> None:
         )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
         raise InvalidInput("policy_confidence must lie between 0 and 1.", field="policy_confidence")
-    if change.title is not None and len(change.title) > MAX_TITLE_CHARS:
-        raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
-    if change.instructions is not None and len(change.instructions) > MAX_INSTRUCTIONS_CHARS:
-        raise InvalidInput(
-            f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.", field="instructions"
-        )
+    _check_wording(title=change.title, instructions=change.instructions)
+
+
+def _check_wording(*, title: str | None = None, instructions: str | None = None) -> None:
+    if title is not None:
+        refuse_broken(title, field="title")
+        if len(title) > MAX_TITLE_CHARS:
+            raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
+    if instructions is not None:
+        refuse_broken(instructions, field="instructions")
+        if len(instructions) > MAX_INSTRUCTIONS_CHARS:
+            raise InvalidInput(
+                f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",
+                field="instructions",
+            )
 
 
 def check_slug(slug: str) -> None:
@@ -163,6 +184,7 @@ def check_slug(slug: str) -> None:
 def _wanted(actor: Actor, slug: str | None) -> str:
     wanted = slug or actor.default_group or settings.LOCI.access.default_group
     if wanted:
+        check_slug(str(wanted))
         return str(wanted)
     raise GroupRequired("No group is named and there is no default.", hint=_choices(actor), field="group")
 

@@ -55,4 +55,4 @@ def _must_administer(actor: Actor, group: Group) -> None:
 
 
 def _log(actor: Actor, group: Group, payload: dict[str, str]) -> None:
-    audit.append(actor, "member", subject=f"group:{group.slug}", payload=payload)
+    audit.append(actor, "member", group=group.id, subject=f"group:{group.slug}", payload=payload)

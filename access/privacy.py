@@ -31,7 +31,7 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
         group.private = private
         group.save(update_fields=["private", "updated_at"])
         payload = {"action": "update", "changes": {"private": [not private, private]}}
-        audit.append(actor, "group", subject=f"group:{group.slug}", payload=payload)
+        audit.append(actor, "group", group=group.id, subject=f"group:{group.slug}", payload=payload)
     return group
 
 

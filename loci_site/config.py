@@ -76,9 +76,6 @@ class Storage:
     max_tags: int = key(32, "Most tags on a memory.", low=0, high=1000)
     near_cosine: float = key(0.92, "From this similarity on, two memories are near ones.", low=0.5, high=1)
     same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
-    dedup: Literal["link", "overwrite"] = key(
-        "link", "What a store does with a near duplicate: link the two, or overwrite the old one."
-    )
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def _room_rows(actor: Actor, rooms: list[Group]) -> list[dict[str, Any]]:
 def _last_writes(actor: Actor, group: str) -> list[dict[str, Any]]:
     rows = visible_log(actor, AuditEntry.objects.order_by("-key").exclude(memory_id=None))
     if group:
-        rows = rows.filter(memory_id__in=Memory.objects.filter(group__slug=group).values("id"))
+        rows = rows.filter(group__in=list(Group.objects.filter(slug=group).values_list("id", flat=True)))
     entries = list(rows[:LAST_WRITES])
     ids = {entry.memory_id for entry in entries if entry.memory_id}
     memories = {memory.id: memory for memory in Memory.objects.filter(id__in=ids).select_related("group")}

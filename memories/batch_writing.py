@@ -84,10 +84,10 @@ class BatchWriter:
             self._refuse(
                 p, f"this text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}"
             )
-            self.events.append(Event(Operation.REFUSE, tombstone.memory_id, payload={"why": tombstone.kind}))
+            self.events.append(Event(Operation.REFUSE, tombstone.memory_id, p.room.id, payload={"why": tombstone.kind}))
         elif exact is not None and exact.trust in LOOK_FIRST:
             self._refuse(p, f"this text is {exact.trust} here; a curator can change that")
-            self.events.append(Event(Operation.REFUSE, exact.id, payload={"why": exact.trust}))
+            self.events.append(Event(Operation.REFUSE, exact.id, p.room.id, payload={"why": exact.trust}))
         elif exact is not None:
             self._restate(p, exact, origin)
         else:
@@ -147,7 +147,7 @@ class BatchWriter:
         Memory.objects.bulk_create(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._insert_pieces(self.new)
-        self.events += [Event(Operation.STORE, row.id, payload={"after": snapshot(row)}) for row in rows]
+        self.events += [Event(Operation.STORE, row.id, row.group.id, payload={"after": snapshot(row)}) for row in rows]
 
     def _insert_version(self, p: Pending, memory: Memory, origin: Origin) -> None:
         """Insert what a source's changed text became, in the place of the version before, which it supersedes."""
@@ -156,7 +156,7 @@ class BatchWriter:
         memory.context = context_of(memory, [near for near in neighbours_of(memory) if near.key != old.key])
         memory.save(force_insert=True)
         self._insert_pieces([(p, memory)])
-        audit.append(self.actor, Operation.STORE, memory_id=memory.id, payload={"after": snapshot(memory)})
+        audit.append(self.actor, Operation.STORE, memory_id=memory.id, group=memory.group.id, payload={"after": snapshot(memory)})
         if _replaceable(origin):
             writing.supersede(self.actor, old, memory)
 
@@ -165,7 +165,7 @@ class BatchWriter:
         self._insert_pieces(self.merged)
         for _, row in self.merged:
             into = str(row.superseded_by.id) if row.superseded_by else None
-            self.events.append(Event(Operation.MERGE, row.id, payload={"after": snapshot(row), "into": into}))
+            self.events.append(Event(Operation.MERGE, row.id, row.group.id, payload={"after": snapshot(row), "into": into}))
 
     def _insert_pieces(self, rows: Sequence[tuple[Pending, Memory]]) -> None:
         pieces = [piece for p, memory in rows for piece in piece_rows(memory, p.pieces)]
@@ -185,7 +185,7 @@ class BatchWriter:
                 said.add(memory.id)
             memory.updated_at = self.now
             changes = {"confidence": [before, memory.confidence]}
-            self.events.append(Event(Operation.REINFORCE, memory.id, payload={"changes": changes}))
+            self.events.append(Event(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes}))
         Memory.objects.bulk_update(known.values(), ["confidence", "updated_at"], batch_size=100)
 
     def _settle_ties(self) -> None:

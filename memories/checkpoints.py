@@ -49,7 +49,7 @@ def save_checkpoint(
             token_id=actor.token_key,
         )
         audit.append(
-            actor, Operation.CHECKPOINT, subject=f"checkpoint:{checkpoint.id}", payload={"thread": name}
+            actor, Operation.CHECKPOINT, group=resolved.group.id, subject=f"checkpoint:{checkpoint.id}", payload={"thread": name}
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
     return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)

@@ -9,7 +9,8 @@ from memories.text import fold
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 # A word that carries identity: with a digit, an underscore, a slash, a dot inside, or camel case.
-_IDENTIFIER = re.compile(r"[\w.+#@/\\:-]*[\w+#]")
+_IDENTIFIER = re.compile(r"[\w.+#@/\\:-]+")
+_NOT_AT_ITS_END = "./\\:@-"
 _CAMEL = re.compile(r"[a-z][A-Z]")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|cannot|can't|won't|don't|doesn't|didn't|isn't|aren't"
@@ -205,6 +206,10 @@ _TURNING = frozenset(
     ]
 )
 _SIGN = re.compile(r"!=|!(?=\w)|[?%&^\\]")
+_WORD = re.compile(r"[^\W\d_][\w'-]*")
+_SPACE = re.compile(r"\s+")
+# Sixteen near texts may be compared inside the transaction that writes; each costs by its length.
+MAX_COMPARED_CHARS = 4_000
 
 
 class Sameness(Enum):
@@ -228,9 +233,14 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
 
     Numbers, dates, versions, identifiers, paths, units, names, negation and opposites must agree, and word order must
     not swap who does what. The same is only what has the same content words and tense, above `same_cosine`; for
-    anything else a person decides.
+    anything else a person decides. Of longer texts the first MAX_COMPARED_CHARS are compared: where these agree, a
+    person decides as well. The work grows with the texts' length and no faster.
     """
     is_folded = fold(old) == fold(new)
+    old, new = _spaced(old), _spaced(new)
+    is_long = not is_folded and max(len(old), len(new)) > MAX_COMPARED_CHARS
+    if is_long:
+        old, new = old[:MAX_COMPARED_CHARS], new[:MAX_COMPARED_CHARS]
     for what, guard in _EXACT_GUARDS if is_folded else _GUARDS:
         left, right = guard(old), guard(new)
         if left != right:
@@ -243,10 +253,19 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
         return Comparison(Sameness.DIFFERENT, f"names differ: {_shown(_names(old), _names(new))}")
     if _is_swapped(old, new):
         return Comparison(Sameness.DIFFERENT, "the same words in another order")
+    if is_long:
+        return Comparison(
+            Sameness.UNSURE, f"alike in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
+        )
     is_as_near = cosine >= same_cosine and _names(old) == _names(new)
     if is_as_near and _bearing_words(old) == _bearing_words(new):
         return Comparison(Sameness.SAME, f"nearly the same words (cosine {cosine:.3f})")
     return Comparison(Sameness.UNSURE, f"near in meaning (cosine {cosine:.3f})")
+
+
+def _spaced(text: str) -> str:
+    """Give the text with each run of white space as one space or newline: no pattern meets a long run."""
+    return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
 def _numbers(text: str) -> frozenset[str]:
@@ -254,7 +273,7 @@ def _numbers(text: str) -> frozenset[str]:
 
 
 def _identifiers(text: str) -> frozenset[str]:
-    words = (word.strip(".:-") for word in _IDENTIFIER.findall(text))
+    words = (run.rstrip(_NOT_AT_ITS_END).strip(".:-") for run in _IDENTIFIER.findall(text))
     return frozenset(w for w in words if len(w) > 1 and _is_identifier(w))
 
 
@@ -265,8 +284,8 @@ def _is_identifier(word: str) -> bool:
 
 def _names(text: str) -> frozenset[str]:
     """Words with a capital that do not begin a sentence, and all words in capitals."""
-    words = re.findall(r"(?:^|[.!?]\s+|\n)?\s*([^\W\d_][\w'-]*)", text)
-    starts = {m.group(1) for m in re.finditer(r"(?:^|[.!?:]\s+|\n)[\"'(]*([^\W\d_][\w'-]*)", text)}
+    words = _WORD.findall(text)
+    starts = {m.group(1) for m in re.finditer(r"(?:^|[.!?:]\s|\n)[\"'(]*([^\W\d_][\w'-]*)", text)}
     inner = {w for w in words if w[0].isupper() and w not in starts}
     return frozenset(unicodedata.normalize("NFKC", w).casefold() for w in inner if w.casefold() != "i")
 
@@ -289,7 +308,7 @@ def _opposites(text: str) -> frozenset[str]:
 
 def _are_other_names(old: str, new: str) -> bool:
     """Say whether one text has a name that the other lacks, in lower case as well."""
-    words = [frozenset(re.findall(r"[^\W\d_][\w'-]*", fold(text))) for text in (old, new)]
+    words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
     return bool(_names(old) - words[1] or _names(new) - words[0])
 
 

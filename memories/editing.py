@@ -192,7 +192,7 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) 
 def _queued(actor: Actor, old: Memory, prepared: Prepared, *, doubt: str, now: datetime) -> Edited:
     new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
     writing.link_successor(actor, new, old, operation=Operation.EDIT)
-    audit.append(actor, Operation.STORE, memory_id=new.id, payload={"after": snapshot(new)})
+    audit.append(actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)})
     return Edited(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
 
 
@@ -229,4 +229,4 @@ def _replace_row(memory: Memory, values: dict[str, Any]) -> None:
 
 
 def _log(actor: Actor, memory: Memory, payload: dict[str, Any]) -> None:
-    audit.append(actor, Operation.EDIT, memory_id=memory.id, payload=payload)
+    audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)

@@ -82,7 +82,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
         audit.append(
             actor,
             Operation.RELATE,
-            memory_id=subject.id,
+            memory_id=subject.id, group=subject.group.id,
             subject=f"relation:{relation.id}",
             payload={
                 "outcome": outcome,

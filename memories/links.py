@@ -57,7 +57,7 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
         audit.append(
             actor,
             Operation.LINK,
-            memory_id=link.source.id,
+            memory_id=link.source.id, group=link.source.group.id,
             payload={
                 "action": status,
                 "kind": link.kind,

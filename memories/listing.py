@@ -103,8 +103,8 @@ def list_log(
     cursor: str = "",
     limit: int = DEFAULT_LIMIT,
 ) -> Page[AuditEntry]:
-    """List this store's audit log, newest first: all of it for a superuser, else what was done to memories in the
-    groups that the actor may enter.
+    """List this store's audit log, newest first: all of it for a superuser, else what was done in the groups
+    that the actor may enter.
 
     Raises:
         InvalidInput: a filter, the cursor or the limit is not allowed.
@@ -119,9 +119,11 @@ def list_log(
         rows = rows.filter(memory_id=parse_id(memory, field="memory"))
     room = find_group(actor, group) if group else None
     if room is not None:
-        rows = rows.filter(memory_id__in=Memory.objects.filter(group=room).values("id"))
+        rows = rows.filter(group=room.id)
     elif not actor.all_groups:
-        rows = rows.filter(memory_id__in=Memory.objects.filter(group__in=list(actor.roles)).values("id"))
+        rows = rows.filter(
+            group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True))
+        )
     return page_of(rows, cursor=cursor, limit=limit)
 
 

@@ -66,7 +66,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Certificate:
         Memory.objects.filter(key__in=keys).delete()
         refresh_around(list(Memory.objects.filter(key__in=[near.key for near in around])))
         for id_ in ids:
-            audit.append(actor, Operation.PURGE, memory_id=id_, payload={"reason": reason})
+            audit.append(actor, Operation.PURGE, memory_id=id_, group=memory.group.id, payload={"reason": reason})
     return Certificate(timezone.now(), tuple(ids), len(ids), pieces, links, payloads, recalls)
 
 

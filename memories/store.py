@@ -158,7 +158,7 @@ def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory |
     tombstone = find_tombstone(group, draft.content)
     if tombstone is not None:
         why = f"this text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}"
-        audit.append(actor, Operation.REFUSE, memory_id=tombstone.memory_id, payload={"why": tombstone.kind})
+        audit.append(actor, Operation.REFUSE, memory_id=tombstone.memory_id, group=group.id, payload={"why": tombstone.kind})
         return Stored(Outcome.REFUSED, None, f"{why}. A curator can lift the tombstone.")
     exact = find_exact(group, draft)
     if exact is not None and has_lapsed(exact, timezone.now()):
@@ -179,7 +179,7 @@ def _unsaid_scope(draft: Draft, group: Group, superseded: Memory | None) -> str:
 def _restated(actor: Actor, exact: Memory, prepared: Prepared, superseded: Memory | None) -> Stored:
     """The same text again: a confirmation, unless a person turned it down."""
     if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
-        audit.append(actor, Operation.REFUSE, memory_id=exact.id, payload={"why": exact.trust})
+        audit.append(actor, Operation.REFUSE, memory_id=exact.id, group=exact.group.id, payload={"why": exact.trust})
         return Stored(Outcome.REFUSED, exact, f"this text is {exact.trust} here; a curator can change that")
     if superseded is not None and superseded.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
@@ -230,7 +230,7 @@ def _written(
     memory = writing.insert(
         actor, prepared, group, trust=trust, after=None if doubt else superseded or lapsed, now=timezone.now()
     )
-    audit.append(actor, Operation.STORE, memory_id=memory.id, payload={"after": snapshot(memory)})
+    audit.append(actor, Operation.STORE, memory_id=memory.id, group=memory.group.id, payload={"after": snapshot(memory)})
     _link(actor, memory, nears, superseded if doubt else None)
     if doubt:
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from access.characters import refuse_broken
 from access.errors import InvalidInput, TooLarge
 
 # Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
@@ -48,7 +49,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
             hint="Store the parts that matter as memories of their own, or raise storage.max_content_chars.",
             field=field,
         )
-    _refuse_broken(raw, field=field)
+    refuse_broken(raw, field=field)
     text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
     text, removed = _CONTROLS.subn("", text)
     text = text.strip()
@@ -63,7 +64,7 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
     Raises:
         InvalidInput: it is too long, or holds NUL or half of a surrogate pair.
     """
-    _refuse_broken(raw, field=field)
+    refuse_broken(raw, field=field)
     line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:
         raise InvalidInput(
@@ -91,21 +92,3 @@ def fold_hash(text: str) -> str:
 def first_words(text: str, count: int) -> str:
     """Give the first `count` words."""
     return " ".join(text.split(None, count)[:count])
-
-
-def _refuse_broken(raw: str, *, field: str) -> None:
-    at = raw.find("\x00")
-    if at >= 0:
-        raise InvalidInput(
-            f"'{field}' holds a NUL character at position {at}.",
-            hint="Send text, not binary data.",
-            field=field,
-        )
-    try:
-        raw.encode()
-    except UnicodeEncodeError as broken:
-        raise InvalidInput(
-            f"'{field}' holds half of a surrogate pair at position {broken.start}, which is no character.",
-            hint="Send valid Unicode.",
-            field=field,
-        ) from None

@@ -292,7 +292,7 @@ def _change(
         audit.append(
             actor,
             operation,
-            memory_id=memory.id,
+            memory_id=memory.id, group=memory.group.id,
             payload={"changes": changes(before, after), "reason": reason},
         )
         transaction.set_rollback(dry_run)

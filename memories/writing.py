@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
+MAX_FOLD_CHARS = 200  # folding may lengthen a name
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
@@ -125,7 +126,7 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     audit.append(
         actor,
         Operation.REINFORCE,
-        memory_id=memory.id,
+        memory_id=memory.id, group=memory.group.id,
         payload={"changes": {"confidence": [before, memory.confidence]}},
     )
     if counted:
@@ -154,7 +155,7 @@ def _keep_wording(actor: Actor, memory: Memory, wording: "Prepared") -> None:
     claim_index(wording.embedded.model)
     Piece.objects.bulk_create(piece_rows(row, wording.embedded))
     audit.append(
-        actor, Operation.MERGE, memory_id=row.id, payload={"after": snapshot(row), "into": str(memory.id)}
+        actor, Operation.MERGE, memory_id=row.id, group=row.group.id, payload={"after": snapshot(row), "into": str(memory.id)}
     )
 
 
@@ -182,7 +183,7 @@ def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
     audit.append(
         actor,
         Operation.SUPERSEDE,
-        memory_id=old.id,
+        memory_id=old.id, group=old.group.id,
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
     return old.id
@@ -208,7 +209,7 @@ def make_way(actor: Actor, lapsed: Memory) -> None:
     lapsed.save(update_fields=["state", "state_changed_at", "updated_at"])
     refresh_around([lapsed])
     audit.append(
-        actor, Operation.SUPERSEDE, memory_id=lapsed.id, payload={"before": before, "after": snapshot(lapsed)}
+        actor, Operation.SUPERSEDE, memory_id=lapsed.id, group=lapsed.group.id, payload={"before": before, "after": snapshot(lapsed)}
     )
 
 

@@ -15,7 +15,7 @@ from sources.faults import LineFault
 # Rows about a purged memory that say nothing of its text.
 WORDLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
 MAX_SEQ = 2**63 - 1
-MAX_TEXT = 200  # the widest of these columns
+MAX_TEXT = 300  # the widest of these columns
 TEXTS = ("operation", "subject", "actor", "via", "client", "digest", "hash")
 
 
@@ -138,7 +138,7 @@ def _entry(row: Mapping[str, Any]) -> AuditEntry:
     for name, text in texts.items():
         if len(text) > MAX_TEXT:
             raise ValueError(f"'{name}' is too long")
-    uuids = {name: UUID(row[name]) if row[name] else None for name in ("memory_id", "token", "run")}
+    uuids = {name: UUID(row[name]) if row[name] else None for name in ("memory_id", "group", "token", "run")}
     at = datetime.fromisoformat(row["at"])
     if at.tzinfo is None:
         raise ValueError("'at' has no time zone")

@@ -87,7 +87,7 @@ LOG = Kind(
     "log",
     AuditEntry,
     (
-        "origin", "seq", "at", "operation", "memory_id", "subject", "actor", "via", "token", "client", "run", "digest",
+        "origin", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run", "digest",
         "hash",
     ),
 )  # fmt: skip

@@ -15,10 +15,11 @@ class AuditEntry(models.Model):
     at = models.DateTimeField()
     operation = models.CharField(max_length=12)
     memory_id = models.UUIDField(null=True)
+    group = models.UUIDField(null=True)  # the group's id, so that its log can be read when the memory is gone
     subject = models.CharField(
         max_length=200, blank=True, default=""
     )  # what else it was about: "group:ledger"
-    actor = models.CharField(max_length=200)
+    actor = models.CharField(max_length=300)  # user (150) / token (120)
     via = models.CharField(max_length=12)
     token = models.UUIDField(null=True)
     client = models.CharField(max_length=120, blank=True, default="")
@@ -32,6 +33,7 @@ class AuditEntry(models.Model):
         constraints = [models.UniqueConstraint(name="memory_log_seq_once", fields=["origin", "seq"])]
         indexes = [
             models.Index(name="memory_log_memory", fields=["memory_id", "key"]),
+            models.Index(name="memory_log_group", fields=["group", "key"]),
             models.Index(name="memory_log_at", fields=["at"]),
             models.Index(name="memory_log_run", fields=["run"], condition=models.Q(run__isnull=False)),
         ]

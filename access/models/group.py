@@ -49,7 +49,7 @@ class Group(models.Model):
     archived = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
-    created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    created_by = models.CharField(max_length=300, blank=True, default="", editable=False)
 
     class Meta:
         ordering = ["slug"]

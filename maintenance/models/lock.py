@@ -10,7 +10,7 @@ class JobLock(models.Model):
     holder = models.CharField(max_length=120, blank=True, default="")
     held_until = models.DateTimeField(null=True)
     paused_at = models.DateTimeField(null=True)
-    paused_by = models.CharField(max_length=200, blank=True, default="")
+    paused_by = models.CharField(max_length=300, blank=True, default="")
     last_started = models.DateTimeField(null=True)
     last_finished = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True, default="")

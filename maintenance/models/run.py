@@ -26,7 +26,7 @@ class Run(models.Model):
     kind = models.CharField(max_length=20)
     status = models.CharField(max_length=10, choices=RunStatus, default=RunStatus.RUNNING)
     group = models.ForeignKey(Group, null=True, on_delete=models.SET_NULL, related_name="runs")
-    actor = models.CharField(max_length=200)
+    actor = models.CharField(max_length=300)
     dry_run = models.BooleanField(default=False)
     steps = models.JSONField(default=list)
     counts = models.JSONField(default=dict)
@@ -34,7 +34,7 @@ class Run(models.Model):
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
     undone_at = models.DateTimeField(null=True)
-    undone_by = models.CharField(max_length=200, blank=True, default="")
+    undone_by = models.CharField(max_length=300, blank=True, default="")
     error = models.TextField(blank=True, default="")
 
     class Meta:

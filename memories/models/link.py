@@ -38,10 +38,10 @@ class Link(models.Model):
     reason = models.TextField(blank=True, default="")
     evidence = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    author_name = models.CharField(max_length=200, default="")
+    author_name = models.CharField(max_length=300, default="")
     run = models.UUIDField(null=True)
     settled_at = models.DateTimeField(null=True)
-    settled_by = models.CharField(max_length=200, blank=True, default="")
+    settled_by = models.CharField(max_length=300, blank=True, default="")
 
     class Meta:
         constraints = [

@@ -65,7 +65,7 @@ class Memory(models.Model):
         related_name="+",
         editable=False,
     )
-    author_name = models.CharField(max_length=200, blank=True, default="", editable=False)
+    author_name = models.CharField(max_length=300, blank=True, default="", editable=False)
     token = models.ForeignKey(
         ApiToken, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", editable=False
     )
@@ -120,6 +120,12 @@ class Memory(models.Model):
             models.Index(name="memory_group_state", fields=["group", "state", "key"]),
             models.Index(name="memory_thread_order", fields=["thread", "position"]),
             models.Index(name="memory_expiry", fields=["expires_at"], condition=Q(expires_at__isnull=False)),
+            # What every context pack begins with.
+            models.Index(
+                name="memory_kept",
+                fields=["group", "key"],
+                condition=Q(pinned=True) | Q(trust=Trust.VERIFIED),
+            ),
             models.Index(
                 name="memory_waiting",
                 fields=["trust", "key"],

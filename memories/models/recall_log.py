@@ -11,7 +11,7 @@ class RecallLog(models.Model):
     key = models.BigAutoField(primary_key=True)
     at = models.DateTimeField(db_index=True)
     group = models.ForeignKey(Group, null=True, on_delete=models.SET_NULL, related_name="+")
-    actor = models.CharField(max_length=200)
+    actor = models.CharField(max_length=300)
     via = models.CharField(max_length=12)
     mode = models.CharField(max_length=10)
     query = models.TextField()

@@ -27,15 +27,15 @@ class Tombstone(models.Model):
     memory_id = models.UUIDField()  # whose text it was; the memory itself may be gone
     reason = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
-    author_name = models.CharField(max_length=200, default="")
+    author_name = models.CharField(max_length=300, default="")
     lifted_at = models.DateTimeField(null=True)
-    lifted_by = models.CharField(max_length=200, blank=True, default="")
+    lifted_by = models.CharField(max_length=300, blank=True, default="")
 
     class Meta:
         constraints = [
             models.CheckConstraint(name="tombstone_kind_known", condition=Q(kind__in=TombstoneKind.values)),
             models.UniqueConstraint(
-                name="tombstone_once", fields=["group", "key_id", "hmac"], condition=Q(lifted_at=None)
+                name="tombstone_once", fields=["group", "hmac", "key_id"], condition=Q(lifted_at=None)
             ),
         ]
 

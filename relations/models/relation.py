@@ -28,7 +28,7 @@ class Relation(models.Model):
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    author_name = models.CharField(max_length=200, default="")
+    author_name = models.CharField(max_length=300, default="")
     token = models.ForeignKey(ApiToken, null=True, on_delete=models.SET_NULL, related_name="+")
     run = models.UUIDField(null=True)
     metadata = models.JSONField(default=dict, blank=True)

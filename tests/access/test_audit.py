@@ -6,7 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.audit import append, verify_chain
-from access.models import AuditEntry, AuditHead, AuditPayload
+from access.models import AuditEntry, AuditHead, AuditPayload, Group
+from memories.listing import list_log
+from memories.verbs import purge
+from tests.memories.builders import kept
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -54,3 +57,12 @@ def test_damage_is_found(chain: None, damage: Callable[[], object], at: int, why
 
 def test_an_empty_chain_is_whole() -> None:
     assert verify_chain().is_whole
+
+
+@pytest.mark.model
+def test_a_groups_log_still_tells_of_what_was_purged(alice: User, ledger: Group) -> None:
+    actor = person(alice)
+    memory = kept(actor, "The vault code is written on the door.", group="ledger")
+    purge(actor, memory.id, reason="asked for")
+    told = [(row.operation, row.memory_id) for row in list_log(actor, group="ledger").rows]
+    assert told[:2] == [("purge", memory.id), ("store", memory.id)]

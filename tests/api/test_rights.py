@@ -104,12 +104,13 @@ def test_a_token_bound_to_groups_reaches_no_other(
     assert bound.get("/memories?group=garden", status=404)["hint"] == "Name one of: ledger."
 
 
-def test_a_member_sees_the_log_of_his_groups_memories_alone(
+def test_a_member_sees_the_log_of_his_groups_alone(
     owner: Caller, member: Caller, garden: Group
 ) -> None:
     seen = owner.store("The deploy port is 8081.")
     owner.store("The roses need water.", group="garden")
-    assert [row["memory"] for row in member.get("/log")["items"]] == [seen["id"]]
+    rows = member.get("/log")["items"]
+    assert [(row["operation"], row["memory"]) for row in rows] == [("store", seen["id"]), ("group", None)]
     # Groups and tokens are alice's to know.
     assert {row["operation"] for row in owner.get("/log")["items"]} == {"store", "group", "token"}
 
