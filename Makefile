@@ -70,11 +70,18 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 .venv/.installed-serve: requirements.lock | .venv/bin/python
 	@if [ .venv/.installed-dev -nt requirements.lock ] && [ .venv/.installed-dev -nt requirements-dev.lock ]; then :; \
 	else echo "Installing what Loci needs (once, about a minute)"; $(PIP) install --quiet --require-hashes -r requirements.lock; fi
+	@$(MAKE) .venv/bin/loci
 	@touch $@
+
+# The `loci` command of this folder, as an installed Loci has it.
+.venv/bin/loci: | .venv/bin/python
+	@printf '#!/bin/sh\nexec "%s/.venv/bin/python" "%s/manage.py" "$$@"\n' "$(CURDIR)" "$(CURDIR)" > $@
+	@chmod +x $@
 
 .venv/.installed-dev: requirements-dev.lock | .venv/bin/python
 	@echo "Installing what Loci and its tests need (once, about a minute)"
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@$(MAKE) .venv/bin/loci
 	@touch $@
 
 $(TEST_HOME)/.model: | .venv/.installed-dev

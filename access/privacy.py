@@ -25,7 +25,8 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
         if count:
             raise Conflict(
                 f"'{group.slug}' has {count} global memories, which every group would go on seeing.",
-                hint="Store them anew with the scope 'group' and forget the global ones first.",
+                hint="Store them anew with the scope 'group' and purge the global ones first. Those that are"
+                " forgotten, superseded or retracted count too: they can be read, and some can come back.",
                 field="private",
             )
         group.private = private
@@ -36,5 +37,6 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
 
 
 def _global_memories(group: Group) -> int:
-    # By way of the relation: this room may not know the memories' table. What is no longer live is not seen anyway.
-    return group.memories.filter(scope="global", state="live").count()
+    # By way of the relation: this room may not know the memories' table. Of any state: lists and inspection show
+    # what is no longer live as well.
+    return group.memories.filter(scope="global").count()

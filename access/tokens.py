@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, ALL_SCOPES, Actor, Via
+from access.characters import refuse_broken
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
 
@@ -50,7 +51,7 @@ def create_token(
     """Make a token for `user`; without `groups` it reaches every group that the user does. One transaction.
 
     Raises:
-        InvalidInput: an unknown scope, an empty name, or an end in the past.
+        InvalidInput: an unknown scope, an empty name, an end in the past, or a default group the token cannot reach.
         NotPermitted: the actor makes it for somebody else without being an admin, or with more rights than it has.
     """
     wanted = _check_new(name, frozenset(scopes), expires_at)
@@ -58,6 +59,7 @@ def create_token(
         raise NotPermitted("You may not make tokens for somebody else.", hint="Ask a superuser.")
     bound = list(groups)
     _check_not_wider(actor, wanted, bound)
+    _check_default(actor, default_group, bound)
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
@@ -181,10 +183,14 @@ def _note_use(token: ApiToken) -> None:
     """Remember that the token was used, without a reader ever waiting for the write lock."""
     if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_STEP:
         USED_TOKENS[token.key] = timezone.now()
+        for follow in ON_USE:
+            follow()
 
 
 # Token key → when it was last used; written by flush_token_use() together with the other counters.
 USED_TOKENS: dict[int, datetime] = {}
+# Called when a use is waiting; the room that writes the counters adds what starts its timer.
+ON_USE: list[Callable[[], None]] = []
 
 
 def flush_token_use() -> int:
@@ -212,9 +218,26 @@ def _check_not_wider(actor: Actor, scopes: frozenset[str], bound: list[Group]) -
         )
 
 
+def _check_default(actor: Actor, default: Group | None, bound: list[Group]) -> None:
+    """Raise where a token's default group is not among its groups, or not among those of whoever makes it."""
+    if default is None:
+        return
+    if not actor.may_enter(default.key):
+        raise NotPermitted(
+            f"You may not give {default.slug}: it is not among your groups.", hint="Name one that is."
+        )
+    if bound and default not in bound:
+        raise InvalidInput(
+            f"The default group '{default.slug}' is not among the token's groups.",
+            hint="Name it among them, or choose one of them.",
+            field="default_group",
+        )
+
+
 def _check_new(name: str, scopes: frozenset[str], expires_at: datetime | None) -> frozenset[str]:
     if not name.strip():
         raise InvalidInput("A token needs a name.", hint="Name the agent that will use it.", field="name")
+    refuse_broken(name, field="name")
     unknown = scopes - ALL_SCOPES
     if unknown or not scopes:
         allowed = ", ".join(sorted(ALL_SCOPES))

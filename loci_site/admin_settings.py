@@ -82,6 +82,7 @@ NAVIGATION: list[dict[str, Any]] = [
         "title": "Log",
         "items": [
             _item("Audit log", "history", "access_auditentry_changelist"),
+            _item("Tombstones", "block", "memories_tombstone_changelist"),
             _item("Recalls", "manage_search", "memories_recalllog_changelist"),
             _item("Maintenance runs", "build", "maintenance_run_changelist"),
         ],

@@ -17,13 +17,11 @@ from django.views.decorators.http import require_safe
 
 from access.errors import LociError
 from loci_site.mcp.threads import in_db_thread
-from loci_site.write_watch import WATCH
+from loci_site.write_watch import WATCH, WRITE_WAIT_S
 from maintenance.jobs import HEARTBEAT, last_finished
 from memories.embedding import model_status
 from memories.index.base import search_index
 
-# A write that waits longer than this counts as failed, though it may still get through.
-WRITE_WAIT_S = 3.0
 WORKER_SILENT = timedelta(seconds=90)  # it reports every 20 s
 LEAST_FREE_BYTES = 200 * 1024**2
 MODEL_SAYS = {

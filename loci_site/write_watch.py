@@ -16,6 +16,8 @@ from django.utils import timezone
 from maintenance.models import JobLock
 
 PROBE_EVERY_S = 10.0
+# A write that waits longer than this counts as failed, though it may still get through.
+WRITE_WAIT_S = 3.0
 PROBE = "health"
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 # The fault of one statement, not of the database.
@@ -36,6 +38,7 @@ class WriteWatch:
     def __init__(self) -> None:
         self.last: LastWrite | None = None
         self._probing = threading.Lock()
+        self._probing_since = 0.0
 
     def watch(self, *, connection: BaseDatabaseWrapper, **_: Any) -> None:
         """Follow a new connection; a receiver of Django's connection_created."""
@@ -43,8 +46,14 @@ class WriteWatch:
             connection.execute_wrappers.append(self._follow)
 
     def probe(self) -> LastWrite:
-        """Give how the last write ended; makes one where it failed or is older than PROBE_EVERY_S."""
-        with self._probing:
+        """Give how the last write ended; makes one where it failed or is older than PROBE_EVERY_S.
+
+        Only one caller at a time waits for the database; the others get at once what is known.
+        """
+        if not self._probing.acquire(blocking=False):
+            return self._known_so_far()
+        try:
+            self._probing_since = time.monotonic()
             last = self.last
             if last is not None and not last.error and time.monotonic() - last.at < PROBE_EVERY_S:
                 return last
@@ -55,6 +64,13 @@ class WriteWatch:
             else:
                 self._note("")
             return self.last or LastWrite(time.monotonic())
+        finally:
+            self._probing.release()
+
+    def _known_so_far(self) -> LastWrite:
+        if time.monotonic() - self._probing_since > WRITE_WAIT_S:
+            return LastWrite(self._probing_since, f"one has waited for more than {WRITE_WAIT_S:g} s")
+        return self.last or LastWrite(time.monotonic())
 
     def _follow(
         self, execute: Callable[..., Any], sql: object, params: Any, many: bool, context: dict[str, Any]

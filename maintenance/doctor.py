@@ -23,6 +23,7 @@ from memories.embedding.folder import model_folder
 from memories.embedding.install import verify_model
 from memories.index.base import search_index
 from memories.models import Memory, Piece
+from memories.tombstones import key_missing_text, missing_keys
 from memories.types import State
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
@@ -96,7 +97,7 @@ def _findings() -> Iterator[Finding]:
     migrations = _migrations()
     yield migrations
     if migrations.verdict is Verdict.OK:
-        for check in (_integrity, _indexes, _chains, _contexts, _pieces, _audit):
+        for check in (_integrity, _indexes, _chains, _contexts, _pieces, _tombstones, _audit):
             yield _guarded(check)
 
 
@@ -183,6 +184,12 @@ def _pieces() -> Finding:
             "vectors", Verdict.NOTICE, f"{owed} memories wait for their vector; the worker makes it"
         )
     return Finding("vectors", Verdict.OK, "none is owed")
+
+
+def _tombstones() -> Finding:
+    if said := key_missing_text(missing_keys()):
+        return Finding("tombstones", Verdict.WRONG, said)
+    return Finding("tombstones", Verdict.OK, "the key of each is here")
 
 
 def _audit() -> Finding:

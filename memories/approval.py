@@ -1,33 +1,84 @@
-"""What approving a candidate brings with it: it takes the place of what it was written to replace."""
+"""What approving a candidate brings with it: it takes the place of what it was written to replace, in its chain."""
 
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from access.actor import Actor
 from memories import writing
-from memories.chains import head_of
+from memories.chains import head_of, versions_of
+from memories.context import refresh_around
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.types import Operation, State
+from relations.models import EntityAlias, Relation, RelationEvidence
+
+# What a correction takes over from the version before beside what a draft holds; it does not date anew.
+CARRIED: Final = (
+    "thread_id", "position", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed", "decayed_at",
+)  # fmt: skip
+# What hangs on a chain's root: the table and the field that points there.
+_TIES: Final[tuple[tuple[type[Model], str], ...]] = (
+    (Relation, "subject"), (Relation, "object"), (RelationEvidence, "memory"), (EntityAlias, "memory"),
+    (Link, "source"), (Link, "target"),
+)  # fmt: skip
 
 
 def carry_out_approval(actor: Actor, memory: Memory) -> int:
     """Supersede what the memory was to replace, where that still counts; give how many. Inside the transaction.
 
-    A correction that was queued as an edit says that the old text was never right, so its record time ends as well.
+    The memory becomes the next version of what it replaces: relations, links and names go to that chain's root. A
+    correction that was queued as an edit says that the old text was never right, so that one's record time ends.
     """
     done = 0
     waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
     for tie in waiting.select_related("target__group", "target__thread"):
         operation = tie.evidence.get(writing.ON_APPROVAL)
+        if not operation:
+            continue
         old = head_of(tie.target)
-        if operation and old.state == State.LIVE and old.key != memory.key:
-            writing.supersede(actor, old, memory)
-            if operation == Operation.EDIT:
-                Memory.objects.filter(pk=old.pk).update(
-                    retired_at=timezone.now(), valid_to=None, valid_to_known_at=None
-                )
+        Link.objects.filter(pk=tie.pk).update(
+            status=LinkStatus.SETTLED, settled_at=timezone.now(), settled_by=actor.name
+        )
+        if old.state == State.LIVE and old.key != memory.key:
+            _replace(actor, old, memory, operation=Operation(operation), is_first=done == 0)
             done += 1
-        if operation:
-            Link.objects.filter(pk=tie.pk).update(
-                status=LinkStatus.SETTLED, settled_at=timezone.now(), settled_by=actor.name
-            )
     return done
+
+
+def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation, is_first: bool) -> None:
+    """Let the approved memory stand where `old` stood; a chain is joined once, to the first that is replaced."""
+    values = {}
+    if operation == Operation.EDIT:
+        values = {name: getattr(old, name) for name in CARRIED}
+    elif old.thread_id is not None and old.thread_id == memory.thread_id:
+        values = {"position": old.position}
+    if is_first:
+        _join_chain(old, memory)
+    Memory.objects.filter(pk=memory.pk).update(**values)
+    memory.refresh_from_db()
+    writing.supersede(actor, old, memory, operation=operation)
+    refresh_around([memory])
+
+
+def _join_chain(old: Memory, memory: Memory) -> None:
+    """Make the approved chain's rows the next versions of the old chain, with all that hangs on its root."""
+    chain, root = versions_of(memory), memory.root_key
+    if root == old.root_key:
+        return
+    for number, row in enumerate(chain, start=1):
+        Memory.objects.filter(pk=row.pk).update(root=old.root_key, version=old.version + number)
+    for model, end in _TIES:
+        for key in model._default_manager.filter(**{end: root}).values_list("pk", flat=True):
+            _move(model, end, key, target=old.root_key)
+
+
+def _move(model: type[Model], end: str, key: int, *, target: int) -> None:
+    """Point a row to another root; one that is there already, or would tie a chain to itself, stays where it is."""
+    try:
+        with transaction.atomic():
+            model._default_manager.filter(pk=key).update(**{end: target})
+    except IntegrityError:
+        if model is Relation:
+            Relation.objects.filter(pk=key).update(retired_at=timezone.now())

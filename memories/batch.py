@@ -23,7 +23,7 @@ from memories.embedding import Encoder
 from memories.known import find_origins
 from memories.pending import Pending
 from memories.pieces import Embedded, available_encoder, cut, embed_passages, passage_of
-from memories.store import Outcome
+from memories.store import Outcome, check_may_write
 from memories.text import content_hash
 
 BATCH_DRAFTS = 256
@@ -81,6 +81,7 @@ def store_many(
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     pending = [_checked(index, replace(d, group=d.group or usual)) for index, d in enumerate(drafts)]
     for batch in _batches(pending):
+        _refuse_closed(groups, batch)
         _skip_known(groups, batch)
         _embed([p for p in batch if not p.outcome], None if dry_run else encoder, vectors)
         with transaction.atomic():
@@ -140,6 +141,19 @@ class _Groups:
         if slug not in self.found:
             self.found[slug] = find_or_create_group(self.actor, slug, right=WRITE).group
         return self.found[slug]
+
+
+def _refuse_closed(groups: _Groups, batch: list[Pending]) -> None:
+    """Refuse what goes to a group that the actor may not write, before anything is embedded for it."""
+    faults: dict[str | None, str] = {}
+    for slug in {p.draft.group for p in batch if not p.outcome} - groups.found.keys():
+        try:
+            check_may_write(groups.actor, slug)
+        except LociError as fault:
+            faults[slug] = str(fault)
+    for p in batch:
+        if not p.outcome and p.draft.group in faults:
+            p.outcome, p.why = Outcome.REFUSED, faults[p.draft.group]
 
 
 def _skip_known(groups: _Groups, batch: list[Pending]) -> None:

@@ -1,30 +1,39 @@
 """Writes one batch of checked and embedded drafts; everything runs inside the caller's transaction."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
 from access.audit import Event
+from access.errors import LociError
 from access.models import ApiToken
 from memories import writing
-from memories.context import context_of, neighbours_of
-from memories.draft import Draft
+from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
 from memories.known import Origin, TextKey, find_live, find_origins, find_superseded
 from memories.models import Memory, Piece, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
 from memories.placing import append_to_threads, set_contexts
 from memories.snapshot import snapshot
-from memories.store import Outcome, default_scope
+from memories.store import Outcome
 from memories.text import content_hash
 from memories.tombstones import find_tombstones
-from memories.types import Operation, Scope, State, Trust, Type
+from memories.types import Operation, State, Trust, Type
 
-LOOK_FIRST = (Trust.REJECTED, Trust.QUARANTINED)
+
+@dataclass(frozen=True)
+class Step:
+    """A row that takes the place of `old`, and its text's from `lapsed`; with `pending` it is yet to be inserted."""
+
+    pending: Pending | None
+    row: Memory
+    old: Memory | None
+    lapsed: Memory | None = None
 
 
 class BatchWriter:
@@ -37,9 +46,11 @@ class BatchWriter:
         self.token = token
         self.new: list[tuple[Pending, Memory]] = []
         self.merged: list[tuple[Pending, Memory]] = []
-        self.versions: list[tuple[Pending, Memory, Origin]] = []
-        self.doubted: list[tuple[Memory, Origin]] = []
-        self.replaced: list[tuple[Origin, Memory]] = []
+        self.steps: list[Step] = []
+        self.gone: set[TextKey] = set()  # texts that a step will supersede
+        self.successors: dict[UUID, Memory] = {}
+        self.fresh: set[UUID] = set()
+        self.doubted: list[tuple[Memory, Memory]] = []
         self.confirmed: list[Memory] = []
         self.events: list[Event] = []
 
@@ -47,21 +58,24 @@ class BatchWriter:
         """Decide, insert and log; each draft has its outcome and id afterwards."""
         if not batch:
             return
+        self._look_up(batch)
         for p in batch:
-            p.draft = replace(p.draft, scope=p.draft.scope or default_scope(p.draft.type, p.room))
-        self._look_up([(p.room.key, p.draft) for p in batch], batch)
-        for p in batch:
-            self._decide(p)
-        self._insert_new()
-        for p, memory, origin in self.versions:
-            self._insert_version(p, memory, origin)
-        self._insert_merged()
+            try:
+                self._decide(p)
+            except LociError as fault:
+                p.outcome, p.why = Outcome.REFUSED, str(fault)
+        self._insert()
         self._confirm()
-        self._settle_ties()
+        for memory, old in self.doubted:
+            writing.link_successor(self.actor, memory, old, operation=Operation.SUPERSEDE)
         audit.append_many(self.actor, self.events, at=self.now)
 
-    def _look_up(self, drafts: list[tuple[int, Draft]], batch: Sequence[Pending]) -> None:
-        self.origins = find_origins(drafts)
+    def _look_up(self, batch: Sequence[Pending]) -> None:
+        self.origins = find_origins([(p.room.key, p.draft) for p in batch])
+        for p in batch:
+            origin = self._origin(p)
+            p.draft = with_scope(p.draft, p.room, origin.current if origin is not None else None)
+        drafts = [(p.room.key, p.draft) for p in batch]
         self.live: dict[TextKey, Memory] = find_live(drafts)
         self.former = find_superseded(drafts)
         self.barred: dict[tuple[int, str], Tombstone] = {}
@@ -69,75 +83,124 @@ class BatchWriter:
             texts = [p.draft.content for p in batch if p.room.key == room.key]
             self.barred |= {(room.key, text): mark for text, mark in find_tombstones(room, texts).items()}
 
+    def _origin(self, p: Pending) -> Origin | None:
+        return self.origins.get((p.room.key, p.draft.source, p.draft.source_ref))
+
+    def _case(self, p: Pending) -> Case:
+        """Give what is known of a draft, with what the drafts before it changed."""
+        draft, room, hash_ = p.draft, p.room.key, content_hash(p.draft.content)
+        key = (room, draft.scope, draft.type, hash_)
+        if key in self.gone:
+            self._insert()
+        origin = self._origin(p)
+        replaces = origin.current if origin is not None else None
+        while replaces is not None and replaces.id in self.successors:
+            replaces = self.successors[replaces.id]
+        return Case(
+            draft,
+            p.room,
+            origin=origin,
+            replaces=replaces,
+            tombstone=self.barred.get((room, draft.content)),
+            exact=self.live.get(key),
+            former=self.former.get((room, draft.type, hash_)),
+        )
+
     def _decide(self, p: Pending) -> None:
-        """Choose what becomes of a draft, by the rules of store() and in their order."""
-        key = p.room.key
-        hash_ = content_hash(p.draft.content)
-        origin = self.origins.get((key, p.draft.source, p.draft.source_ref))
-        tombstone = self.barred.get((key, p.draft.content))
-        exact = self.live.get((key, p.draft.scope, p.draft.type, hash_))
-        if p.room.private and p.draft.scope == Scope.GLOBAL:
-            self._refuse(p, f"the group '{p.room.slug}' is private: nothing in it is global")
-        elif origin is not None and hash_ in origin.texts:
-            p.outcome, p.id = Outcome.UNCHANGED, origin.texts[hash_].id
-        elif tombstone is not None:
-            self._refuse(
-                p, f"this text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}"
-            )
-            self.events.append(Event(Operation.REFUSE, tombstone.memory_id, p.room.id, payload={"why": tombstone.kind}))
-        elif exact is not None and exact.trust in LOOK_FIRST:
-            self._refuse(p, f"this text is {exact.trust} here; a curator can change that")
-            self.events.append(Event(Operation.REFUSE, exact.id, p.room.id, payload={"why": exact.trust}))
-        elif exact is not None:
-            self._restate(p, exact, origin)
+        """Choose what becomes of a draft, by the rules of store()."""
+        case = self._case(p)
+        verdict = judge(self.actor, case, at=self.now)
+        match verdict.fate:
+            case Fate.UNCHANGED if verdict.memory is not None:
+                p.outcome, p.id = Outcome.UNCHANGED, verdict.memory.id
+            case Fate.REFUSED:
+                self._refuse(p, case, verdict)
+            case Fate.RESTATED if verdict.memory is not None:
+                self._restate(p, verdict.memory, case)
+            case _:
+                self._create(p, case, verdict.lapsed)
+
+    def _refuse(self, p: Pending, case: Case, verdict: Verdict) -> None:
+        p.outcome, p.why = Outcome.REFUSED, verdict.why
+        if case.tombstone is not None:
+            said = (case.tombstone.memory_id, case.tombstone.kind)
+        elif verdict.memory is not None:
+            said = (verdict.memory.id, verdict.memory.trust)
         else:
-            self._create(p, origin)
+            return
+        self.events.append(Event(Operation.REFUSE, said[0], p.room.id, payload={"why": said[1]}))
 
-    def _refuse(self, p: Pending, why: str) -> None:
-        p.outcome, p.why = Outcome.REFUSED, why
-
-    def _restate(self, p: Pending, exact: Memory, origin: Origin | None) -> None:
+    def _restate(self, p: Pending, exact: Memory, case: Case) -> None:
         """Confirm the memory that has this text; the draft is kept as a merged row, so that its source is remembered."""
         p.outcome, p.id = Outcome.REINFORCED, exact.id
         self.confirmed.append(exact)
-        if origin is not None and _replaceable(origin):
-            self.replaced.append((origin, exact))
+        old = case.replaced
+        if old is not None and replacing_doubt(self.actor, exact):
+            self.doubted.append((exact, old))
+        elif old is not None:
+            self.steps.append(Step(None, exact, old))
+            self._superseded(old, exact)
         elif p.draft.source_ref:
-            row = self._row(p, Trust.ACTIVE, origin)
-            row.source_ref = "" if origin is not None else row.source_ref  # the source's first row keeps it
+            row = self._row(p, Trust.ACTIVE, case.origin.current if case.origin is not None else None)
+            row.source_ref = (
+                "" if case.origin is not None else row.source_ref
+            )  # the source's first row keeps it
             row.state, row.superseded_by = State.MERGED, exact
             row.retired_at = row.state_changed_at = self.now
             self.merged.append((p, row))
 
-    def _create(self, p: Pending, origin: Origin | None) -> None:
+    def _create(self, p: Pending, case: Case, lapsed: Memory | None) -> None:
         """A text that is not there yet: a new memory, a new version of its source's, or a candidate."""
-        doubt = self._doubt(p, origin)
+        doubt = doubt_of(self.actor, case)
+        after = None if doubt else case.replaces or lapsed
+        if (after is not None and after.pk is None) or (lapsed is not None and lapsed.pk is None):
+            self._insert()
+        if lapsed is not None:
+            writing.make_way(self.actor, lapsed)
         p.outcome, p.why = (Outcome.QUEUED, doubt) if doubt else (Outcome.CREATED, "")
-        trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
-        row = self._row(p, trust, None if doubt else origin)
+        row = self._row(p, Trust.CANDIDATE if doubt else Trust.ACTIVE, after)
         p.id = row.id
-        if origin is not None:
+        self.fresh.add(row.id)
+        if case.origin is not None:
             row.source_ref = ""  # the source's first row keeps it
-        if origin is not None and not doubt:
-            self.versions.append((p, row, origin))
+        if case.replaces is not None and doubt:
+            self.doubted.append((row, case.replaces))
+        if case.replaces is not None and not doubt:
+            self.steps.append(Step(p, row, case.replaces, lapsed))
+            self._superseded(case.replaces, row)
         else:
             self.new.append((p, row))
-            if origin is not None:
-                self.doubted.append((row, origin))
+            if lapsed is not None and not doubt:
+                self.steps.append(Step(None, row, None, lapsed))
         if row.type != Type.EPISODIC:
-            self.live[row.group.key, row.scope, row.type, row.content_hash] = row
+            self.live[_text_key(row)] = row
 
-    def _doubt(self, p: Pending, origin: Origin | None) -> str:
-        former = self.former.get((p.room.key, p.draft.type, content_hash(p.draft.content)))
-        if former is not None and origin is None:
-            return f"this text was superseded: {former.id} has it; store it with supersedes to make it current again"
-        return writing.policy_doubt(self.actor, p.room, p.draft.confidence)
+    def _superseded(self, old: Memory, by: Memory) -> None:
+        """Remember, for the drafts that follow, what a step will supersede."""
+        self.successors[old.id] = by
+        key = _text_key(old)
+        known = self.live.get(key)
+        if known is not None and known.id == old.id:
+            del self.live[key]
+        if old.type != Type.EPISODIC and old.state == State.LIVE:
+            self.gone.add(key)
+            self.former[old.group_id, old.type, old.content_hash] = old
 
-    def _row(self, p: Pending, trust: str, origin: Origin | None) -> Memory:
-        after = origin.current if origin is not None else None
+    def _row(self, p: Pending, trust: str, after: Memory | None) -> Memory:
         row = writing.new_row(self.actor, p.draft, p.room, trust=trust, after=after, now=self.now)
         row.token = self.token
         return row
+
+    def _insert(self) -> None:
+        """Write what is decided so far."""
+        if self.new:
+            self._insert_new()
+        for step in self.steps:
+            self._take(step)
+        if self.merged:
+            self._insert_merged()
+        self.new, self.steps, self.merged = [], [], []
+        self.gone.clear()
 
     def _insert_new(self) -> None:
         """Insert the new memories at their threads' ends, and set right the contexts of those that stood there."""
@@ -147,25 +210,37 @@ class BatchWriter:
         Memory.objects.bulk_create(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._insert_pieces(self.new)
-        self.events += [Event(Operation.STORE, row.id, row.group.id, payload={"after": snapshot(row)}) for row in rows]
+        writing.add_names(rows)
+        self.events += [
+            Event(Operation.STORE, row.id, row.group.id, payload={"after": snapshot(row)}) for row in rows
+        ]
 
-    def _insert_version(self, p: Pending, memory: Memory, origin: Origin) -> None:
-        """Insert what a source's changed text became, in the place of the version before, which it supersedes."""
-        old = origin.current
-        memory.thread, memory.position = old.thread, old.position
-        memory.context = context_of(memory, [near for near in neighbours_of(memory) if near.key != old.key])
-        memory.save(force_insert=True)
-        self._insert_pieces([(p, memory)])
-        audit.append(self.actor, Operation.STORE, memory_id=memory.id, group=memory.group.id, payload={"after": snapshot(memory)})
-        if _replaceable(origin):
-            writing.supersede(self.actor, old, memory)
+    def _take(self, step: Step) -> None:
+        """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""
+        row, old = step.row, step.old
+        if step.pending is not None:
+            writing.take_place(row, step.pending.draft, step.pending.room, replaces=old)
+            writing.insert_row(row, step.pending.pieces)
+            audit.append(
+                self.actor,
+                Operation.STORE,
+                memory_id=row.id,
+                group=row.group.id,
+                payload={"after": snapshot(row)},
+            )
+        if step.lapsed is not None:
+            Memory.objects.filter(pk=step.lapsed.pk).update(superseded_by=row)
+        if old is not None and old.state == State.LIVE:
+            writing.supersede(self.actor, old, row)
 
     def _insert_merged(self) -> None:
         Memory.objects.bulk_create([row for _, row in self.merged])
         self._insert_pieces(self.merged)
         for _, row in self.merged:
             into = str(row.superseded_by.id) if row.superseded_by else None
-            self.events.append(Event(Operation.MERGE, row.id, row.group.id, payload={"after": snapshot(row), "into": into}))
+            self.events.append(
+                Event(Operation.MERGE, row.id, row.group.id, payload={"after": snapshot(row), "into": into})
+            )
 
     def _insert_pieces(self, rows: Sequence[tuple[Pending, Memory]]) -> None:
         pieces = [piece for p, memory in rows for piece in piece_rows(memory, p.pieces)]
@@ -175,27 +250,20 @@ class BatchWriter:
 
     def _confirm(self) -> None:
         """Raise the confidence of what was restated, once per author and day, and log each restatement."""
-        fresh = {memory.id for _, memory in self.new} | {memory.id for _, memory, _ in self.versions}
         known = {memory.id: memory for memory in self.confirmed}
         said = writing.confirmed_today(self.actor, known) if known else set()
         for memory in self.confirmed:
             before = memory.confidence
-            if memory.id not in said | fresh:
+            if memory.id not in said | self.fresh:
                 memory.confidence = min(1.0, round(before + writing.REINFORCEMENT, 6))
                 said.add(memory.id)
             memory.updated_at = self.now
             changes = {"confidence": [before, memory.confidence]}
-            self.events.append(Event(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes}))
+            self.events.append(
+                Event(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
+            )
         Memory.objects.bulk_update(known.values(), ["confidence", "updated_at"], batch_size=100)
 
-    def _settle_ties(self) -> None:
-        """Let restated texts take the place of what their source said before; tie candidates to what they doubt."""
-        for origin, exact in self.replaced:
-            writing.supersede(self.actor, origin.current, exact)
-        for memory, origin in self.doubted:
-            writing.link_successor(self.actor, memory, origin.row, operation=Operation.SUPERSEDE)
 
-
-def _replaceable(origin: Origin) -> bool:
-    """Say whether a source's text counts now, so that another can take its place."""
-    return origin.current.state == State.LIVE
+def _text_key(memory: Memory) -> TextKey:
+    return memory.group_id, memory.scope, memory.type, memory.content_hash

@@ -12,7 +12,9 @@ from access.actor import WRITE, Actor
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
+from memories.draft import NUL_IN_JSON
 from memories.models import Checkpoint, Thread
+from memories.purge_hooks import Doomed, quoting, redacted
 from memories.text import clean_line
 from memories.types import Operation
 
@@ -49,7 +51,11 @@ def save_checkpoint(
             token_id=actor.token_key,
         )
         audit.append(
-            actor, Operation.CHECKPOINT, group=resolved.group.id, subject=f"checkpoint:{checkpoint.id}", payload={"thread": name}
+            actor,
+            Operation.CHECKPOINT,
+            group=resolved.group.id,
+            subject=f"checkpoint:{checkpoint.id}",
+            payload={"thread": name},
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
     return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)
@@ -63,17 +69,25 @@ def latest_checkpoint(group: Group, thread: str = "") -> Checkpoint | None:
     return rows.order_by("-key").first()
 
 
+def purge_checkpoints(doomed: Doomed) -> int:
+    """Blot purged texts out of the states that quote them; give how many checkpoints were changed."""
+    quotes = list(quoting(Checkpoint.objects.all(), "state", doomed.texts))
+    for checkpoint in quotes:
+        checkpoint.state = redacted(checkpoint.state, doomed.texts)
+    return Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
+
+
 def _checked_state(state: dict[str, Any] | str) -> dict[str, Any]:
     body = {"text": state} if isinstance(state, str) else state
     limit = settings.LOCI.storage.max_metadata_bytes
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, RecursionError) as fault:
         raise InvalidInput(f"state is not JSON: {fault}.", field="state") from None
     if not body or body == {"text": ""} or not isinstance(body, dict):
         raise InvalidInput("state is empty.", hint="Say what is done and what is next.", field="state")
-    if "\\u0000" in text:
+    if NUL_IN_JSON.search(text):
         raise InvalidInput("state holds a NUL character.", field="state")
     if size > limit:
         raise InvalidInput(f"state has {size:,} bytes; at most {limit:,} are allowed.", field="state")

@@ -7,6 +7,7 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
+from access.errors import Unavailable
 from memories.index.base import search_index
 
 
@@ -20,7 +21,11 @@ def indexes_are_whole(
         connection = connections[alias]
         if "memories_memory" not in connection.introspection.table_names():
             continue
-        missing = search_index().missing_objects()
+        try:
+            missing = search_index().missing_objects()
+        except Unavailable as fault:
+            faults.append(Error(fault.message, hint=fault.hint, id="memories.E002"))
+            continue
         if missing:
             faults.append(
                 Error(

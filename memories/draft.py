@@ -1,6 +1,7 @@
 """A draft is a memory before it is written: what a caller says, checked field by field."""
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,9 @@ DEFAULT_CONFIDENCE = 0.7
 DEFAULT_IMPORTANCE = 5
 MAX_TAG_CHARS = 60
 MAX_POSITION = 2**31 - 1
+MAX_REASON_CHARS = 1000
+# NUL as JSON writes it. After an even number of backslashes it is one; after an odd number, a text about it.
+NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,11 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     return once
 
 
+def clean_reason(reason: str) -> str:
+    """Give why something is done, on one line; it may be empty. Raises InvalidInput where it is no text or too long."""
+    return clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS)
+
+
 def _check_times(draft: Draft) -> None:
     for name in ("valid_from", "valid_to", "expires_at"):
         value: datetime | None = getattr(draft, name)
@@ -110,9 +119,9 @@ def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, RecursionError) as fault:
         raise InvalidInput(f"metadata is not JSON: {fault}.", field="metadata") from None
-    if "\\u0000" in text:
+    if NUL_IN_JSON.search(text):
         raise InvalidInput(
             "metadata holds a NUL character.", hint="Send text, not binary data.", field="metadata"
         )

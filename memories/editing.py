@@ -13,13 +13,14 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict, InvalidInput
 from memories import writing
+from memories.approval import CARRIED
 from memories.chains import find_memory, head_of
 from memories.context import refresh_around
 from memories.draft import Draft, check_draft
 from memories.models import Memory
 from memories.pieces import available_encoder
 from memories.snapshot import changes, snapshot
-from memories.store import Prepared, find_exact, prepare
+from memories.store import Prepared, find_exact, nears_now, prepare, withdrawn_doubt
 from memories.tombstones import find_tombstone
 from memories.types import Operation, State, Trust
 
@@ -33,11 +34,6 @@ class Unchanged(Enum):
 UNCHANGED: Final = Unchanged.UNCHANGED
 VERSIONED: Final = ("content", "type", "valid_from")
 IN_PLACE: Final = ("tags", "importance", "expires_at", "metadata")
-# What a version takes over from the one before beside what a draft holds.
-_CARRIED: Final = (
-    "thread_id", "position", "valid_from", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed",
-    "decayed_at",
-)  # fmt: skip
 
 
 class EditOutcome:
@@ -171,7 +167,8 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) 
         raise Conflict(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
         )
-    doubt = writing.policy_doubt(actor, old.group, draft.confidence)
+    restated = withdrawn_doubt(nears_now(prepared, old.group)) if draft.content != old.content else ""
+    doubt = restated or writing.policy_doubt(actor, old.group, draft.confidence)
     counts = old.trust in (Trust.ACTIVE, Trust.VERIFIED)
     if doubt and counts:
         return _queued(actor, old, prepared, doubt=doubt, now=now)
@@ -192,7 +189,9 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) 
 def _queued(actor: Actor, old: Memory, prepared: Prepared, *, doubt: str, now: datetime) -> Edited:
     new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
     writing.link_successor(actor, new, old, operation=Operation.EDIT)
-    audit.append(actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)})
+    audit.append(
+        actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
+    )
     return Edited(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
 
 
@@ -204,7 +203,7 @@ def _trust_after(actor: Actor, old: Memory) -> str:
 
 def _carry_over(old: Memory, new: Memory, draft: Draft) -> None:
     """Let the version stand where the former stood, with its valid time: an edit corrects, it does not date anew."""
-    kept = {name: getattr(old, name) for name in _CARRIED} | {"valid_from": draft.valid_from}
+    kept = {name: getattr(old, name) for name in CARRIED} | {"valid_from": draft.valid_from}
     Memory.objects.filter(pk=new.pk).update(**kept)
     new.refresh_from_db()
 

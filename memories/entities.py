@@ -12,16 +12,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import WRITE, Actor
+from access.actor import READ, WRITE, Actor
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
 from memories.chains import find_memory, head_of
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.models import Memory
-from memories.store import Outcome, Prepared, prepare_store, store_prepared
+from memories.store import Outcome, Prepared, check_may_write, prepare_store, store_prepared
 from memories.text import clean_line, fold
-from memories.types import Operation, State, Type
+from memories.types import Operation, State, Trust, Type
+from memories.visibility import RECALLED, as_q, listed_by
 from memories.writing import REINFORCEMENT, add_alias
 from relations.models import EntityAlias, Relation, RelationEvidence
 
@@ -67,7 +68,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
         GroupRequired, GroupNotFound, NotPermitted: the group is at fault.
     """
     predicate = _checked_predicate(draft)
-    evidence = [head_of(find_memory(actor, id_, field="evidence")) for id_ in draft.evidence]
+    check_may_write(actor, draft.group)
+    evidence = [_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):
         _checked_end(actor, getattr(draft, name), field=name)
     ready = {name: _prepared_entity(actor, name, draft.group) for name in (draft.subject, draft.object)}
@@ -82,7 +84,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
         audit.append(
             actor,
             Operation.RELATE,
-            memory_id=subject.id, group=subject.group.id,
+            memory_id=subject.id,
+            group=subject.group.id,
             subject=f"relation:{relation.id}",
             payload={
                 "outcome": outcome,
@@ -97,15 +100,25 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
     )
 
 
-def find_entity(group: Group, name: str) -> Memory | None:
-    """Give the live entity that goes by `name` in the group or globally, the group's own first."""
+def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
+    """Give the live entity that goes by `name` in the group or globally, the group's own first.
+
+    Its name may be older than its scope: one whose current version the actor may not see is not found.
+    """
+    if not actor.may(READ, group.key):
+        return None
     aliases = (
         EntityAlias.objects.filter(fold=fold(name)[:MAX_NAME_CHARS])
         .filter(Q(group=group) | Q(memory__scope="global"))
         .select_related("memory__group")
         .order_by("key")
     )
-    found = [head for alias in aliases if (head := head_of(alias.memory)).state == State.LIVE]
+    heads = [head_of(alias.memory) for alias in aliases]
+    seen = listed_by(actor, group, states=frozenset({State.LIVE}), trusts=RECALLED | {Trust.CANDIDATE})
+    shown = set(
+        Memory.objects.filter(as_q(seen), key__in=[head.key for head in heads]).values_list("key", flat=True)
+    )
+    found = [head for head in heads if head.key in shown]
     own = [memory for memory in found if memory.group_id == group.key]
     return next(iter(own or found), None)
 
@@ -117,7 +130,7 @@ def _prepared_entity(actor: Actor, said: str, slug: str | None) -> Prepared | No
     name = clean_line(said, field="subject", max_chars=MAX_NAME_CHARS)
     wanted = slug or actor.default_group or settings.LOCI.access.default_group
     group = Group.objects.filter(slug=wanted).first()
-    if group is not None and find_entity(group, name) is not None:
+    if group is not None and find_entity(actor, group, name) is not None:
         return None
     return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source="relation"))
 
@@ -127,9 +140,9 @@ def _end(
 ) -> tuple[Memory, bool]:
     """Give the memory an id or a name stands for, and whether it was made for this."""
     if _is_id(said):
-        return head_of(find_memory(actor, said, field=field)), False
+        return _visible_head(actor, said, field=field), False
     name = clean_line(said, field=field, max_chars=MAX_NAME_CHARS)
-    known = find_entity(group, name)
+    known = find_entity(actor, group, name)
     if known is not None:
         return known, False
     # Known when it was prepared and gone since: rare enough to embed inside the transaction.
@@ -219,6 +232,11 @@ def _checked_end(actor: Actor, said: str, *, field: str) -> None:
         find_memory(actor, said, field=field)
     elif not clean_line(said, field=field, max_chars=MAX_NAME_CHARS):
         raise InvalidInput(f"'{field}' is empty.", hint="Give a name or a memory id.", field=field)
+
+
+def _visible_head(actor: Actor, id_: str, *, field: str) -> Memory:
+    """Give the version that counts of the memory of this id; it may have a narrower scope than the one named."""
+    return find_memory(actor, head_of(find_memory(actor, id_, field=field)).id, field=field)
 
 
 def _is_id(said: str) -> bool:

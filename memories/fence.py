@@ -1,15 +1,17 @@
 """Fencing: recalled text is data. It stands between marks that it cannot forge, with what it is beside it."""
 
 import re
+from datetime import datetime
 
 from memories.models import Memory
 
-_MARK = re.compile(r"<(/?)(memory|memories|loci)\b", re.I)
+# White space may stand wherever a lenient reader forgives it.
+_MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|checkpoint|loci)\b)", re.I)
 
 
 def escape(text: str) -> str:
     """Give the text with anything that looks like one of our marks made harmless."""
-    return _MARK.sub(r"&lt;\1\2", text)
+    return _MARK.sub(r"&lt;\1", text)
 
 
 def fenced(memory: Memory, text: str, *, label: str = "") -> str:
@@ -22,8 +24,18 @@ def fenced(memory: Memory, text: str, *, label: str = "") -> str:
         "date": f"{when:%Y-%m-%d}",
         "source": memory.source or memory.author_name,
     }
-    marks = " ".join(f'{name}="{_attribute(value)}"' for name, value in attributes.items() if value)
-    return f"<memory {marks}>\n{escape(text)}\n</memory>"
+    return _between("memory", attributes, text)
+
+
+def fenced_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
+    """Give where work stood between marks, with who said so and when."""
+    attributes = {"date": f"{when:%Y-%m-%d %H:%M} UTC", "author": author, "thread": thread}
+    return _between("checkpoint", attributes, text)
+
+
+def _between(mark: str, attributes: dict[str, str], text: str) -> str:
+    said = " ".join(f'{name}="{_attribute(value)}"' for name, value in attributes.items() if value)
+    return f"<{mark} {said}>\n{escape(text)}\n</{mark}>"
 
 
 def _attribute(value: str) -> str:

@@ -12,13 +12,13 @@ from access.models import AuditEntry
 from memories.chains import find_memory, head_of, versions_of
 from memories.models import Link, Memory, Piece
 from memories.pieces import available_encoder, indexed_model
-from memories.recall import rank
+from memories.recall import MAX_QUERY_CHARS, rank
 from memories.recall.query import understand
 from memories.recall.trace import Step, Trace
-from memories.statements import Statement, visible_keys, visible_statements
+from memories.statements import Statement, statements_around, visible_keys
+from memories.text import clean_text
 from memories.types import Shown, shown
-from memories.visibility import as_q, listed_by, recallable_by
-from relations.walk import neighbours
+from memories.visibility import as_q, recallable_by
 
 MAX_LOG_ROWS = 50
 
@@ -55,14 +55,16 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
 
     Raises:
         NotFound: there is none of that id that the actor may see.
+        InvalidInput, TooLarge: the query is none.
     """
+    if query.strip():
+        clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)
     memory = find_memory(actor, id_)
     # A version that was the group's own before it became global is not for everybody.
     chain = versions_of(memory)
     seen = visible_keys(actor, {version.key for version in chain})
     versions = [version for version in chain if version.key in seen]
     pieces = Piece.objects.filter(memory=memory)
-    visibility = listed_by(actor, None)
     return Inspection(
         memory=memory,
         head=head_of(memory),
@@ -71,7 +73,7 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(_visible_links(actor, memory)),
-        relations=tuple(visible_statements(actor, neighbours([memory.root_key], groups=visibility.groups))),
+        relations=tuple(statements_around(actor, memory)),
         log=tuple(_log_rows([version.id for version in versions])),
         why=explain_for(actor, memory, query) if query.strip() else None,
     )

@@ -75,7 +75,8 @@ def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
         texts.setdefault(head.content_hash, head)
     own = [version for version in [row, *chain] if version.root_key == row.root_key]
     counting = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
-    return Origin(row, counting[-1] if counting else own[-1], texts)
+    kept = [v for v in own if v.state != State.MERGED] or own
+    return Origin(row, (counting or kept)[-1], texts)
 
 
 def find_live(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, Memory]:

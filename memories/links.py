@@ -10,6 +10,7 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from memories.models import Link, LinkStatus, Memory
+from memories.text import clean_line
 from memories.types import Operation
 from memories.visibility import as_q, listed_by
 
@@ -39,8 +40,7 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
         raise InvalidInput(
             f"'{status[:40]}' closes no link.", hint="Use settled or dismissed.", field="status"
         )
-    if len(reason) > MAX_REASON:
-        raise InvalidInput(f"The reason is longer than {MAX_REASON:,} characters.", field="reason")
+    reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
     link = visible_links(actor).filter(id=id_).first()
     if link is None:
         raise NotFound("There is no link of that id that you may see.")
@@ -57,7 +57,8 @@ def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Lin
         audit.append(
             actor,
             Operation.LINK,
-            memory_id=link.source.id, group=link.source.group.id,
+            memory_id=link.source.id,
+            group=link.source.group.id,
             payload={
                 "action": status,
                 "kind": link.kind,

@@ -13,16 +13,26 @@ from memories.recall.trace import Trace
 from memories.snapshot import as_json
 from memories.statements import Statement
 from memories.store import Stored
+from memories.types import Trust
 from memories.verbs import Done
 
 Json = dict[str, Any]
+WITHHELD = "(withheld: the memory is quarantined)"
 
 
-def memory_json(memory: Memory, *, text: str | None = None) -> Json:
-    """Give a memory as a face shows it; `text` stands for the content where only a part is given."""
+def content_for(memory: Memory, *, is_person: bool) -> str:
+    """Give a memory's text; of a quarantined one only to a person, who has to judge it."""
+    return WITHHELD if memory.trust == Trust.QUARANTINED and not is_person else memory.content
+
+
+def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = False) -> Json:
+    """Give a memory as a face shows it; `text` stands for the content where only a part is given.
+
+    `is_person`: the reader is one, and not an agent; so of all functions here.
+    """
     return {
         "id": str(memory.id),
-        "content": memory.content if text is None else text,
+        "content": content_for(memory, is_person=is_person) if text is None else text,
         "type": memory.type,
         "scope": memory.scope,
         "group": memory.group.slug,
@@ -52,7 +62,7 @@ def near_json(near: Near) -> Json:
     """Give a near memory: how near, and whether it says the same."""
     return {
         "id": str(near.id),
-        "content": near.memory.content,
+        "content": content_for(near.memory, is_person=False),
         "group": near.memory.group.slug,
         "state": near.memory.state,
         "cosine": round(near.cosine, 4),
@@ -133,6 +143,8 @@ def done_json(done: Done) -> Json:
             "links": c.links,
             "log_payloads": c.log_payloads,
             "recall_logs": c.recall_logs,
+            "cleared": c.cleared,
+            "remains": list(c.remains),
         }
     return body
 
@@ -150,14 +162,18 @@ def link_json(link: Link) -> Json:
     }
 
 
-def statement_json(statement: Statement) -> Json:
+def statement_json(statement: Statement, *, is_person: bool = False) -> Json:
     """Give a relation with both ends' ids and texts."""
     relation = statement.relation
+    subject, object_ = (
+        {"id": str(end.id), "content": content_for(end, is_person=is_person)}
+        for end in (statement.subject, statement.object)
+    )
     return {
         "id": str(relation.id),
-        "subject": {"id": str(statement.subject.id), "content": statement.subject.content},
+        "subject": subject,
         "predicate": relation.predicate,
-        "object": {"id": str(statement.object.id), "content": statement.object.content},
+        "object": object_,
         "confidence": round(relation.confidence, 4),
         "valid_from": as_json(relation.valid_from),
         "valid_to": as_json(relation.valid_to),
@@ -181,21 +197,22 @@ def relation_json(stored: RelationStored) -> Json:
     }
 
 
-def inspection_json(inspection: Inspection) -> Json:
+def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
     """Give all there is to say of a memory."""
     body: Json = {
-        "memory": memory_json(inspection.memory),
+        "memory": memory_json(inspection.memory, is_person=is_person),
         "recall": inspection.shown,
         "head": str(inspection.head.id),
         "versions": [
-            {"id": str(v.id), "version": v.version, "state": v.state, "content": v.content,
+            {"id": str(v.id), "version": v.version, "state": v.state,
+             "content": content_for(v, is_person=is_person),
              "valid_from": as_json(v.valid_from), "valid_to": as_json(v.valid_to), "created_at": as_json(v.created_at)}
             for v in inspection.versions
         ],
         "pieces": inspection.pieces,
         "pieces_owed": inspection.pieces_owed,
         "links": [link_json(link) for link in inspection.links],
-        "relations": [statement_json(statement) for statement in inspection.relations],
+        "relations": [statement_json(each, is_person=is_person) for each in inspection.relations],
         "log": list(inspection.log),
     }  # fmt: skip
     return body | ({"why": why_json(inspection.why)} if inspection.why else {})

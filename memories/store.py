@@ -13,15 +13,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
-from access.actor import WRITE, Actor
-from access.errors import Conflict, InvalidInput
-from access.groups import ResolvedGroup, find_or_create_group
+from access.actor import CREATE_GROUP, READ, WRITE, Actor
+from access.errors import Conflict, GroupNotFound
+from access.groups import ResolvedGroup, check_slug, find_group, find_or_create_group
 from access.models import Group
 from memories import writing
-from memories.chains import find_memory, has_lapsed, head_of, versions_of
+from memories.chains import find_memory, head_of
+from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.index.base import Vector
+from memories.known import find_origins, find_superseded
 from memories.models import LinkKind, Memory
 from memories.near import Near, Probe, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
@@ -94,6 +96,7 @@ def prepare_store(actor: Actor, draft: Draft) -> Prepared:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
         draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
+    check_may_write(actor, draft.group)
     prepared = prepare(actor, draft, encoder=available_encoder())
     return replace(prepared, superseded=superseded)
 
@@ -103,22 +106,28 @@ def store_prepared(actor: Actor, prepared: Prepared) -> Stored:
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
         answer = _decide(actor, prepared, resolved.group, prepared.superseded)
-    return _finished(answer, resolved, prepared)
+    return _finished(actor, answer, resolved, prepared)
+
+
+def check_may_write(actor: Actor, slug: str | None) -> None:
+    """Raise what finding or making the group would raise, before any slow work; writes nothing."""
+    try:
+        find_group(actor, slug, right=WRITE)
+    except GroupNotFound:
+        wanted = _wanted_slug(actor, slug)
+        if not actor.may(CREATE_GROUP) or Group.objects.filter(slug=wanted).exists():
+            raise
+        check_slug(wanted)
 
 
 def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     """Embed a checked draft and probe for near memories; writes nothing."""
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     vector = _comparable(embedded)
-    slug = draft.group or actor.default_group or settings.LOCI.access.default_group
+    slug = _wanted_slug(actor, draft.group)
     key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()
     groups = frozenset({key}) if key is not None and actor.may_enter(key) else frozenset[int]()
     return Prepared(draft, embedded, probe(draft.content, vector, groups=groups, type_=draft.type))
-
-
-def default_scope(type_: str, group: Group) -> str:
-    """Give the scope of a memory whose caller named none: events stay in their group, a private group keeps all."""
-    return Scope.GROUP if group.private or type_ == Type.EPISODIC else Scope.GLOBAL
 
 
 def find_exact(group: Group, draft: Draft) -> Memory | None:
@@ -144,129 +153,141 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
 
 def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:
     """Choose what becomes of the draft and write it; inside the transaction."""
-    draft = prepared.draft
-    known = _same_source(group, draft)
-    if known is not None:
-        head = head_of(known)
-        if prepared.hash in {row.content_hash for row in (head, *versions_of(known))}:
-            return Stored(Outcome.UNCHANGED, head, "this source's text is stored already")
-        superseded = superseded or _writable(actor, head)
-        draft = replace(draft, source_ref="")  # the source's first row keeps it
-    draft = replace(draft, scope=draft.scope or _unsaid_scope(draft, group, superseded))
-    _check_scope(draft, group)
-    prepared = replace(prepared, draft=draft)
-    tombstone = find_tombstone(group, draft.content)
-    if tombstone is not None:
-        why = f"this text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}"
-        audit.append(actor, Operation.REFUSE, memory_id=tombstone.memory_id, group=group.id, payload={"why": tombstone.kind})
-        return Stored(Outcome.REFUSED, None, f"{why}. A curator can lift the tombstone.")
-    exact = find_exact(group, draft)
-    if exact is not None and has_lapsed(exact, timezone.now()):
-        writing.make_way(actor, exact)
-        return _written(actor, prepared, group, superseded, lapsed=exact)
-    if exact is not None:
-        return _restated(actor, exact, prepared, superseded)
-    return _written(actor, prepared, group, superseded)
+    case = _looked_up(prepared.draft, group, superseded)
+    verdict = judge(actor, case, at=timezone.now())
+    match verdict.fate:
+        case Fate.UNCHANGED:
+            return Stored(Outcome.UNCHANGED, verdict.memory, verdict.why)
+        case Fate.REFUSED:
+            return _refused(actor, case, verdict)
+        case Fate.RESTATED if verdict.memory is not None:
+            return _restated(actor, verdict.memory, case, prepared)
+    if case.origin is not None:
+        case = replace(case, draft=replace(case.draft, source_ref=""))  # the source's first row keeps it
+    if verdict.lapsed is not None:
+        writing.make_way(actor, verdict.lapsed)
+    return _written(actor, replace(prepared, draft=case.draft), case, lapsed=verdict.lapsed)
 
 
-def _unsaid_scope(draft: Draft, group: Group, superseded: Memory | None) -> str:
-    """Give the scope where the caller names none: what replaces a group's memory stays in the group."""
-    if superseded is not None and superseded.scope == Scope.GROUP:
-        return Scope.GROUP
-    return default_scope(draft.type, group)
+def _looked_up(draft: Draft, group: Group, superseded: Memory | None) -> Case:
+    """Give the draft, with its scope, and what is known of its text."""
+    origin = next(iter(find_origins([(group.key, draft)]).values()), None)
+    replaces = superseded or (origin.current if origin is not None else None)
+    draft = with_scope(draft, group, replaces)
+    return Case(
+        draft,
+        group,
+        origin=origin,
+        replaces=replaces,
+        tombstone=find_tombstone(group, draft.content),
+        exact=find_exact(group, draft),
+        former=next(iter(find_superseded([(group.key, draft)]).values()), None),
+    )
 
 
-def _restated(actor: Actor, exact: Memory, prepared: Prepared, superseded: Memory | None) -> Stored:
-    """The same text again: a confirmation, unless a person turned it down."""
-    if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
-        audit.append(actor, Operation.REFUSE, memory_id=exact.id, group=exact.group.id, payload={"why": exact.trust})
-        return Stored(Outcome.REFUSED, exact, f"this text is {exact.trust} here; a curator can change that")
-    if superseded is not None and superseded.key == exact.key:
-        raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
+def _refused(actor: Actor, case: Case, verdict: Verdict) -> Stored:
+    if case.tombstone is not None:
+        audit.append(
+            actor,
+            Operation.REFUSE,
+            memory_id=case.tombstone.memory_id,
+            group=case.group.id,
+            payload={"why": case.tombstone.kind},
+        )
+        return Stored(Outcome.REFUSED, None, f"{verdict.why}. A curator can lift the tombstone.")
+    if verdict.memory is not None:
+        audit.append(
+            actor,
+            Operation.REFUSE,
+            memory_id=verdict.memory.id,
+            group=case.group.id,
+            payload={"why": verdict.memory.trust},
+        )
+    return Stored(Outcome.REFUSED, verdict.memory, verdict.why)
+
+
+def _restated(actor: Actor, exact: Memory, case: Case, prepared: Prepared) -> Stored:
+    """The same text again: a confirmation, and where it was to replace another, that one's successor."""
+    old = case.replaced
     why = writing.reinforce(actor, exact)
-    doubt = _replacing_doubt(actor, exact) if superseded is not None else ""
-    if superseded is not None and doubt:
-        _link(actor, exact, (), superseded)
-        return Stored(Outcome.REINFORCED, exact, f"{why}; {superseded.id} stays: {doubt}")
-    return Stored(Outcome.REINFORCED, exact, why, superseded=_replaced(actor, superseded, exact))
+    if old is None:
+        if case.draft.source_ref:
+            writing.keep_wording(actor, exact, replace(prepared, draft=case.draft), origin=case.origin)
+        return Stored(Outcome.REINFORCED, exact, why)
+    doubt = replacing_doubt(actor, exact)
+    if doubt:
+        writing.link_successor(actor, exact, old, operation=Operation.SUPERSEDE)
+        return Stored(Outcome.REINFORCED, exact, f"{why}; {old.id} stays: {doubt}")
+    return Stored(Outcome.REINFORCED, exact, why, superseded=writing.supersede(actor, old, exact))
 
 
-def _replacing_doubt(actor: Actor, exact: Memory) -> str:
-    """Say why a text that is there already may not take another's place yet; empty where it may."""
-    if exact.trust == Trust.CANDIDATE:
-        return "what would replace it waits for a curator itself"
-    return writing.policy_doubt(actor, exact.group, exact.confidence)
-
-
-def _replaced(actor: Actor, superseded: Memory | None, by: Memory) -> UUID | None:
-    """Supersede what counts; what a changed source said before may be hidden or withdrawn, and stays so."""
-    if superseded is None or superseded.state != State.LIVE:
-        return None
-    return writing.supersede(actor, superseded, by)
-
-
-def _written(
-    actor: Actor,
-    prepared: Prepared,
-    group: Group,
-    superseded: Memory | None,
-    *,
-    lapsed: Memory | None = None,
-) -> Stored:
+def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | None) -> Stored:
     """A text that does not count yet: a restatement of a near one, a candidate, or a new memory.
 
     `lapsed` has the same text and its time is over; the new memory is its next version.
     """
-    draft = prepared.draft
-    vector = _comparable(prepared.embedded)
-    late = later_nears(draft.content, vector, since=prepared.found.newest, group=group.key, type_=draft.type)
-    nears = _still_there(prepared.found.nears) + late
-    same = _restated_near(actor, draft, nears, superseded)
+    draft, old = case.draft, case.replaces
+    nears = nears_now(prepared, case.group)
+    same = _restated_near(case.group, draft, nears, old)
     if same is not None:
         why = writing.reinforce(actor, same.memory, wording=prepared)
         return Stored(Outcome.REINFORCED, same.memory, f"{same.comparison.why}; {why}", near=nears)
-    doubt = _doubt(actor, draft, group, nears, superseded)
-    trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
+    doubt = withdrawn_doubt(nears) or doubt_of(actor, case)
     memory = writing.insert(
-        actor, prepared, group, trust=trust, after=None if doubt else superseded or lapsed, now=timezone.now()
+        actor,
+        prepared,
+        case.group,
+        trust=Trust.CANDIDATE if doubt else Trust.ACTIVE,
+        after=None if doubt else old or lapsed,
+        replaces=old,
+        now=timezone.now(),
     )
-    audit.append(actor, Operation.STORE, memory_id=memory.id, group=memory.group.id, payload={"after": snapshot(memory)})
-    _link(actor, memory, nears, superseded if doubt else None)
+    audit.append(
+        actor,
+        Operation.STORE,
+        memory_id=memory.id,
+        group=memory.group.id,
+        payload={"after": snapshot(memory)},
+    )
+    _link(actor, memory, nears, old if doubt else None)
     if doubt:
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)
     if lapsed is not None:
         Memory.objects.filter(pk=lapsed.pk).update(superseded_by=memory)
-    return Stored(Outcome.CREATED, memory, near=nears, superseded=_replaced(actor, superseded, memory))
+    done = writing.supersede(actor, case.replaced, memory) if case.replaced is not None else None
+    return Stored(Outcome.CREATED, memory, near=nears, superseded=done)
+
+
+def nears_now(prepared: Prepared, group: Group) -> tuple[Near, ...]:
+    """Give what is near a draft: what the probe found, and what was written since; inside the transaction."""
+    draft, vector = prepared.draft, _comparable(prepared.embedded)
+    late = later_nears(draft.content, vector, since=prepared.found.newest, group=group.key, type_=draft.type)
+    return _still_there(prepared.found.nears) + late
+
+
+def withdrawn_doubt(nears: tuple[Near, ...]) -> str:
+    """Say which retracted memory a text may restate, so that a person looks first; empty where there is none."""
+    for near in nears:
+        if near.is_retracted and near.comparison.sameness.value != "different":
+            return f"it restates {near.id}, which was retracted; a curator decides"
+    return ""
 
 
 def _restated_near(
-    actor: Actor, draft: Draft, nears: tuple[Near, ...], superseded: Memory | None
+    group: Group, draft: Draft, nears: tuple[Near, ...], superseded: Memory | None
 ) -> Near | None:
-    """Give the live memory that says the same in other words, if the actor may write it. Events are never merged."""
+    """Give the live memory of the same group and scope that says the same in other words. Events are never merged.
+
+    What another group or scope has is not this group's: it may be forgotten there, so the text is kept and linked.
+    """
     if draft.type == Type.EPISODIC or superseded is not None:
         return None
     for near in nears:
-        is_wide_enough = near.memory.scope == Scope.GLOBAL or draft.scope == Scope.GROUP
+        is_own = near.memory.group_id == group.key and near.memory.scope == draft.scope
         counts = near.memory.state == State.LIVE and near.memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
-        if near.is_same and counts and is_wide_enough and actor.may(WRITE, near.memory.group_id):
+        if near.is_same and counts and is_own:
             return near
     return None
-
-
-def _doubt(
-    actor: Actor, draft: Draft, group: Group, nears: tuple[Near, ...], superseded: Memory | None
-) -> str:
-    """Say why a person has to look at this first; empty where nobody has to."""
-    withdrawn = next(
-        (n for n in nears if n.is_retracted and n.comparison.sameness.value != "different"), None
-    )
-    if withdrawn is not None:
-        return f"it restates {withdrawn.id}, which was retracted; a curator decides"
-    former = None if superseded is not None else _superseded_text(group, draft)
-    if former is not None:
-        current = head_of(former)
-        return f"this text was superseded by {current.id}; pass supersedes to make it current again"
-    return writing.policy_doubt(actor, group, draft.confidence)
 
 
 def _link(actor: Actor, memory: Memory, nears: tuple[Near, ...], wanted: Memory | None) -> None:
@@ -307,25 +328,6 @@ def _comparable(embedded: Embedded) -> Vector | None:
     return vector
 
 
-def _same_source(group: Group, draft: Draft) -> Memory | None:
-    if not draft.source_ref:
-        return None
-    return (
-        Memory.objects.select_related("group", "thread")
-        .filter(group=group, source=draft.source, source_ref=draft.source_ref)
-        .first()
-    )
-
-
-def _superseded_text(group: Group, draft: Draft) -> Memory | None:
-    if draft.type == Type.EPISODIC:
-        return None
-    hash_ = content_hash(draft.content)
-    return Memory.objects.filter(
-        group=group, type=draft.type, content_hash=hash_, state=State.SUPERSEDED, superseded_by__isnull=False
-    ).first()
-
-
 def _still_there(nears: tuple[Near, ...]) -> tuple[Near, ...]:
     """Give the near ones as they are now, without what changed its state between the probe and the transaction."""
     now = Memory.objects.select_related("group").in_bulk([near.memory.key for near in nears])
@@ -336,20 +338,23 @@ def _still_there(nears: tuple[Near, ...]) -> tuple[Near, ...]:
     )
 
 
-def _check_scope(draft: Draft, group: Group) -> None:
-    if group.private and draft.scope == Scope.GLOBAL:
-        raise InvalidInput(
-            f"The group '{group.slug}' is private: nothing in it is global.",
-            hint="Use scope 'group'.",
-            field="scope",
-        )
+def _may_read(actor: Actor, memory: Memory) -> bool:
+    return actor.may(READ, None if memory.scope == Scope.GLOBAL else memory.group_id)
 
 
-def _finished(answer: Stored, resolved: ResolvedGroup, prepared: Prepared) -> Stored:
+def _wanted_slug(actor: Actor, slug: str | None) -> str:
+    return slug or actor.default_group or str(settings.LOCI.access.default_group)
+
+
+def _finished(actor: Actor, answer: Stored, resolved: ResolvedGroup, prepared: Prepared) -> Stored:
     return replace(
         answer,
-        # Quarantined text is compared with, but never comes back.
-        near=tuple(near for near in answer.near if near.memory.trust != Trust.QUARANTINED),
+        # Quarantined text is compared with, but never comes back; nor does what a token that only writes may not read.
+        near=tuple(
+            near
+            for near in answer.near
+            if near.memory.trust != Trust.QUARANTINED and _may_read(actor, near.memory)
+        ),
         group=resolved.group.slug,
         group_created=resolved.created,
         is_embedding_owed=prepared.embedded.is_owed and answer.outcome in (Outcome.CREATED, Outcome.QUEUED),

@@ -4,6 +4,7 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import groupby
 
 from access.characters import refuse_broken
 from access.errors import InvalidInput, TooLarge
@@ -28,6 +29,13 @@ _CONFUSABLES = str.maketrans(
 )
 
 
+# Normalising sorts a run of combining marks, in the square of its length; no script needs more than a few.
+MAX_MARKS_IN_A_ROW = 200
+LINE_SLACK = (
+    10  # white space goes before a line is measured; beyond this many times the limit nothing is tried
+)
+
+
 @dataclass(frozen=True)
 class CleanText:
     """A text fit to be kept; `removed` counts control characters that were taken out."""
@@ -41,7 +49,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
 
     Raises:
         TooLarge: it is longer than `max_chars`.
-        InvalidInput: it is empty, or holds NUL or half of a surrogate pair, which no text has.
+        InvalidInput: it is empty, or holds what no text has: NUL, half of a surrogate pair, a heap of accents.
     """
     if len(raw) > max_chars:
         raise TooLarge(
@@ -50,6 +58,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
             field=field,
         )
     refuse_broken(raw, field=field)
+    _refuse_heaps(raw, field=field)
     text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
     text, removed = _CONTROLS.subn("", text)
     text = text.strip()
@@ -64,7 +73,12 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
     Raises:
         InvalidInput: it is too long, or holds NUL or half of a surrogate pair.
     """
+    if len(raw) > LINE_SLACK * max_chars:
+        raise InvalidInput(
+            f"'{field}' has {len(raw):,} characters; at most {max_chars} are allowed.", field=field
+        )
     refuse_broken(raw, field=field)
+    _refuse_heaps(raw, field=field)
     line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:
         raise InvalidInput(
@@ -92,3 +106,20 @@ def fold_hash(text: str) -> str:
 def first_words(text: str, count: int) -> str:
     """Give the first `count` words."""
     return " ".join(text.split(None, count)[:count])
+
+
+def _refuse_heaps(raw: str, *, field: str) -> None:
+    """Raise InvalidInput where more combining marks stand in a row than any writing has."""
+    if raw.isascii():
+        return
+    for is_mark, run in groupby(raw, key=_is_combining):
+        if is_mark and sum(1 for _ in run) > MAX_MARKS_IN_A_ROW:
+            raise InvalidInput(
+                f"'{field}' has more than {MAX_MARKS_IN_A_ROW} combining marks in a row.",
+                hint="Send text as people write it.",
+                field=field,
+            )
+
+
+def _is_combining(character: str) -> bool:
+    return unicodedata.combining(character) != 0

@@ -4,10 +4,13 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
+from django.db.models import Count
 
 from access.actor import Actor
 from access.errors import Unavailable
@@ -21,20 +24,24 @@ _KEY_FILES = "tombstone-*.key"
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
     """Bar a memory's text from its group; inside the caller's transaction. One that is there already stays."""
-    key_id = _current_key_id()
-    tombstone, _ = Tombstone.objects.get_or_create(
+    keys = _keys()
+    key = keys[0] if keys else _new_key()
+    # Whichever key marked it first: one text has one standing tombstone in a group.
+    standing = find_tombstone(memory.group, memory.content)
+    return standing or Tombstone.objects.create(
         group_id=memory.group_id,
-        key_id=key_id,
-        hmac=_hmac(key_id, memory.content),
-        lifted_at=None,
-        defaults={"kind": kind, "memory_id": memory.id, "reason": reason, "author_name": actor.name},
+        key_id=key.id,
+        hmac=_hmac(key, memory.content),
+        kind=kind,
+        memory_id=memory.id,
+        reason=reason,
+        author_name=actor.name,
     )
-    return tombstone
 
 
 def find_tombstone(group: Group, text: str) -> Tombstone | None:
     """Give the tombstone that bars this text, however it is spelt, from the group."""
-    marks = [_hmac(key_id, text) for key_id in _key_ids()]
+    marks = [_hmac(key, text) for key in _keys()]
     return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
 
 
@@ -43,50 +50,84 @@ def find_tombstones(group: Group, texts: list[str]) -> dict[str, Tombstone]:
     standing = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
     if not standing:
         return {}
-    key_ids = _key_ids()
-    marked = ((text, _hmac(key_id, text)) for text in texts for key_id in key_ids)
+    keys = _keys()
+    marked = ((text, _hmac(key, text)) for text in texts for key in keys)
     return {text: standing[mark] for text, mark in marked if mark in standing}
 
 
-def _hmac(key_id: str, text: str) -> str:
-    return hmac.new(_key(_keys_dir(), key_id), fold(text).encode(), hashlib.sha256).hexdigest()
+def purged_texts(texts: Iterable[str]) -> set[str]:
+    """Give those of `texts` that were purged in any group."""
+    standing = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
+    marks = set(standing.values_list("hmac", flat=True))
+    keys = _keys() if marks else []
+    return {text for text in texts if any(_hmac(key, text) in marks for key in keys)}
+
+
+def missing_keys() -> dict[str, int]:
+    """Give the ids of keys that are not here, with the number of tombstones that recognise nothing without each."""
+    here = {name for key in _keys() for name in (key.id, key.file)}
+    standing = Tombstone.objects.filter(lifted_at=None).exclude(key_id__in=here)
+    counted = standing.values_list("key_id").annotate(count=Count("pk")).order_by("key_id")
+    return dict(counted)
+
+
+def key_missing_text(missing: dict[str, int]) -> str:
+    """Say what missing keys mean and what to do; empty where none is missing."""
+    if not missing:
+        return ""
+    return (
+        f"key missing: {sum(missing.values())} tombstones recognise nothing without the key {', '.join(missing)}; "
+        "copy the files in keys/ of the LOCI_HOME they come from into keys/ here"
+    )
+
+
+@dataclass(frozen=True)
+class Key:
+    """A secret, named by its fingerprint; `file` is what its file calls it, which older tombstones used."""
+
+    id: str
+    file: str
+    secret: bytes
+
+
+def _hmac(key: Key, text: str) -> str:
+    return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
 
 
 def _keys_dir() -> Path:
     return Path(settings.LOCI.home) / "keys"
 
 
-def _key_ids() -> list[str]:
-    """All keys, oldest first: an old one still recognises what it marked."""
-    return sorted(path.stem.removeprefix("tombstone-") for path in _keys_dir().glob(_KEY_FILES))
+def _keys() -> list[Key]:
+    """All keys by name of file; each still recognises what it marked."""
+    return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
 
 
-def _current_key_id() -> str:
-    ids = _key_ids()
-    return ids[-1] if ids else _new_key()
-
-
-def _new_key() -> str:
-    """Make the first key. Two processes may try at once: whoever is late takes the one that is there."""
+def _new_key() -> Key:
+    """Make a key. Two processes may make one each at once: both count from then on."""
     folder = _keys_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / "tombstone-0001.key"
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _key_ids()[-1]
-    with os.fdopen(handle, "wb") as file:
-        file.write(secrets.token_bytes(KEY_BYTES))
+    secret = secrets.token_bytes(KEY_BYTES)
+    draft = folder / f".tombstone-{secrets.token_hex(8)}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret)
         file.flush()
         os.fsync(file.fileno())
-    return "0001"
+    # Only whole files bear the name that is looked for.
+    path = draft.replace(folder / f"tombstone-{_fingerprint(secret)}.key")
+    return _read_key(path)
+
+
+def _fingerprint(secret: bytes) -> str:
+    """Give eight hex digits that tell keys of different machines apart and nothing about the key."""
+    return hashlib.sha256(secret).hexdigest()[:8]
 
 
 @lru_cache(maxsize=64)
-def _key(folder: Path, key_id: str) -> bytes:
-    secret = (folder / f"tombstone-{key_id}.key").read_bytes()
+def _read_key(path: Path) -> Key:
+    secret = path.read_bytes()
     if len(secret) != KEY_BYTES:
         raise Unavailable(
-            f"The tombstone key {key_id} is damaged.", hint="Put keys/ back from a backup ('loci restore')."
+            f"The tombstone key {path.name} is damaged.", hint="Copy keys/ back from a backup of LOCI_HOME."
         )
-    return secret
+    return Key(_fingerprint(secret), path.stem.removeprefix("tombstone-"), secret)

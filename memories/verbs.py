@@ -12,17 +12,17 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
-from access.errors import Conflict, InvalidInput, NotPermitted
+from access.errors import Conflict, NotPermitted
+from access.models import Group
 from memories.approval import carry_out_approval
 from memories.chains import find_memory, head_of, versions_of
 from memories.context import refresh_around
+from memories.draft import clean_reason
 from memories.models import Memory, TombstoneKind
 from memories.purging import Certificate, purge_rows
 from memories.snapshot import changes, snapshot
 from memories.tombstones import find_tombstone, lay_tombstone
-from memories.types import Operation, Shown, State, Trust, Type, shown
-
-MAX_REASON_CHARS = 1000
+from memories.types import Operation, Scope, Shown, State, Trust, Type, shown
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def _restored(actor: Actor, id_: str | UUID, *, reason: str, dry_run: bool) -> D
             f"{memory.id} is {memory.state}; 'restore' takes one that is {', '.join(allowed)}.",
             hint="A superseded or retracted text comes back by storing it with 'supersedes', or by a curator.",
         )
+    _check_scope(memory)
     _check_room_for(memory)
     _check_not_withdrawn(memory)
     new: dict[str, Any] = {"state": State.LIVE, "retired_at": None, "superseded_by": None}
@@ -85,6 +86,7 @@ def retract(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     """Withdraw a memory as wrong: recall never returns it, and its text may not be stored in the group again."""
     memory = _target(actor, id_, right=WRITE)
     _must_be(memory, State.LIVE, State.SUPERSEDED, verb="retract")
+    reason = clean_reason(reason)
     said = ("recall no longer returns it", "the same text is refused from now on; a curator can lift that")
     new = {"state": State.RETRACTED, "retired_at": timezone.now()}
 
@@ -148,7 +150,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         NotPermitted: the actor may not curate the group.
     """
     memory = _target(actor, id_, right=CURATE, follow=False)
-    _check_reason(reason)
+    reason = clean_reason(reason)
     said = ("its text, words, vectors and log payloads are destroyed", "the same text is refused from now on")
     if dry_run:
         return Done("purge", memory.id, memory.state, memory.trust, 0, said, dry_run=True)
@@ -222,6 +224,15 @@ def _must_be_person(actor: Actor, what: str) -> None:
         )
 
 
+def _check_scope(memory: Memory) -> None:
+    """Raise Conflict where a global memory would come back into a group that became private."""
+    if memory.scope == Scope.GLOBAL and Group.objects.filter(pk=memory.group_id, private=True).exists():
+        raise Conflict(
+            f"{memory.id} is global, and in the private group '{memory.group.slug}' nothing is.",
+            hint="Store its text anew: it is then the group's own.",
+        )
+
+
 def _check_room_for(memory: Memory) -> None:
     """Raise Conflict where bringing the memory back would make a second live row of its text or its chain."""
     later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key != memory.key), None)
@@ -255,11 +266,6 @@ def _check_not_withdrawn(memory: Memory) -> None:
         )
 
 
-def _check_reason(reason: str) -> None:
-    if len(reason) > MAX_REASON_CHARS:
-        raise InvalidInput(f"The reason is longer than {MAX_REASON_CHARS:,} characters.", field="reason")
-
-
 def _change(
     actor: Actor,
     memory: Memory,
@@ -272,7 +278,7 @@ def _change(
     also: Callable[[], None] | None = None,
 ) -> Done:
     """Write fields by compare-and-set, refresh what stands beside, and log before and after. One transaction."""
-    _check_reason(reason)
+    reason = clean_reason(reason)
     before = snapshot(memory)
     now = timezone.now()
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})
@@ -292,7 +298,8 @@ def _change(
         audit.append(
             actor,
             operation,
-            memory_id=memory.id, group=memory.group.id,
+            memory_id=memory.id,
+            group=memory.group.id,
             payload={"changes": changes(before, after), "reason": reason},
         )
         transaction.set_rollback(dry_run)

@@ -1,5 +1,6 @@
 """The single steps of the write path; each runs inside store()'s transaction."""
 
+import dataclasses
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,13 +17,14 @@ from access.models import AuditEntry, CandidatePolicy, Group
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_context
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory, Piece, Thread
-from memories.pieces import claim_index, piece_rows
+from memories.pieces import Embedded, claim_index, piece_rows
 from memories.snapshot import snapshot
 from memories.text import content_hash, fold, fold_hash
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
 
 if TYPE_CHECKING:
+    from memories.known import Origin
     from memories.store import Prepared
 
 # Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
@@ -41,23 +43,45 @@ def insert(
     trust: str = Trust.ACTIVE,
     state: str = State.LIVE,
     after: Memory | None = None,
+    replaces: Memory | None = None,
     now: datetime,
 ) -> Memory:
-    """Write a memory with its pieces, in its thread's order, as the next version of `after` where that is given."""
+    """Write a memory with its pieces, as the next version of `after` where that is given.
+
+    In its thread it stands where what it `replaces` stands, else at the place named, else after the last.
+    """
     memory = new_row(actor, prepared.draft, group, trust=trust, after=after, now=now)
     memory.state = state
-    _take_place(memory, prepared.draft, group)
+    take_place(memory, prepared.draft, group, replaces=replaces)
+    insert_row(memory, prepared.embedded)
+    return memory
+
+
+def insert_row(memory: Memory, embedded: Embedded) -> None:
+    """Insert a row that has its place, with its context, pieces and name; set right the contexts beside it."""
     beside = neighbours_of(memory)
     memory.context = context_of(memory, beside)
     memory.save(force_insert=True)
-    claim_index(prepared.embedded.model)
-    Piece.objects.bulk_create(piece_rows(memory, prepared.embedded))
-    if memory.type == Type.ENTITY:
-        add_alias(memory, _NAME_END.split(memory.content, maxsplit=1)[0])
-    if state == State.LIVE:
+    claim_index(embedded.model)
+    Piece.objects.bulk_create(piece_rows(memory, embedded))
+    add_names([memory])
+    if memory.state == State.LIVE:
         for near in beside:
             refresh_context(near)
-    return memory
+
+
+def add_names(memories: Iterable[Memory]) -> None:
+    """Let the entities among the memories go by the names that their texts begin with."""
+    entities = [memory for memory in memories if memory.type == Type.ENTITY]
+    named = [(memory, _NAME_END.split(memory.content, maxsplit=1)[0].strip()) for memory in entities]
+    EntityAlias.objects.bulk_create(
+        [
+            EntityAlias(memory_id=memory.root_key, fold=fold(name), group_id=memory.group_id, name=name)
+            for memory, name in named
+            if 0 < len(name) <= MAX_ALIAS_CHARS
+        ],
+        ignore_conflicts=True,
+    )
 
 
 def add_alias(memory: Memory, name: str) -> None:
@@ -114,7 +138,7 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     Confidence rises once per author and day, so that nobody certifies a fact by repeating it.
     """
     if wording is not None:
-        _keep_wording(actor, memory, wording)
+        keep_wording(actor, memory, wording)
     now = timezone.now()
     memory.refresh_from_db(fields=["confidence"])  # it may have been read before the transaction
     counted = memory.id in confirmed_today(actor, [memory.id])
@@ -126,7 +150,8 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
     audit.append(
         actor,
         Operation.REINFORCE,
-        memory_id=memory.id, group=memory.group.id,
+        memory_id=memory.id,
+        group=memory.group.id,
         payload={"changes": {"confidence": [before, memory.confidence]}},
     )
     if counted:
@@ -135,32 +160,55 @@ def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None
 
 
 def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
-    """Give those of the memories that the actor stored or confirmed today: saying so again adds no confidence."""
+    """Give those of the memories that the actor stored or confirmed today: saying so again adds no confidence.
+
+    All tokens of a user count as that user, and so does the user in the browser.
+    """
     day = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     said = AuditEntry.objects.filter(
         memory_id__in=list(ids),
         operation__in=[Operation.REINFORCE, Operation.STORE],
-        actor=actor.name,
         at__gte=day,
     )
-    return {id_ for id_ in said.values_list("memory_id", flat=True) if id_ is not None}
+    user = _user_of(actor.name)
+    return {
+        id_
+        for id_, name in said.values_list("memory_id", "actor")
+        if id_ is not None and _user_of(name) == user
+    }
 
 
-def _keep_wording(actor: Actor, memory: Memory, wording: "Prepared") -> None:
-    """Keep another wording of the same statement as a merged row that leads to the memory."""
-    row = new_row(actor, wording.draft, memory.group, trust=Trust.ACTIVE, after=None, now=timezone.now())
+def _user_of(actor_name: str) -> str:
+    """Give the user's part of an actor's name, "user" or "user/token"; Django allows no slash in a user's name."""
+    return actor_name.partition("/")[0]
+
+
+def keep_wording(
+    actor: Actor, memory: Memory, wording: "Prepared", *, origin: "Origin | None" = None
+) -> None:
+    """Keep a restatement, or what another source says as well, as a merged row that leads to the memory."""
+    after = origin.current if origin is not None else None
+    row = new_row(actor, wording.draft, memory.group, trust=Trust.ACTIVE, after=after, now=timezone.now())
+    if origin is not None:
+        row.source_ref = ""  # the source's first row keeps it
     row.scope, row.state, row.superseded_by = memory.scope, State.MERGED, memory
     row.state_changed_at = row.retired_at = row.created_at
     row.save(force_insert=True)
     claim_index(wording.embedded.model)
     Piece.objects.bulk_create(piece_rows(row, wording.embedded))
     audit.append(
-        actor, Operation.MERGE, memory_id=row.id, group=row.group.id, payload={"after": snapshot(row), "into": str(memory.id)}
+        actor,
+        Operation.MERGE,
+        memory_id=row.id,
+        group=row.group.id,
+        payload={"after": snapshot(row), "into": str(memory.id)},
     )
 
 
-def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
+def supersede(actor: Actor, old: Memory, new: Memory, *, operation: Operation = Operation.SUPERSEDE) -> UUID:
     """Let `new` take the place of `old`, which stays as history with the end of its valid time.
+
+    An edit says that the old text was never right: its record time ends, and its valid time stays as it was.
 
     Raises:
         Conflict: somebody else changed `old` meanwhile.
@@ -172,7 +220,7 @@ def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
         superseded_by=new,
         state_changed_at=now,
         updated_at=now,
-        **_end_of(old, new, now),
+        **({"retired_at": now} if operation == Operation.EDIT else _end_of(old, new, now)),
     )
     if changed != 1:
         raise Conflict(
@@ -183,7 +231,8 @@ def supersede(actor: Actor, old: Memory, new: Memory) -> UUID:
     audit.append(
         actor,
         Operation.SUPERSEDE,
-        memory_id=old.id, group=old.group.id,
+        memory_id=old.id,
+        group=old.group.id,
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
     return old.id
@@ -209,7 +258,11 @@ def make_way(actor: Actor, lapsed: Memory) -> None:
     lapsed.save(update_fields=["state", "state_changed_at", "updated_at"])
     refresh_around([lapsed])
     audit.append(
-        actor, Operation.SUPERSEDE, memory_id=lapsed.id, group=lapsed.group.id, payload={"before": before, "after": snapshot(lapsed)}
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=lapsed.id,
+        group=lapsed.group.id,
+        payload={"before": before, "after": snapshot(lapsed)},
     )
 
 
@@ -272,6 +325,26 @@ def refuse_write(slug: str) -> NoReturn:
         hint="Ask an admin of the group for the role contributor, and for a token with the scope 'write'.",
         field="group",
     )
+
+
+def _stands_there(old: Memory, draft: Draft, group: Group) -> bool:
+    """Say whether a draft means the place of what it replaces: it names no other thread and no other position."""
+    if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
+        return False
+    return draft.position in (None, old.position)
+
+
+def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory | None) -> None:
+    """Put an unsaved memory where what it `replaces` stands, unless the draft means another place.
+
+    A candidate waits after the last; approving it brings it to the place.
+    """
+    if replaces is None or not _stands_there(replaces, draft, group):
+        _take_place(memory, draft, group)
+    elif memory.trust == Trust.CANDIDATE:
+        _take_place(memory, dataclasses.replace(draft, position=None), group)
+    else:
+        memory.thread, memory.position = replaces.thread, replaces.position
 
 
 def _take_place(memory: Memory, draft: Draft, group: Group) -> None:

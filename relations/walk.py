@@ -1,16 +1,17 @@
 """Walking relations: what hangs together with some memories, step by step."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from relations.models import Relation
 
 MAX_DEPTH = 4
 MAX_RELATIONS = 500
+ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -25,30 +26,50 @@ def neighbours(
     roots: Collection[int],
     *,
     groups: frozenset[int] | None,
+    may_see: Callable[[set[int]], set[int]] | None,
     depth: int = 1,
     limit: int = 50,
     at: datetime | None = None,
 ) -> list[Edge]:
     """Give the relations within `depth` steps of the chains' roots (memory keys), nearest first, at most `limit`.
 
-    Only relations of `groups` (None: all) that were true at `at` (None: now) are walked. Cycles end a walk.
+    Only relations of `groups` (None: all) that were true at `at` (None: now) are walked, and only those both of whose
+    ends `may_see` gives back out of the roots it is asked about (None: all). It is asked before anything is cut, so
+    what is hidden neither takes a place nor leads on. Cycles end a walk.
     """
     true_at = _true_at(at or timezone.now())
+    most = min(limit, MAX_RELATIONS)
     reached, frontier = set(roots), set(roots)
     edges: dict[int, Edge] = {}
     for step in range(1, min(depth, MAX_DEPTH) + 1):
         rows = Relation.objects.filter(Q(subject__in=frontier) | Q(object__in=frontier), true_at)
         if groups is not None:
             rows = rows.filter(group__in=groups)
-        found = rows.select_related("group", "subject", "object").order_by("-confidence", "key")
-        for relation in found[: min(limit, MAX_RELATIONS)]:
-            edges.setdefault(relation.key, Edge(relation, step))
-        ends = {end for edge in edges.values() for end in (edge.relation.subject_id, edge.relation.object_id)}
-        frontier = ends - reached
-        reached |= ends
-        if not frontier or len(edges) >= limit:
+        for page in _pages(rows.exclude(key__in=list(edges))):
+            seen = may_see(_ends(page)) if may_see else _ends(page)
+            shown = [relation for relation in page if _ends([relation]) <= seen]
+            edges |= {relation.key: Edge(relation, step) for relation in shown[: most - len(edges)]}
+            if len(edges) >= most:
+                return list(edges.values())
+        frontier = _ends([edge.relation for edge in edges.values()]) - reached
+        reached |= frontier
+        if not frontier:
             break
-    return list(edges.values())[:limit]
+    return list(edges.values())
+
+
+def _pages(rows: QuerySet[Relation]) -> Iterator[list[Relation]]:
+    """Give relations in pages, the surest first."""
+    ordered = rows.select_related("group", "subject", "object").order_by("-confidence", "key")
+    start, page = 0, list(ordered[:ROWS_AT_ONCE])
+    while page:
+        yield page
+        start += len(page)
+        page = list(ordered[start : start + ROWS_AT_ONCE]) if len(page) == ROWS_AT_ONCE else []
+
+
+def _ends(relations: Collection[Relation]) -> set[int]:
+    return {end for relation in relations for end in (relation.subject_id, relation.object_id)}
 
 
 def _true_at(moment: datetime) -> Q:

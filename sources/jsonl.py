@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from access.errors import InvalidInput, LociError
 from memories.batch import BATCH_DRAFTS, store_many
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
+from memories.moments import FORMS, parse_moment
 from memories.store import Outcome
 from memories.types import Operation, Scope, Type
 from sources.faults import LineFault, RawLine, StrictStop, read_lines
@@ -166,18 +167,12 @@ def _text(line: dict[str, Any], name: str, *, needed: bool = False) -> str:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Give a time written in ISO 8601; one without a zone is UTC."""
+    """Give the time that a line names, as every face reads it; None where it names none."""
     if value in (None, ""):
         return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(
-            f"'timestamp' is {str(value)[:40]!r}.",
-            hint="Write it like 2024-05-01T09:30:00Z.",
-            field="timestamp",
-        ) from None
+    if not isinstance(value, str):
+        raise InvalidInput(f"'timestamp' is {str(value)[:40]!r}.", hint=FORMS, field="timestamp")
+    return parse_moment(value, field="timestamp")
 
 
 def _note(actor: Actor, source: str, counts: Counter[str]) -> None:

@@ -9,7 +9,14 @@ from typing import TextIO
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[TextIO]:
-    """Give a file to write to that takes `path`'s place, readable by its owner alone, once it is on disk."""
+    """Give a file to write to that takes `path`'s place, readable by its owner alone, once it is on disk.
+
+    A device or pipe is written to as it is: taking its place would destroy it.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        return
     part = path.with_name(f".{path.name}.part{os.getpid()}")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

@@ -18,7 +18,7 @@ from memories.embedding import Encoder
 from memories.models import Memory, Piece, Thread, Tombstone, TombstoneKind
 from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
 from memories.placing import refresh_threads
-from memories.tombstones import find_tombstones
+from memories.tombstones import find_tombstones, missing_keys
 from memories.types import Operation, State
 from relations.models import Relation, RelationEvidence
 from sources.building import build_row, insert_rows
@@ -56,6 +56,7 @@ class RestoreReport:
     faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
+    missing_keys: dict[str, int] = field(default_factory=dict)  # of tombstones that recognise nothing here
 
 
 @dataclass(frozen=True)
@@ -94,22 +95,26 @@ def restore_export(
     intake = _Intake(actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run)
     # Later lines point to earlier ones, so a trial must see what it wrote until its end.
     with transaction.atomic() if dry_run else nullcontext():
-        _take_all(intake, lines, on_progress=on_progress, strict=strict)
+        fault = _take_all(intake, lines, on_progress=on_progress, strict=strict)
         report = intake.finish()
         if dry_run:
             transaction.set_rollback(True)
+    if fault is not None:
+        raise StrictStop(f"Line {fault.line}: {fault.why}", hint="What came before it is stored.")
     return report
 
 
 def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
-) -> None:
+) -> LineFault | None:
+    """Take all batches in; `strict`: up to the first with a fault, which is given."""
     for batch in _batches(lines):
         faults = intake.take(batch)
         if faults and strict:
-            raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="What came before it is stored.")
+            return faults[0]
         if on_progress is not None:
             on_progress(batch[-1].number)
+    return None
 
 
 def header_origin(line: RawLine | None) -> str:
@@ -184,15 +189,22 @@ class _Intake:
         return faults
 
     def finish(self) -> RestoreReport:
-        """Tie successors, set contexts right, log the import; give what happened."""
+        """Log the import, tie successors, set contexts right; give what happened.
+
+        Small transactions, so that other writers need not wait for the whole file. Killed between two of them, the
+        next import of the same file does what is left.
+        """
         if not self.is_complete:
             self.faults.append(LineFault(self.last_line, "the file ends too early: export it again"))
         self.added += Counter({LOG.name: self.chain.added})
         self.unchanged += Counter({LOG.name: self.chain.unchanged})
         with transaction.atomic():
-            loose = self._tie_successors()
-            refresh_threads(sorted(self.threads))
             self._note()
+        loose = self._tie_successors()
+        # A trial holds the write lock until its end, and shall not do what nobody will see.
+        for thread in [] if self.dry_run else sorted(self.threads):
+            with transaction.atomic():
+                refresh_threads([thread])
         return RestoreReport(
             self.origin,
             dict(+self.added),
@@ -200,6 +212,7 @@ class _Intake:
             tuple(self.faults),
             loose,
             self.chain.purged,
+            missing_keys(),
         )
 
     def _note(self) -> None:
@@ -241,11 +254,16 @@ class _Intake:
         return ""
 
     def _remember(self, kind: Kind, row: Model | None, line: Line) -> None:
-        """Note what the file calls a group or thread that is here."""
+        """Note what the file calls a group or thread that is here, and whose contexts are to be looked at.
+
+        That of a row stored before as well: what stored it may have been killed before it came to the contexts.
+        """
         if kind is GROUP and isinstance(row, Group):
             self.targets.groups[str(line.record.get("slug"))] = row
         elif kind is THREAD and isinstance(row, Thread):
             self.targets.threads[str(line.record.get("group")), str(line.record.get("name"))] = row
+        elif isinstance(row, Memory) and row.thread_id is not None:
+            self.threads.add(row.thread_id)
 
     def _remember_successor(self, line: Line) -> None:
         """Note what took a memory's place; it may stand on a later line."""
@@ -303,8 +321,6 @@ class _Intake:
             elif isinstance(row, Memory):
                 pieces += piece_rows(row, embedded[at]) if embedded else []
                 self._remember_successor(line)
-                if row.thread_id is not None:
-                    self.threads.add(row.thread_id)
             elif kind is RELATION and isinstance(row, Relation):
                 found = [self.targets.memory(id_) for id_ in _evidence(line)]
                 proofs += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
@@ -316,15 +332,18 @@ class _Intake:
         """Point superseded rows to what took their place; give how many successors are missing."""
         loose, names = 0, list(self.successors)
         for start in range(0, len(names), LINES_AT_ONCE):
-            part = names[start : start + LINES_AT_ONCE]
-            rows = {str(r.id): r for r in Memory.objects.filter(id__in=part, superseded_by=None)}
-            ends = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
-            found = {str(r.id): r for r in ends}
-            for name, row in rows.items():
-                row.superseded_by = found.get(self.successors[name])
-                loose += row.superseded_by is None
-            Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
+            with transaction.atomic():
+                loose += self._tie(names[start : start + LINES_AT_ONCE])
         return loose
+
+    def _tie(self, names: list[str]) -> int:
+        rows = {str(r.id): r for r in Memory.objects.filter(id__in=names, superseded_by=None)}
+        ends = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
+        found = {str(r.id): r for r in ends}
+        for name, row in rows.items():
+            row.superseded_by = found.get(self.successors[name])
+        Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
+        return sum(row.superseded_by is None for row in rows.values())
 
 
 def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[Line]]:

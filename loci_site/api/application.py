@@ -14,7 +14,7 @@ DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.
 
 Every error is `{code, message, hint}`, with `field` where one value is at fault. Lists give `items` and `next`; pass
-`next` as `cursor` to read on. Moments are ISO 8601 with a time zone.
+`next` as `cursor` to read on. Moments are ISO 8601; no zone means UTC.
 """
 
 

@@ -6,8 +6,9 @@ from ninja import Query, Router
 from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
-from loci_site.api.requests import GroupPageQuery, LogQuery, PageQuery
+from loci_site.api.requests import GroupPageQuery, LiftIn, LogQuery, PageQuery
 from maintenance.listing import list_runs, run_json
+from memories.lifting import lift, list_tombstones, tombstone_json
 from memories.listing import list_candidates, list_log, list_open_links, log_json
 from memories.models import Link
 from memories.render import link_json, memory_json
@@ -32,15 +33,35 @@ def read_log(request: HttpRequest, wanted: Query[LogQuery]) -> HttpResponse:
 @router.get("/review/candidates", response={**out.ERRORS, 200: out.MemoryPage})
 def review_candidates(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
     """List the memories that wait for a curator; POST /memories/{id}/approve or /reject decides."""
-    page = list_candidates(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
-    return answer({"items": [memory_json(row) for row in page.rows], "next": page.next})
+    actor = actor_of(request)
+    page = list_candidates(actor, group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    return answer(
+        {"items": [memory_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+    )
 
 
 @router.get("/review/links", response={**out.ERRORS, 200: out.LinkPage})
 def review_links(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
     """List possible duplicates and conflicts that nobody has settled, with both memories."""
-    page = list_open_links(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
-    return answer({"items": [_open_link_json(row) for row in page.rows], "next": page.next})
+    actor = actor_of(request)
+    page = list_open_links(actor, group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    return answer(
+        {"items": [_open_link_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+    )
+
+
+@router.get("/tombstones", response={**out.ERRORS, 200: out.TombstonePage})
+def list_standing_tombstones(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
+    """List what may not be stored again, newest first, in one group or in all that the caller curates."""
+    page = list_tombstones(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    return answer({"items": [tombstone_json(mark) for mark in page.rows], "next": page.next})
+
+
+@router.post("/tombstones/{tombstone_id}/lift", response={**out.ERRORS, 200: out.LiftedOut})
+def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> HttpResponse:
+    """Let a text be stored again; the id is the tombstone's or its memory's. For a person who curates the group."""
+    lifted = lift(actor_of(request), tombstone_id, reason=body.reason)
+    return answer({"lifted": [tombstone_json(mark) for mark in lifted.tombstones]})
 
 
 @router.get("/maintenance/runs", response={**out.ERRORS, 200: out.RunPage})
@@ -50,5 +71,6 @@ def list_maintenance_runs(request: HttpRequest, wanted: Query[PageQuery]) -> Htt
     return answer({"items": [run_json(row) for row in page.rows], "next": page.next})
 
 
-def _open_link_json(link: Link) -> dict[str, object]:
-    return link_json(link) | {"memories": [memory_json(link.source), memory_json(link.target)]}
+def _open_link_json(link: Link, *, is_person: bool) -> dict[str, object]:
+    ends = [memory_json(end, is_person=is_person) for end in (link.source, link.target)]
+    return link_json(link) | {"memories": ends}

@@ -108,6 +108,8 @@ class CertificateOut(Document):
     links: int
     log_payloads: int
     recall_logs: int
+    cleared: dict[str, int]
+    remains: list[str]
 
 
 class DoneOut(Document):
@@ -381,6 +383,33 @@ class LinkPage(Document):
 
     items: list[OpenLinkOut]
     next: str | None
+
+
+class TombstoneOut(Document):
+    """What bars a withdrawn text from a group."""
+
+    id: str
+    memory: str
+    group: str
+    kind: str
+    reason: str
+    author: str
+    created_at: str
+    lifted_at: str | None
+    lifted_by: str
+
+
+class TombstonePage(Document):
+    """A page of tombstones that stand."""
+
+    items: list[TombstoneOut]
+    next: str | None
+
+
+class LiftedOut(Document):
+    """The tombstones that were lifted."""
+
+    lifted: list[TombstoneOut]
 
 
 class RunPage(Document):

@@ -13,6 +13,7 @@ from loci_site.api.faults import Refused
 from loci_site.api.requests import EditIn, MemoryIn, MemoryListQuery, VerbIn
 from memories import verbs
 from memories.chains import find_memory, head_of
+from memories.draft import clean_reason
 from memories.editing import Edited, EditOutcome, edit
 from memories.inspect import inspect_memory
 from memories.listing import list_memories, visible_versions
@@ -51,17 +52,23 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
 @router.get("", response={**out.ERRORS, 200: out.MemoryPage})
 def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> HttpResponse:
     """List memories, newest first; without `group` those of all groups that the caller may enter, and global ones."""
-    page = list_memories(actor_of(request), filters.listed(), cursor=filters.cursor, limit=filters.limit)
-    return answer({"items": [memory_json(row) for row in page.rows], "next": page.next})
+    actor = actor_of(request)
+    page = list_memories(actor, filters.listed(), cursor=filters.cursor, limit=filters.limit)
+    return answer(
+        {"items": [memory_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+    )
 
 
 @router.get("/{memory_id}", response={**out.ERRORS, 200: out.VersionedOut})
 def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
     """Read one version of a memory; `head` is the id of the version that counts now."""
-    memory = find_memory(actor_of(request), memory_id)
-    body = memory_json(memory) | {"head": str(head_of(memory).id)}
+    actor = actor_of(request)
+    memory = find_memory(actor, memory_id)
+    body = memory_json(memory, is_person=actor.is_person) | {"head": str(head_of(memory).id)}
     if versions:
-        body["versions"] = [memory_json(row) for row in visible_versions(actor_of(request), memory.id)]
+        body["versions"] = [
+            memory_json(row, is_person=actor.is_person) for row in visible_versions(actor, memory.id)
+        ]
     return answer(body)
 
 
@@ -70,7 +77,7 @@ def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpRespo
     """Change a memory. Another content, type or valid_from is a new version; the rest changes in place. 202: the
     new text waits for a curator.
     """
-    edited = edit(actor_of(request), memory_id, body.edit(), reason=body.reason)
+    edited = edit(actor_of(request), memory_id, body.edit(), reason=clean_reason(body.reason))
     return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
 
 
@@ -89,7 +96,9 @@ def delete_memory(
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
 def inspect_one_memory(request: HttpRequest, memory_id: str, query: str = "") -> HttpResponse:
     """Give all there is to say of a memory; with `query`, why that question brings it or does not."""
-    return answer(inspection_json(inspect_memory(actor_of(request), memory_id, query=query)))
+    actor = actor_of(request)
+    inspection = inspect_memory(actor, memory_id, query=query)
+    return answer(inspection_json(inspection, is_person=actor.is_person))
 
 
 @router.post("/{memory_id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})

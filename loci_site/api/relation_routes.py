@@ -16,9 +16,7 @@ from memories.chains import find_memory
 from memories.entities import find_entity, store_relation
 from memories.models import Memory
 from memories.render import relation_json, statement_json
-from memories.statements import visible_statements
-from memories.visibility import listed_by
-from relations.walk import neighbours
+from memories.statements import statements_around
 
 router = Router(tags=["relations"])
 
@@ -35,16 +33,15 @@ def walk_relations(request: HttpRequest, wanted: Query[WalkQuery]) -> HttpRespon
     """Give the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
     start = _start(actor, wanted)
-    groups = listed_by(actor, None).groups
-    edges = neighbours([start.root_key], groups=groups, depth=wanted.depth, limit=wanted.limit, at=wanted.at)
-    return answer({"items": [statement_json(each) for each in visible_statements(actor, edges)]})
+    found = statements_around(actor, start, depth=wanted.depth, limit=wanted.limit, at=wanted.at)
+    return answer({"items": [statement_json(each, is_person=actor.is_person) for each in found]})
 
 
 def _start(actor: Actor, wanted: WalkQuery) -> Memory:
     try:
         return find_memory(actor, UUID(wanted.of.strip()), field="of")
     except ValueError:
-        found = find_entity(find_group(actor, wanted.group), wanted.of)
+        found = find_entity(actor, find_group(actor, wanted.group), wanted.of)
     if found is None:
         raise NotFound(
             f"There is no entity '{wanted.of[:80]}'.",

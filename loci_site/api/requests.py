@@ -117,6 +117,12 @@ class VerbIn(Body):
     dry_run: StrictBool = False
 
 
+class LiftIn(Body):
+    """Why a tombstone is lifted."""
+
+    reason: str = ""
+
+
 class NarrowingFields(Body):
     """What narrows a question."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, re_path, reverse
@@ -63,7 +63,14 @@ def knowing_its_query(operation: Operation) -> View:
     known = sorted({name for names in maps for name in names})
 
     def run(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
-        for name in request.GET:
+        try:
+            names = list(request.GET)
+        except TooManyFieldsSent:
+            limit = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+            return fault_answer(
+                TooLarge(f"The address has more than {limit:,} parameters.", hint="Send fewer.")
+            )
+        for name in names:
             if name not in known:
                 said = f"'{name[:80]}' is not known here."
                 hint = nearest(name, known) or (

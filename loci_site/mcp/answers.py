@@ -16,6 +16,7 @@ from memories.models import Memory
 from memories.near import Near
 from memories.recall import Item, Recalled
 from memories.render import (
+    WITHHELD,
     Json,
     checkpoint_json,
     done_json,
@@ -36,7 +37,6 @@ from memories.verbs import Done
 
 SHOWN_WORDS = 30  # of a memory that only stands beside the one that was asked for
 SHOWN_LOG_ROWS = 10
-WITHHELD = "(withheld: the memory is quarantined)"
 
 
 def stored_answer(stored: Stored) -> CallToolResult:

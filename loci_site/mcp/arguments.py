@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from access.errors import InvalidInput
+from memories import moments
 
 # What each kind of pydantic's complaints means for the argument, by the beginning of its name.
 EXPECTED = {
@@ -55,21 +56,9 @@ def as_invalid_input(fault: ValidationError) -> InvalidInput:
 
 
 def parse_moment(text: str, *, field: str) -> datetime | None:
-    """Give the moment that an ISO 8601 text names, in UTC; None for an empty text.
-
-    Without a time zone it is UTC; a date alone is its first moment.
+    """Give the moment that a text names, as every face reads it; None for an empty text.
 
     Raises:
-        InvalidInput: it is no such text, or lies outside the years 1 to 9999.
+        InvalidInput: it is no date.
     """
-    if not text.strip():
-        return None
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        raise InvalidInput(
-            f"'{text[:40]}' in {field} is no date.",
-            hint="Use ISO 8601: 2026-05-03, 2026-05-03T14:30Z or 2026-05-03T14:30+02:00; no zone means UTC.",
-            field=field,
-        ) from None
+    return moments.parse_moment(text, field=field) if text.strip() else None

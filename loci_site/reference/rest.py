@@ -16,7 +16,8 @@ curl -H "Authorization: Bearer loci_…" "http://127.0.0.1:8000/api/recall?query
 ```
 
 - A field or query parameter that is not known is an error: a misspelt filter never widens an answer.
-- Moments are ISO 8601 with a time zone: `2026-11-21T09:30:00Z`.
+- Moments are ISO 8601: `2026-11-21`, `2026-11-21T09:30Z`, `2026-11-21T10:30+01:00`. Without a zone they are UTC; a date alone
+  is its first moment.
 - Lists give `items`, newest first, and `next`: pass it as `cursor` for the page after; null ends the list. `limit` is at
   most 100.
 - Any version's id leads to the memory; verbs and edits act on the version that counts.

@@ -275,6 +275,7 @@ def _said(button: Button, done: Done) -> str:
         return (
             f"Purged: {proof.memories} {_memories(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
             f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
+            + "".join(f" Still there: {said}." for said in proof.remains)
         )
     return f"The memory is {button.past}: {'; '.join(done.consequences)}."
 

@@ -1,20 +1,32 @@
 """Relations in the browser. They live in their own room, but who may see their ends is a rule of this one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import RoomAdmin
+from access.admin.page import RoomAdmin, RoomChangeList
 from memories.admin.filters import GroupFilter
 from memories.models import Memory
+from memories.statements import hidden_ends, show_heads
 from memories.visibility import as_q, listed_by
 from relations.models import Relation
+
+
+class RelationList(RoomChangeList):
+    """A page of relations, whose ends are the versions that count now."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Cut the page out of the rows."""
+        super().get_results(request)
+        rows: Sequence[Relation] = self.result_list  # fetched once, and shown from that
+        show_heads(rows)
 
 
 @admin.register(Relation)
@@ -36,14 +48,25 @@ class RelationAdmin(RoomAdmin):
         visibility = listed_by(actor, None)
         if visibility.groups is None:
             return rows
-        seen = Memory.objects.filter(as_q(visibility)).values("key")
-        return rows.filter(group__in=visibility.groups, subject__in=seen, object__in=seen)
+        rows = rows.filter(group__in=visibility.groups)
+        # An end that is its own head is judged by the database; the few that were replaced, by their heads.
+        seen = Memory.objects.filter(as_q(visibility), superseded_by=None).values("key")
+        replaced = _replaced_ends(rows)
+        shown = replaced - hidden_ends(actor, replaced)
+        return rows.filter(
+            Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
+        )
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+        """List relations with their ends as they stand now."""
+        return RelationList
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         """Show one relation with the memories that prove it."""
         relation: Relation = self.get_or_404(request, object_id)
+        show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
         context = {"title": "Relation", "relation": relation, "evidence": seen.select_related("group")[:50]}
         return self.render(request, "admin/relations/relation/page.html", context)
@@ -69,3 +92,10 @@ class RelationAdmin(RoomAdmin):
         if relation.retired_at is not None:
             return "retired"
         return "current" if relation.valid_to is None else "ended"
+
+
+def _replaced_ends(rows: QuerySet[Relation]) -> set[int]:
+    """Give the ends, as keys of roots, in whose place another version or memory stands."""
+    subjects = rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True)
+    objects = rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True)
+    return {*subjects, *objects}

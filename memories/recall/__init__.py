@@ -14,7 +14,7 @@ from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.chains import head_of, parse_id
-from memories.draft import check_choice, check_range
+from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.index.base import search_index
 from memories.models import Memory
@@ -281,7 +281,7 @@ def _encoder(mode: str) -> tuple[Encoder | None, str]:
         return None, "keyword only: the embedding model is not there yet ('loci model status' says why)"
     indexed = indexed_model()
     if indexed not in ("", encoder.model_id):
-        return None, f"keyword only: the index holds vectors of {indexed}; run 'loci reembed'"
+        return None, f"keyword only: the index holds vectors of {indexed}, another model than the one installed; install that one again ('loci model install')"
     return encoder, ""
 
 
@@ -310,6 +310,7 @@ def check_narrowing(narrowing: Narrowing) -> None:
         check_choice(type_, Type.values, field="types")
     if narrowing.scope:
         check_choice(narrowing.scope, ["global", "group"], field="scope")
+    check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
     for name in ("as_of", "known_at", "after", "before"):
         moment = getattr(narrowing, name)

@@ -14,8 +14,9 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection, transaction
 from django.db.models import F
 
-from access.tokens import flush_token_use
+from access.tokens import ON_USE, USED_TOKENS, flush_token_use
 from memories.models import Memory, RecallLog
+from memories.tombstones import purged_texts
 
 log = logging.getLogger(__name__)
 MAX_PENDING = 500  # recalls kept at most; older ones are dropped, never the answer
@@ -49,16 +50,24 @@ class Counter:
         """Keep a recall and make sure that it is written within retrieval.access_flush_s seconds."""
         with self._lock:
             self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
-            if self._timer is None and settings.LOCI.retrieval.access_flush_s > 0:
-                self._timer = threading.Timer(settings.LOCI.retrieval.access_flush_s, self._flush_in_thread)
-                self._timer.daemon = True
-                self._timer.start()
+            self._start_timer()
+
+    def schedule(self) -> None:
+        """Make sure that what waits is written within retrieval.access_flush_s seconds; a token's use is enough."""
+        with self._lock:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        if self._timer is None and settings.LOCI.retrieval.access_flush_s > 0:
+            self._timer = threading.Timer(settings.LOCI.retrieval.access_flush_s, self._flush_in_thread)
+            self._timer.daemon = True
+            self._timer.start()
 
     def flush(self) -> int:
-        """Write what is pending in one transaction; give how many recalls."""
+        """Write what is pending in one transaction, the tokens' last use too; give how many recalls."""
         with self._lock:
             pending, self._pending, self._timer = self._pending, [], None
-        if pending:
+        if pending or USED_TOKENS:
             with transaction.atomic():
                 write_recalls(pending)
                 flush_token_use()
@@ -75,10 +84,12 @@ class Counter:
 
 
 COUNTER = Counter()
+ON_USE.append(COUNTER.schedule)
 
 
 def write_recalls(recalls: Sequence[Recall]) -> None:
-    """Write log rows and add to the memories' access counters."""
+    """Write log rows and add to the memories' access counters; a recall of what was purged since is dropped."""
+    recalls = _without_purged(recalls)
     RecallLog.objects.bulk_create(
         RecallLog(
             at=recall.at,
@@ -104,6 +115,17 @@ def write_recalls(recalls: Sequence[Recall]) -> None:
         Memory.objects.filter(key=key).update(
             access_count=F("access_count") + count, last_accessed=latest[key]
         )
+
+
+def _without_purged(recalls: Sequence[Recall]) -> list[Recall]:
+    """Leave out recalls that brought a memory which is gone, or whose query is a purged text.
+
+    A purge clears the log, but recalls that wait in another process come to it later.
+    """
+    keys = {key for recall in recalls for key, _ in recall.hits}
+    there = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
+    purged = purged_texts({recall.query for recall in recalls})
+    return [r for r in recalls if r.query not in purged and there.issuperset(key for key, _ in r.hits)]
 
 
 def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.core import checks
 from django.db import connection
 from django.test import Client
@@ -12,6 +13,7 @@ from access.actor import Via
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
 from maintenance.models import Run
+from memories.editing import Edit, edit
 from memories.entities import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, RecallLog
 from memories.recall import Asked, recall
@@ -251,3 +253,23 @@ def test_rows_of_relations_and_memories_count(owner: Client, remember: Remember)
     fill(owner, remember)
     assert Relation.objects.count() == 1
     assert Memory.objects.filter(type="entity").count() == 2
+
+
+def test_a_relation_shows_its_ends_as_they_stand_now(owner: Client, ledger: Group, alice: User) -> None:
+    tied = store_relation(person(alice), RelationDraft("Anna", "leads", "Data team", group="ledger"))
+    edit(person(alice), tied.subject.id, Edit(content="Berta Berg"))
+    for address in ("/admin/relations/relation/", f"/admin/relations/relation/{tied.relation.id}/change/"):
+        said = text(owner, address)
+        assert ("Berta Berg" in said, "Anna" in said) == (True, False)
+
+
+def test_a_relation_is_listed_if_the_heads_of_its_ends_may_be_seen(
+    member: Client, alice: User, ledger: Group, garden: Group
+) -> None:
+    tied = store_relation(person(alice), RelationDraft("Anna", "leads", "Data team", group="ledger"))
+    address = f"/admin/relations/relation/{tied.relation.id}/change/"
+    newer = edit(person(alice), tied.subject.id, Edit(content="Berta Berg")).memory.id
+    assert "Berta Berg" in text(member, "/admin/relations/relation/")
+    Memory.objects.filter(id=newer).update(group=garden, scope="group")
+    assert "Data team" not in text(member, "/admin/relations/relation/")
+    text(member, address, status=404)

@@ -5,6 +5,9 @@ import json
 import pytest
 
 from access.models import Group
+from access.tokens import operator
+from memories.editing import Edit, edit
+from memories.entities import RelationDraft, store_relation
 from memories.models import Memory, RecallLog
 from tests.commands.conftest import Run
 
@@ -92,7 +95,7 @@ def test_every_option_reaches_the_memory(run: Run) -> None:
         ),
         (["x", "--group", "ledger", "--confidence", "nan"], b"", "confidence is nan"),
         (["x", "--group", "ledger", "--supersedes", "it"], b"", "'it' is no memory id."),
-        (["x", "--group", "ledger", "--valid-from", "soon"], b"", "'soon' is no date and time."),
+        (["x", "--group", "ledger", "--valid-from", "soon"], b"", "'soon' in valid_from is no date."),
         (["x", "--group", "No Group"], b"", "'No Group' is no name for a group."),
         (["x"], b"", "No group is named and there is no default."),
         (["-", "--group", "ledger"], b"\xff\xfe", "Standard input is not UTF-8 (byte 0)."),
@@ -153,6 +156,13 @@ def test_inspect_shows_a_memory_from_all_sides(run: Run) -> None:
     assert "Asked “deploy port”: it ranks 1." in said
     assert json.loads(run("inspect", id_, "--json").out)["memory"]["id"] == id_
     assert run("inspect", "0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f").status == 1
+
+
+def test_inspect_shows_the_ends_of_relations_as_they_stand_now(run: Run, ledger: Group) -> None:
+    tied = store_relation(operator(), RelationDraft("Anna", "leads", "Data team", group="ledger"))
+    edit(operator(), tied.subject.id, Edit(content="Anna Berg"))
+    table = run("inspect", str(tied.object.id)).out.split("Relations\n")[1].splitlines()
+    assert table[0].split() == ["Anna", "Berg", "leads", "Data", "team"]
 
 
 def test_stats_count_one_group_or_all(run: Run, garden: Group) -> None:

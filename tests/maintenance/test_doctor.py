@@ -33,6 +33,7 @@ WELL = {
     "chains",
     "contexts",
     "vectors",
+    "tombstones",
     "audit",
 }
 

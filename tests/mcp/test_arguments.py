@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from access.errors import Conflict, InvalidInput
+from loci_site.api.requests import MemoryIn
 from loci_site.mcp.arguments import check_names, parse_moment, without_nulls
 from loci_site.mcp.refusals import explain, reason_of, said
 from loci_site.mcp.schemas import trimmed
+from memories import moments
+from sources.jsonl import LineRules, draft_of
 
 
 @pytest.mark.parametrize(
@@ -36,6 +39,18 @@ def test_what_is_no_moment_names_the_field_and_the_form(text: str) -> None:
     assert caught.value.field == "as_of"
     assert text in caught.value.message
     assert "ISO 8601" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["2026-05-03", "2026-05-03T14:30", "2026-05-03T00:30+02:00"])
+def test_every_way_in_reads_a_moment_alike(text: str) -> None:
+    rules = LineRules("notes")
+    read = {
+        parse_moment(text, field="valid_from"),
+        MemoryIn.model_validate({"content": "x", "valid_from": text}).valid_from,
+        moments.parse_moment(text, field="valid_from"),
+        draft_of({"id": 1, "text": "x", "group": "ledger", "timestamp": text}, rules).valid_from,
+    }
+    assert len(read) == 1
 
 
 def test_the_nearest_argument_is_named() -> None:

@@ -5,9 +5,12 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.editing import Edit, edit
-from memories.models import Link
-from memories.verbs import approve, reject
-from tests.memories.builders import fresh, keep, kept
+from memories.entities import RelationDraft, store_relation
+from memories.inspect import inspect_memory
+from memories.models import Link, Memory
+from memories.verbs import approve, pin, reject, retract
+from relations.models import Relation
+from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, alice, bob, ledger, person  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -54,3 +57,52 @@ def test_an_approved_edit_ends_what_was_never_right(alice: User, strict: Group) 
     old = fresh(old)
     assert (old.state, old.superseded_by_id, old.valid_to) == ("superseded", waiting.memory.pk, None)
     assert old.retired_at is not None
+
+
+def test_an_approved_edit_is_the_next_version_in_the_same_place(alice: User, strict: Group) -> None:  # noqa: F811
+    said = {"group": "ledger", "thread": "monday", "scope": "group"}
+    old = kept(person(alice), "The office is in Belin.", valid_from=day(-9), valid_to=day(900), **said)
+    kept(person(alice), "Lunch is at noon.", **said)
+    pin(person(alice), old.id)
+    waiting = edit(agent(alice), old.id, Edit(content="The office is in Berlin.")).memory
+
+    approve(person(alice), waiting.id)
+
+    new, old = fresh(waiting), fresh(old)
+    assert (new.root_id, new.version, new.position, new.pinned) == (old.pk, 2, 0, True)
+    assert (new.valid_from, new.valid_to) == (day(-9), day(900))
+    assert (old.state, old.valid_to) == ("superseded", day(900))
+    assert Memory.objects.get(content="Lunch is at noon.").context == "The office is in Berlin."
+
+
+def test_relations_follow_an_approved_correction(alice: User, strict: Group) -> None:  # noqa: F811
+    owns = RelationDraft("Otto", "owns", "Bicycle shop", group="ledger")
+    otto = store_relation(person(alice), owns).subject
+    queued = keep(
+        agent(alice), "Otto Berg: mends bicycles", group="ledger", type="entity", supersedes=otto.id
+    ).memory
+    assert queued is not None
+    store_relation(person(alice), RelationDraft(str(queued.id), "owns", "Bicycle shop", group="ledger"))
+    store_relation(person(alice), RelationDraft(str(queued.id), "likes", "Tandems", group="ledger"))
+
+    approve(person(alice), queued.id)
+
+    assert fresh(queued).root_id == otto.pk
+    again = store_relation(person(alice), owns)
+    assert (again.outcome, again.subject) == ("reinforced", queued)
+    standing = Relation.objects.filter(retired_at=None)
+    assert sorted(standing.values_list("subject", "predicate")) == [(otto.pk, "likes"), (otto.pk, "owns")]
+    assert len(inspect_memory(person(alice), queued.id).relations) == 2
+    assert sorted(otto.aliases.values_list("name", flat=True)) == ["Otto", "Otto Berg"]
+
+
+def test_an_edit_towards_what_was_retracted_waits(alice: User, ledger: Group) -> None:  # noqa: F811
+    wrong = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger")
+    retract(person(alice), wrong.id)
+    other = kept(person(alice), "The office is in Berlin.", group="ledger")
+    waiting = edit(person(alice), other.id, Edit(content="The nightly backups go to the NAS."))
+    assert (waiting.outcome, waiting.why) == (
+        "queued",
+        f"it restates {wrong.id}, which was retracted; a curator decides",
+    )
+    assert fresh(other).state == "live"

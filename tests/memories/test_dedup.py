@@ -1,8 +1,12 @@
 """Near is not the same: what tells two facts apart."""
 
+import time
+
 import pytest
 
-from memories.dedup import compare
+from access.errors import InvalidInput
+from memories.dedup import MAX_COMPARED_CHARS, compare
+from memories.text import clean_text
 
 SAME = [
     ("The deploy port is 8081.", "the  deploy port is 8081."),
@@ -59,3 +63,47 @@ def test_far_vectors_are_never_the_same_unless_the_words_are() -> None:
     old, new = SAME[1]
     assert compare(old, new, cosine=0.96, same_cosine=0.97).sameness.value == "unsure"
     assert compare(*SAME[0], cosine=0.1, same_cosine=0.97).sameness.value == "same"
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["-", ". ", ".", " ", "\n", "\"'(", "a-", "A ", "1 ", "1.", "n't ", "é", "!", "\u2014", ". \n"],
+    ids=ascii,
+)
+def test_no_text_takes_long_to_compare(run: str) -> None:
+    """Linear work on 100,000 characters takes hundredths of a second, quadratic work more than a minute.
+
+    The time is this process's own, so that a busy machine does not count.
+    """
+    hostile = "Port." + (run * 100_000)[:99_990]
+    began = time.process_time()
+    compare(hostile, hostile + " x", cosine=0.99, same_cosine=0.97)
+    compare(hostile, hostile.upper(), cosine=0.99, same_cosine=0.97)
+    assert time.process_time() - began < 5
+
+
+def test_a_heap_of_accents_is_refused_before_it_is_sorted() -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidInput, match="more than 200 combining marks"):
+        clean_text("a" + "\u0301\u0316" * 49_000, field="content", max_chars=100_000)
+    assert time.process_time() - began < 2
+    assert clean_text("Việt Nam, ק\u05b8\u05bc, ง\u0e36\u0e49", field="content", max_chars=100).removed == 0
+
+
+def test_long_texts_are_the_same_only_where_all_words_are() -> None:
+    beginning = "the deploy goes well and " * 200  # 5,000 characters
+    assert len(beginning) > MAX_COMPARED_CHARS
+    found = compare(beginning + "ends", beginning + "stops", cosine=0.999, same_cosine=0.97)
+    assert (found.sameness.value, "first 4,000" in found.why) == ("unsure", True)
+    assert compare(beginning, beginning.upper(), cosine=0.9, same_cosine=0.97).sameness.value == "same"
+    other = compare("Port 1. " + beginning, "Port 2. " + beginning, cosine=0.999, same_cosine=0.97)
+    assert (other.sameness.value, "numbers" in other.why) == ("different", True)
+    assert (
+        compare(beginning + "1", beginning.upper() + "1 ", cosine=0.9, same_cosine=0.97).sameness.value
+        == "same"
+    )
+
+
+def test_a_path_ends_before_its_full_stop() -> None:
+    found = compare("See /var/log/a.", "See /var/log/a .", cosine=0.99, same_cosine=0.97)
+    assert found.sameness.value == "same", found

@@ -66,3 +66,11 @@ def test_what_is_right_comes_back_clean() -> None:
     )
     assert (draft.content, draft.removed_characters) == ("A fact.", 1)
     assert (draft.tags, draft.thread) == (("b", "a"), "t 1")
+
+
+def test_a_text_about_nul_is_no_nul() -> None:
+    literal = "in JSON it is written \\u0000"
+    assert check_draft(Draft("x", metadata={"note": literal})).metadata == {"note": literal}
+    for nul in ("\x00", "\\\x00"):
+        with pytest.raises(InvalidInput, match="NUL"):
+            check_draft(Draft("x", metadata={"note": nul}))

@@ -10,14 +10,16 @@ from django.db import connection
 from access.audit import verify_chain
 from access.errors import NotPermitted
 from access.models import AuditEntry, AuditPayload, Group
+from maintenance.models import Run, RunChange
+from memories.checkpoints import save_checkpoint
 from memories.entities import RelationDraft, store_relation
 from memories.index.base import search_index
-from memories.index.schema import begin_purge
-from memories.models import Link, Memory, Piece, RecallLog
+from memories.index.schema import begin_purge, end_purge
+from memories.models import Checkpoint, Link, Memory, Piece, RecallLog
 from memories.pieces import available_encoder
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
-from memories.verbs import purge
+from memories.recall.counting import COUNTER, Recall, write_recalls
+from memories.verbs import forget, purge
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
 
@@ -155,3 +157,102 @@ def test_only_a_curator_purges(alice: User, ledger: Group, bob: User) -> None:
     with pytest.raises(NotPermitted):
         purge(agent(bob), memory.id)
     assert Memory.objects.count() == 1
+
+
+def test_no_neighbour_keeps_its_words_in_whatever_state(alice: User, ledger: Group) -> None:
+    first = kept(person(alice), "Turn one.", group="ledger", thread="t")
+    second = kept(person(alice), SECRET, group="ledger", thread="t")
+    kept(person(alice), "Turn three.", group="ledger", thread="t")
+    forget(person(alice), first.id)
+    assert "Quokkazebu" in Memory.objects.get(key=first.key).context
+    done = purge(person(alice), second.id)
+    assert done.certificate is not None
+    assert done.certificate.remains == ()
+    assert traces_in(stored_bytes()) == []
+
+
+def test_the_certificate_says_where_the_text_still_stands(alice: User, ledger: Group, garden: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger", scope="group")
+    keep(person(alice), f"Bob said: {SECRET}", group="garden", scope="group")
+    done = purge(person(alice), memory.id)
+    assert done.certificate is not None
+    assert done.certificate.remains == ("1 other memories quote it", "1 rows of the audit log quote it")
+
+
+def test_a_reader_that_holds_the_log_of_pages_is_told_of(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    reader = connection.copy()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 20")
+    try:
+        with reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT count(*) FROM memories_memory")
+            cursor.fetchone()
+        done = purge(person(alice), memory.id)
+    finally:
+        reader.close()
+    assert done.certificate is not None
+    assert done.certificate.remains[0].startswith("the write-ahead log still holds earlier pages")
+    assert end_purge(connection)
+    connection.close()
+    assert traces_in(stored_bytes()) == []
+
+
+def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    other = kept(person(alice), "The queue holds ten jobs.", group="ledger")
+    save_checkpoint(person(alice), group="ledger", thread="", state={"next": [f"Check: {SECRET}"], "n": 1})
+    run = Run.objects.create(kind="compact", actor="operator")
+    for row in (memory, other):
+        RunChange.objects.create(
+            run=run,
+            step="compact",
+            table="memories_memory",
+            row=row.key,
+            before={"context": SECRET},
+            after={},
+        )
+    done = purge(person(alice), memory.id)
+    assert done.certificate is not None
+    assert done.certificate.cleared == {"checkpoints": 1, "run changes": 2}
+    assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
+    assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
+    assert traces_in(stored_bytes()) == []
+
+
+@pytest.mark.parametrize(("query", "brought"), [(SECRET.upper(), False), (f"is it so that {SECRET}", True)])
+def test_a_recall_that_waits_in_another_process_does_not_bring_it_back(
+    alice: User, ledger: Group, query: str, brought: bool
+) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    hits = ((memory.key, 1.0),) if brought else ()
+    waiting = Recall(memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, hits, 1.0, False, False)
+    harmless = Recall(
+        memory.created_at, ledger.key, "bob", "mcp", "hybrid", "which port", (), 1.0, True, False
+    )
+    purge(person(alice), memory.id)
+    write_recalls([waiting, harmless])
+    assert [log.query for log in RecallLog.objects.all()] == ["which port"]
+
+
+def test_the_log_is_folded_before_the_write_lock(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    write_recalls(
+        [
+            Recall(memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, (), 1.0, False, False)
+            for query in ("which port", f"is it so that {SECRET}")
+        ]
+    )
+    locked = []
+
+    def noting(text: str) -> str:
+        locked.append((connection.in_atomic_block, text))
+        return text.casefold()
+
+    monkeypatch.setattr("memories.purging.fold", noting)
+    purge(person(alice), memory.id)
+    assert {text for is_locked, text in locked if is_locked} == {SECRET}
+    assert [log.query for log in RecallLog.objects.all()] == ["which port"]

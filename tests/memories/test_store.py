@@ -6,7 +6,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+import memories.batch
+import memories.store
+from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
+from access.tokens import operator
+from memories.batch import store_many
+from memories.draft import Draft
+from memories.entities import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, Piece
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person
@@ -135,6 +142,37 @@ def test_the_scope_follows_the_type_where_none_is_named(
     alice: User, ledger: Group, type_: str, scope: str
 ) -> None:
     assert kept(person(alice), "Anna met the auditors.", group="ledger", type=type_).scope == scope
+
+
+# Rights
+
+
+def test_a_token_that_only_writes_is_shown_nothing_near(alice: User, ledger: Group, bob: User) -> None:
+    kept(person(alice), "A deploy needs a review and a ticket.", group="ledger", scope="group")
+    draft = {"group": "ledger", "scope": "group"}
+    told = keep(agent(bob, scopes=["write"]), "A deploy needs a review or a ticket.", **draft)
+    assert (told.outcome, told.near) == ("created", ())
+    told = keep(agent(bob, name="reader"), "A deploy needs a ticket or a review.", **draft)
+    assert len(told.near) > 0
+
+
+def test_nothing_is_embedded_for_who_may_not_write(
+    alice: User, ledger: Group, garden: Group, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[object] = []
+    for room in (memories.store, memories.batch):
+        monkeypatch.setattr(room, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
+    with pytest.raises(NotPermitted):
+        keep(agent(bob, scopes=["read"]), PORT, group="ledger")
+    with pytest.raises(GroupNotFound):
+        keep(agent(bob, scopes=["write", "create-group"]), PORT, group="garden")
+    with pytest.raises(InvalidInput):
+        keep(operator(), PORT, group="No Group")
+    result = store_many(agent(bob), [Draft(PORT, group="garden")])
+    assert [refusal.index for refusal in result.refused] == [0]
+    with pytest.raises(NotPermitted):
+        store_relation(agent(bob, scopes=["read"]), RelationDraft("Anna", "owns", "Ledger", group="ledger"))
+    assert embedded == []
 
 
 # Events

@@ -13,7 +13,7 @@ from access.models import AuditEntry, Group
 from memories import verbs
 from memories.models import Memory, Tombstone
 from memories.recall import Asked, recall
-from tests.memories.builders import fresh, kept
+from tests.memories.builders import fresh, keep, kept
 from tests.memories.tables import all_rows
 from tests.people import agent, person
 
@@ -158,3 +158,34 @@ def test_a_reason_has_an_end(alice: User, memory: Memory, verb: Verb) -> None:
         verb(person(alice), memory.id, reason="x" * 1001)
     assert error.value.field == "reason"
     assert fresh(memory).state == "live"
+
+
+@pytest.mark.parametrize(
+    "reason", ["a\x00b", "half \ud800", "x" * 1001, "x" * 5_000_000], ids=["nul", "half", "long", "5 MB"]
+)
+@pytest.mark.parametrize("verb", [verbs.forget, verbs.retract, verbs.dispute, verbs.reject, verbs.purge])
+def test_a_reason_that_is_no_text_is_refused_and_nothing_is_done(
+    alice: User, memory: Memory, verb: Verb, reason: str
+) -> None:
+    before = all_rows()
+    with pytest.raises(InvalidInput) as error:
+        verb(person(alice), memory.id, reason=reason)
+    assert error.value.field == "reason"
+    assert all_rows() == before
+
+
+def test_what_is_global_does_not_come_back_into_a_private_group(alice: User, memory: Memory) -> None:
+    verbs.forget(person(alice), memory.id)
+    Group.objects.update(private=True)
+    with pytest.raises(Conflict, match="in the private group 'ledger' nothing is"):
+        verbs.restore(person(alice), memory.id)
+    assert fresh(memory).state == "forgotten"
+
+
+def test_all_tokens_of_a_user_confirm_once_a_day(alice: User, bob: User, memory: Memory) -> None:
+    said = [
+        keep(actor, TEXT, group="ledger").memory
+        for actor in (agent(bob, name="one"), agent(bob, name="two"), person(bob), agent(alice, name="hers"))
+    ]
+    # 0.7 when stored by alice; once more by bob, through whatever; and not again by alice.
+    assert [round(m.confidence, 2) for m in said if m] == [0.8, 0.8, 0.8, 0.8]

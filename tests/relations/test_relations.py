@@ -13,8 +13,9 @@ from memories.editing import Edit, edit
 from memories.entities import RelationDraft, RelationStored, find_entity, store_relation
 from memories.inspect import inspect_memory
 from memories.models import Memory
-from memories.statements import visible_statements
+from memories.statements import statements_around, visible_statements
 from memories.verbs import forget, reject
+from relations import walk
 from relations.models import Relation, RelationEvidence
 from relations.walk import neighbours
 from tests.memories.builders import day, kept, row
@@ -36,15 +37,15 @@ def test_unknown_names_become_entities_and_known_ones_are_found(alice: User, led
     second = tie(alice, "ANNA ", "owns", " ledger")
     assert second.entities_created == ()
     assert (second.subject, second.object) == (first.subject, first.object)
-    assert find_entity(ledger, "anna") == first.subject
-    assert find_entity(ledger, "Berta") is None
+    assert find_entity(person(alice), ledger, "anna") == first.subject
+    assert find_entity(person(alice), ledger, "Berta") is None
 
 
 def test_an_entity_is_found_by_the_name_its_text_begins_with(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), "Anna: leads the data team", group="ledger", type="entity")
-    assert find_entity(ledger, "anna") == memory
+    assert find_entity(person(alice), ledger, "anna") == memory
     newer = kept(person(alice), "Anna: leads two teams", type="entity", supersedes=memory.id)
-    assert find_entity(ledger, "Anna") == newer
+    assert find_entity(person(alice), ledger, "Anna") == newer
     assert tie(alice, str(memory.id), "owns", "Ledger").subject == newer
 
 
@@ -69,7 +70,8 @@ def test_a_relation_ends_once_and_can_begin_again(alice: User, ledger: Group) ->
     assert (again.outcome, Relation.objects.count()) == ("created", 2)
     roots = [first.subject.root_key]
     edges = {
-        when: [e.relation.key for e in neighbours(roots, groups=None, at=day(when))] for when in (-15, -7, -1)
+        when: [e.relation.key for e in neighbours(roots, groups=None, may_see=None, at=day(when))]
+        for when in (-15, -7, -1)
     }
     assert edges == {-15: [first.relation.key], -7: [], -1: [again.relation.key]}
 
@@ -162,22 +164,22 @@ def ring(ledger: Group) -> list[Memory]:
 
 def test_a_walk_goes_as_deep_as_asked_and_ends_in_a_cycle(ring: list[Memory]) -> None:
     start = [ring[0].key]
-    assert [e.depth for e in neighbours(start, groups=None)] == [1, 1]
-    assert [e.depth for e in neighbours(start, groups=None, depth=2)] == [1, 1, 2, 2]
-    assert len(neighbours(start, groups=None, depth=4)) == 4
+    assert [e.depth for e in neighbours(start, groups=None, may_see=None)] == [1, 1]
+    assert [e.depth for e in neighbours(start, groups=None, may_see=None, depth=2)] == [1, 1, 2, 2]
+    assert len(neighbours(start, groups=None, may_see=None, depth=4)) == 4
     with CaptureQueriesContext(connection) as queries:
-        neighbours(start, groups=None, depth=99)
+        neighbours(start, groups=None, may_see=None, depth=99)
     assert len(queries) <= 4
 
 
 def test_a_walk_stops_at_its_limit_with_the_surest_first(ring: list[Memory]) -> None:
     Relation.objects.filter(subject=ring[0]).update(confidence=0.9)
-    edges = neighbours([ring[0].key], groups=None, depth=3, limit=1)
+    edges = neighbours([ring[0].key], groups=None, may_see=None, depth=3, limit=1)
     assert [e.relation.subject_id for e in edges] == [ring[0].key]
 
 
 def test_a_walk_stays_in_its_groups(ring: list[Memory], garden: Group) -> None:
-    assert neighbours([ring[0].key], groups=frozenset({garden.key}), depth=3) == []
+    assert neighbours([ring[0].key], groups=frozenset({garden.key}), may_see=None, depth=3) == []
 
 
 def test_an_end_that_one_may_not_see_is_not_shown(
@@ -185,7 +187,7 @@ def test_an_end_that_one_may_not_see_is_not_shown(
 ) -> None:
     inside, hidden = row(ledger, "inside", type="entity"), row(garden, "hidden", type="entity")
     Relation.objects.create(group=ledger, subject=inside, predicate="knows", object=hidden)
-    edges = neighbours([inside.key], groups=None)
+    edges = neighbours([inside.key], groups=None, may_see=None)
     assert len(visible_statements(person(alice), edges)) == 1
     assert visible_statements(person(bob), edges) == []
     assert inspect_memory(person(bob), inside.id).relations == ()
@@ -201,7 +203,7 @@ def test_a_relation_has_two_ends(ledger: Group) -> None:
 def test_a_forgotten_entity_is_not_found_by_name(alice: User, ledger: Group) -> None:
     first = tie(alice, "Anna", "owns", "Ledger")
     forget(person(alice), first.subject.id)
-    assert find_entity(ledger, "Anna") is None
+    assert find_entity(person(alice), ledger, "Anna") is None
 
 
 def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
@@ -212,3 +214,61 @@ def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
     assert (said.subject.content, said.relation.predicate, said.object.content) == (
         "Anna Berg", "leads", "Ledger team",
     )  # fmt: skip
+
+
+@pytest.fixture
+def hub(ledger: Group, garden: Group) -> Memory:
+    """An entity with three sure relations to what only `garden` may see, and one less sure that all may see."""
+    start, near, behind = (row(ledger, name, type="entity") for name in ("start", "near", "behind"))
+    for n in range(3):
+        hidden = row(garden, f"hidden {n}", type="entity")
+        Relation.objects.create(group=ledger, subject=start, predicate="uses", object=hidden, confidence=0.9)
+        Relation.objects.create(group=ledger, subject=hidden, predicate="uses", object=behind)
+    Relation.objects.create(group=ledger, subject=start, predicate="knows", object=near, confidence=0.2)
+    return start
+
+
+def test_what_is_hidden_takes_no_place_of_a_walk(bob: User, hub: Memory) -> None:
+    shown = statements_around(person(bob), hub, limit=1)
+    assert [(s.relation.predicate, s.object.content) for s in shown] == [("knows", "near")]
+
+
+def test_a_walk_looks_past_a_whole_page_of_hidden_relations(
+    bob: User, hub: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "ROWS_AT_ONCE", 2)
+    assert [s.object.content for s in statements_around(person(bob), hub, limit=1)] == ["near"]
+
+
+def test_a_walk_does_not_lead_through_what_is_hidden(
+    alice: User, ledger: Group, garden: Group, bob: User
+) -> None:
+    start, behind, beyond = (row(ledger, name, type="entity") for name in ("start", "behind", "beyond"))
+    hidden = row(garden, "hidden", type="entity")
+    for subject, object_ in ((start, hidden), (hidden, behind), (behind, beyond)):
+        Relation.objects.create(group=ledger, subject=subject, predicate="next", object=object_)
+    assert [s.depth for s in statements_around(person(alice), start, depth=3)] == [1, 2, 3]
+    assert statements_around(person(bob), start, depth=3) == []
+
+
+def test_relations_of_an_earlier_step_take_no_place_in_the_next(ring: list[Memory]) -> None:
+    Relation.objects.filter(subject=ring[0]).update(confidence=0.9)
+    Relation.objects.filter(subject=ring[3]).update(confidence=0.9)
+    edges = neighbours([ring[0].key], groups=None, may_see=None, depth=2, limit=3)
+    assert [(e.relation.subject_id, e.depth) for e in edges] == [
+        (ring[0].key, 1), (ring[3].key, 1), (ring[1].key, 2),
+    ]  # fmt: skip
+
+
+def test_an_entity_whose_current_version_is_hidden_is_neither_found_nor_tied(
+    alice: User, ledger: Group, garden: Group, bob: User
+) -> None:
+    wide = kept(person(alice), "Anna: leads the data team", group="garden", type="entity")
+    inner = kept(person(alice), "Anna: leaves in May", type="entity", scope="group", supersedes=wide.id)
+    assert find_entity(person(alice), garden, "Anna") == inner
+    assert find_entity(agent(bob), ledger, "Anna") is None
+    with pytest.raises(NotFound):
+        store_relation(agent(bob), RelationDraft(str(wide.id), "owns", "Ledger", group="ledger"))
+    stored = store_relation(agent(bob), RelationDraft("Anna", "owns", "Ledger", group="ledger"))
+    assert stored.subject != inner
+    assert stored.subject.group == ledger

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from loci_site.health import Check, status_of
-from loci_site.write_watch import WATCH
+from loci_site.write_watch import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 
@@ -82,6 +82,22 @@ def test_no_probe_is_made_while_writes_go_through() -> None:
     first = WATCH.probe()
     assert first.error == ""
     assert WATCH.probe() is first
+
+
+def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can hold every database thread by asking for /health while the database is locked."""
+    watch, seen = WriteWatch(), []
+    watch.last = LastWrite(0.0, "OperationalError")
+
+    def locked() -> None:  # the database's own wait, during which another caller comes
+        seen.append(watch.probe())
+        watch._probing_since -= WRITE_WAIT_S + 1
+        seen.append(watch.probe())
+
+    monkeypatch.setattr("loci_site.write_watch.write_probe", locked)
+    assert watch.probe().error == ""
+    assert [each.error for each in seen] == ["OperationalError", "one has waited for more than 3 s"]
+    assert watch.probe().error == ""
 
 
 def test_a_missing_trigger_is_named(client: Client, worker: JobLock) -> None:

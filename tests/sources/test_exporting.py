@@ -1,6 +1,7 @@
 """An export holds what its caller may see, as it stood at one moment."""
 
 import json
+import os
 from io import StringIO
 from pathlib import Path
 from threading import Thread as Worker
@@ -154,3 +155,16 @@ def test_a_file_keeps_its_old_content_when_writing_fails(tmp_path: Path) -> None
     with pytest.raises(RuntimeError):
         fail()
     assert (file.read_text(), [p.name for p in tmp_path.iterdir()]) == ("old", ["x"])
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with replaced_file(pipe) as file:
+            file.write("one line\n")
+        assert os.read(reader, 100) == b"one line\n"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()

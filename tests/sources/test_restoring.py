@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from access.audit import verify_chain
 from access.errors import InvalidInput, NotPermitted
@@ -17,8 +18,10 @@ from access.tokens import operator
 from memories.draft import Draft
 from memories.index.base import search_index
 from memories.models import IndexState, Memory, Piece, Tombstone
+from memories.placing import refresh_threads
 from memories.store import store
 from memories.verbs import forget, purge
+from sources import restoring
 from sources.exporting import export
 from sources.faults import StrictStop
 from sources.restoring import RestoreReport, restore_export
@@ -43,8 +46,7 @@ def lines(alice: User, ledger: Group) -> Lines:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-@pytest.fixture
-def emptied(lines: Lines) -> None:
+def clear() -> None:
     """Make this store another, empty one."""
     Memory.objects.update(superseded_by=None)
     for model in (AuditPayload, AuditEntry, AuditHead, Piece, Tombstone):
@@ -54,6 +56,11 @@ def emptied(lines: Lines) -> None:
     IndexState.objects.filter(name="instance").delete()
     Group.objects.get().threads.all().delete()
     Group.objects.all().delete()
+
+
+@pytest.fixture
+def emptied(lines: Lines) -> None:
+    clear()
 
 
 @pytest.fixture
@@ -295,3 +302,66 @@ def test_junk_in_any_column_is_told_or_taken_never_a_crash(
     assert len(report.faults) > 50
     assert search_index().faults() == []
     assert verify_chain().is_whole
+
+
+@pytest.fixture
+def talk(alice: User, ledger: Group) -> Lines:
+    """An export of three turns of a thread and of a fact in two versions; nothing of it is here any more."""
+    me = person(alice)
+    for text in ("One.", "Two.", "Three."):
+        store(me, Draft(text, group="ledger", type="episodic", thread="tea"))
+    old = store(me, Draft("The port is 8081.", group="ledger", scope="group")).memory
+    assert old is not None
+    store(me, Draft("The port is 9000.", group="ledger", scope="group", supersedes=old.id))
+    out = StringIO()
+    export(operator(), out)
+    clear()
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def middle_turn() -> str:
+    return Memory.objects.get(content="Two.").context
+
+
+def test_an_import_killed_before_its_end_is_made_whole_by_the_next(
+    talk: Lines, take: Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring._Intake, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            take(talk)
+    assert middle_turn() == ""
+    report = take(talk)
+    assert (report.added.get("memory"), report.faults) == (None, ())
+    assert middle_turn() == "One.\nThree."
+
+
+def test_a_strict_stop_leaves_what_it_stored_whole(talk: Lines, take: Take) -> None:
+    talk.insert(len(talk) - 1, {"kind": "nonsense"})
+    with pytest.raises(StrictStop, match="there is no kind 'nonsense'"):
+        take(talk, strict=True)
+    assert middle_turn() == "One.\nThree."
+    newer = Memory.objects.get(content="The port is 9000.")
+    assert Memory.objects.get(content="The port is 8081.").superseded_by == newer
+    assert AuditEntry.objects.filter(origin="", operation="import").count() == 1
+
+
+def test_the_end_of_an_import_lets_others_write_between_threads(
+    talk: Lines, take: Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, depths = len(connection.savepoint_ids), list[tuple[int, int]]()
+
+    def noted(threads: list[int]) -> int:
+        depths.append((len(threads), len(connection.savepoint_ids) - outside))
+        return refresh_threads(threads)
+
+    monkeypatch.setattr(restoring, "refresh_threads", noted)
+    talk.insert(4, {**talk[number(talk, "thread")]})
+    talk[4] = json.loads(json.dumps(talk[4]).replace('"tea"', '"bus"'))
+    talk[4]["row"]["id"] = str(new_id())
+    talk[number(talk, "memory", content="Three.")]["row"] |= {"thread": "bus"}
+    assert take(talk).faults == ()
+    assert depths == [(1, 1), (1, 1)]

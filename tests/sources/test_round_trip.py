@@ -51,6 +51,7 @@ def test_every_row_comes_back(other: OtherStore, tmp_path: Path, options: list[s
 
     answer = other.manage("import", str(file), "--json")
     assert (answer.code, answer.json["faults"], answer.json["loose"]) == (0, [], 0), answer.err
+    assert sum(answer.json["missing_keys"].values()) == len(here["tombstone"])
 
     there = other.dump()
     if not options:

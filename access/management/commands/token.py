@@ -75,7 +75,8 @@ class Command(BaseCommand):
 def _create(options: dict[str, Any]) -> str:
     actor = operator()
     groups = [find_group(actor, slug) for slug in options["group"]]
-    default = find_group(actor, options["default_group"]) if options["default_group"] else None
+    named = options["default_group"] or (options["group"][0] if len(options["group"] or []) == 1 else None)
+    default = find_group(actor, named) if named else None
     if default is not None and groups and default not in groups:
         raise InvalidInput(
             f"The token is not bound to its default group '{default.slug}'.",

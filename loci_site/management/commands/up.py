@@ -170,9 +170,11 @@ def ready_text(first: FirstAccess | None) -> str:
             "",
             f"  {client_json(first.token)}",
             "",
-            "The password and the token are shown this once. Later:",
-            f"  {command_line('changepassword admin')}",
+            "The password and the token are shown this once. This token may do everything, purging included;",
+            "give each agent one of its own:",
             f"  {command_line('token create NAME')}",
+            "A new password:",
+            f"  {command_line('changepassword admin')}",
             "",
             "Ctrl-C stops everything.",
         ]

@@ -32,7 +32,7 @@ class Command(FaceCommand):
     def act(self, options: dict[str, Any]) -> int:
         seen = inspect_memory(operator(), options["id"], query=options["query"])
         if options["json"]:
-            self.print_json(inspection_json(seen))
+            self.print_json(inspection_json(seen, is_person=True))
         else:
             self._print(seen)
         return 0
@@ -47,10 +47,8 @@ class Command(FaceCommand):
             "Links",
             [[tie.kind, tie.status, f"{tie.source.id} – {tie.target.id}", tie.reason] for tie in seen.links],
         )
-        edges = [edge.relation for edge in seen.relations]
-        self._print_rows(
-            "Relations", [[r.subject.content[:40], r.predicate, r.object.content[:40]] for r in edges]
-        )
+        said = [(s.subject.content[:40], s.relation.predicate, s.object.content[:40]) for s in seen.relations]
+        self._print_rows("Relations", [list(ends) for ends in said])
         self._print_rows(
             "History", [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
         )

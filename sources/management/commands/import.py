@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
+from memories.tombstones import key_missing_text
 from memories.types import Scope, Type
 from sources.faults import LineFault
 from sources.incoming import import_file
@@ -101,7 +102,10 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
     added = ", ".join(f"{count} {name}" for name, count in report.added.items()) or "nothing"
     there = sum(report.unchanged.values())
     loose = f" {report.loose} successors are in neither file nor store." if report.loose else ""
-    return f"{trial}From store {report.origin}: {added} added; {there} lines were here already.{loose}"
+    missing = f" {said}." if (said := key_missing_text(report.missing_keys)) else ""
+    return (
+        f"{trial}From store {report.origin}: {added} added; {there} lines were here already.{loose}{missing}"
+    )
 
 
 def _list(faults: tuple[LineFault, ...]) -> str:

@@ -1,0 +1,65 @@
+"""`manage.py tombstones`: what may not be stored again, and lifting that."""
+
+import argparse
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+
+from access.tokens import operator
+from memories.lifting import lift, list_tombstones, tombstone_json
+from memories.listing import MAX_LIMIT
+from memories.management.output import FaceCommand
+
+EXAMPLES: Final = """\
+examples:
+  manage.py tombstones list --group ledger
+  manage.py tombstones lift 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "it was right after all"
+"""
+
+
+class Command(FaceCommand):
+    """Parses, lists or lifts, renders."""
+
+    help = "List the tombstones of withdrawn texts, or lift one, so that its text may be stored again."
+    takes_group = False
+    examples = EXAMPLES
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        actions = parser.add_subparsers(dest="action", required=True, metavar="list | lift")
+        listing = actions.add_parser("list", help="the tombstones that stand, newest first")
+        listing.add_argument("--group", metavar="SLUG", help="default: all groups")
+        listing.add_argument("--cursor", default="", help="'next' of the page before")
+        lifting = actions.add_parser("lift", help="let a text be stored again")
+        lifting.add_argument("id", help="the tombstone's id, or its memory's")
+        lifting.add_argument("--reason", default="", help="kept in the audit log")
+        for action in (listing, lifting):
+            action.add_argument("--json", action="store_true", help="answer as one JSON object")
+
+    def act(self, options: dict[str, Any]) -> int:
+        return self._lift(options) if options["action"] == "lift" else self._list(options)
+
+    def _list(self, options: dict[str, Any]) -> int:
+        page = list_tombstones(operator(), group=options["group"], cursor=options["cursor"], limit=MAX_LIMIT)
+        if options["json"]:
+            self.print_json({"items": [tombstone_json(mark) for mark in page.rows], "next": page.next})
+            return 0
+        self.print_table(
+            [
+                [str(m.id), m.group.slug, m.kind, f"{m.created_at:%Y-%m-%d}", m.reason or "-"]
+                for m in page.rows
+            ],
+            header=["id", "group", "kind", "since", "reason"],
+        )
+        if page.next:
+            self.stdout.write(f"More: --cursor {page.next}")
+        return 0
+
+    def _lift(self, options: dict[str, Any]) -> int:
+        lifted = lift(operator(), options["id"], reason=options["reason"]).tombstones
+        if options["json"]:
+            self.print_json({"lifted": [tombstone_json(mark) for mark in lifted]})
+        else:
+            self.stdout.write(f"{len(lifted)} lifted; the text may be stored again.")
+        return 0
