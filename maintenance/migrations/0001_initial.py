@@ -8,73 +8,103 @@ import access.identifiers
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('access', '0001_initial'),
+        ("access", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='JobLock',
+            name="JobLock",
             fields=[
-                ('name', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('holder', models.CharField(blank=True, default='', max_length=120)),
-                ('held_until', models.DateTimeField(null=True)),
-                ('paused_at', models.DateTimeField(null=True)),
-                ('paused_by', models.CharField(blank=True, default='', max_length=300)),
-                ('last_started', models.DateTimeField(null=True)),
-                ('last_finished', models.DateTimeField(null=True)),
-                ('last_error', models.TextField(blank=True, default='')),
+                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("holder", models.CharField(blank=True, default="", max_length=120)),
+                ("held_until", models.DateTimeField(null=True)),
+                ("paused_at", models.DateTimeField(null=True)),
+                ("paused_by", models.CharField(blank=True, default="", max_length=300)),
+                ("last_started", models.DateTimeField(null=True)),
+                ("last_finished", models.DateTimeField(null=True)),
+                ("last_error", models.TextField(blank=True, default="")),
             ],
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('kind', models.CharField(max_length=20)),
-                ('status', models.CharField(choices=[('running', 'running: at work, or stopped midway and to be resumed'), ('done', 'done: finished'), ('failed', 'failed: stopped by an error'), ('stopped', 'stopped: it would have touched more than its share'), ('undone', 'undone: taken back')], default='running', max_length=10)),
-                ('actor', models.CharField(max_length=300)),
-                ('dry_run', models.BooleanField(default=False)),
-                ('steps', models.JSONField(default=list)),
-                ('counts', models.JSONField(default=dict)),
-                ('cursor', models.JSONField(default=dict)),
-                ('started_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('undone_at', models.DateTimeField(null=True)),
-                ('undone_by', models.CharField(blank=True, default='', max_length=300)),
-                ('error', models.TextField(blank=True, default='')),
-                ('group', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='access.group')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("kind", models.CharField(max_length=20)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("running", "running: at work, or stopped midway and to be resumed"),
+                            ("done", "done: finished"),
+                            ("failed", "failed: stopped by an error"),
+                            ("stopped", "stopped: it would have touched more than its share"),
+                            ("undone", "undone: taken back"),
+                        ],
+                        default="running",
+                        max_length=10,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=300)),
+                ("dry_run", models.BooleanField(default=False)),
+                ("steps", models.JSONField(default=list)),
+                ("counts", models.JSONField(default=dict)),
+                ("cursor", models.JSONField(default=dict)),
+                ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("undone_at", models.DateTimeField(null=True)),
+                ("undone_by", models.CharField(blank=True, default="", max_length=300)),
+                ("error", models.TextField(blank=True, default="")),
+                (
+                    "group",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="runs",
+                        to="access.group",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-key'],
+                "ordering": ["-key"],
             },
         ),
         migrations.CreateModel(
-            name='RunChange',
+            name="RunChange",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('step', models.CharField(max_length=20)),
-                ('table', models.CharField(max_length=40)),
-                ('row', models.BigIntegerField()),
-                ('before', models.JSONField(null=True)),
-                ('after', models.JSONField(null=True)),
-                ('undone_at', models.DateTimeField(null=True)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='maintenance.run')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("step", models.CharField(max_length=20)),
+                ("table", models.CharField(max_length=40)),
+                ("row", models.BigIntegerField()),
+                ("before", models.JSONField(null=True)),
+                ("after", models.JSONField(null=True)),
+                ("undone_at", models.DateTimeField(null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="changes",
+                        to="maintenance.run",
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['running', 'done', 'failed', 'stopped', 'undone'])), name='run_status_known'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("status__in", ["running", "done", "failed", "stopped", "undone"])),
+                name="run_status_known",
+            ),
         ),
         migrations.AddIndex(
-            model_name='runchange',
-            index=models.Index(fields=['run', 'key'], name='run_change_order'),
+            model_name="runchange",
+            index=models.Index(fields=["run", "key"], name="run_change_order"),
         ),
         migrations.AddIndex(
-            model_name='runchange',
-            index=models.Index(fields=['table', 'row'], name='run_change_row'),
+            model_name="runchange",
+            index=models.Index(fields=["table", "row"], name="run_change_row"),
         ),
     ]

@@ -9,268 +9,562 @@ import access.identifiers
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('access', '0001_initial'),
+        ("access", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='IndexChange',
+            name="IndexChange",
             fields=[
-                ('seq', models.BigAutoField(primary_key=True, serialize=False)),
-                ('piece', models.BigIntegerField()),
-                ('op', models.CharField(max_length=1)),
+                ("seq", models.BigAutoField(primary_key=True, serialize=False)),
+                ("piece", models.BigIntegerField()),
+                ("op", models.CharField(max_length=1)),
             ],
             options={
-                'db_table': 'index_change',
+                "db_table": "index_change",
             },
         ),
         migrations.CreateModel(
-            name='IndexState',
+            name="IndexState",
             fields=[
-                ('name', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('value', models.CharField(max_length=200)),
+                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("value", models.CharField(max_length=200)),
             ],
             options={
-                'db_table': 'index_state',
+                "db_table": "index_state",
             },
         ),
         migrations.CreateModel(
-            name='RecallLog',
+            name="RecallLog",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('at', models.DateTimeField(db_index=True)),
-                ('actor', models.CharField(max_length=300)),
-                ('via', models.CharField(max_length=12)),
-                ('mode', models.CharField(max_length=10)),
-                ('query', models.TextField()),
-                ('hits', models.BinaryField(default=bytes)),
-                ('duration_ms', models.FloatField()),
-                ('abstained', models.BooleanField(default=False)),
-                ('degraded', models.BooleanField(default=False)),
-                ('group', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='access.group')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("at", models.DateTimeField(db_index=True)),
+                ("actor", models.CharField(max_length=300)),
+                ("via", models.CharField(max_length=12)),
+                ("mode", models.CharField(max_length=10)),
+                ("query", models.TextField()),
+                ("hits", models.BinaryField(default=bytes)),
+                ("duration_ms", models.FloatField()),
+                ("abstained", models.BooleanField(default=False)),
+                ("degraded", models.BooleanField(default=False)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="access.group",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Thread',
+            name="Thread",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='threads', to='access.group')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="threads", to="access.group"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Memory',
+            name="Memory",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('content', models.TextField()),
-                ('content_hash', models.CharField(editable=False, max_length=64)),
-                ('fold_hash', models.CharField(editable=False, max_length=64)),
-                ('type', models.CharField(choices=[('episodic', 'episodic: an event, something that happened'), ('semantic', 'semantic: a fact'), ('procedural', 'procedural: a way of doing something'), ('entity', 'entity: who or what something is')], max_length=10)),
-                ('scope', models.CharField(choices=[('global', 'global: seen in every group'), ('group', 'group: seen in its own group alone')], max_length=6)),
-                ('position', models.PositiveIntegerField(blank=True, null=True)),
-                ('state', models.CharField(choices=[('live', 'live: counts'), ('superseded', 'superseded: was true, a newer memory replaces it'), ('retracted', 'retracted: was wrong and is withdrawn'), ('forgotten', 'forgotten: hidden, can be restored'), ('merged', 'merged: its text went into another memory'), ('compacted', 'compacted: a summary stands for it'), ('expired', 'expired: its time to live ran out')], default='live', max_length=10)),
-                ('trust', models.CharField(choices=[('candidate', 'candidate: waits for a person'), ('active', 'active: in use'), ('verified', 'verified: a person confirmed it'), ('disputed', 'disputed: somebody doubts it'), ('rejected', 'rejected: a person turned it down'), ('quarantined', 'quarantined: held back as unsafe')], default='active', max_length=11)),
-                ('tags', models.JSONField(blank=True, default=list)),
-                ('metadata', models.JSONField(blank=True, default=dict)),
-                ('source', models.CharField(blank=True, default='', max_length=200)),
-                ('source_ref', models.CharField(blank=True, default='', max_length=300)),
-                ('confidence', models.FloatField(default=0.7)),
-                ('importance', models.PositiveSmallIntegerField(default=5)),
-                ('pinned', models.BooleanField(default=False)),
-                ('access_count', models.PositiveIntegerField(default=0, editable=False)),
-                ('last_accessed', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('decayed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('version', models.PositiveIntegerField(default=1, editable=False)),
-                ('valid_from', models.DateTimeField(blank=True, null=True)),
-                ('valid_to', models.DateTimeField(blank=True, null=True)),
-                ('valid_to_known_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('retired_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('state_changed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('author_name', models.CharField(blank=True, default='', editable=False, max_length=300)),
-                ('client', models.CharField(blank=True, default='', editable=False, max_length=120)),
-                ('run', models.UUIDField(blank=True, editable=False, null=True)),
-                ('context', models.TextField(blank=True, default='', editable=False)),
-                ('filter', models.CharField(blank=True, default='', editable=False, max_length=200)),
-                ('author', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='memories', to='access.group')),
-                ('root', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='memories.memory')),
-                ('superseded_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='supersedes', to='memories.memory')),
-                ('token', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='access.apitoken')),
-                ('thread', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='memories', to='memories.thread')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("content", models.TextField()),
+                ("content_hash", models.CharField(editable=False, max_length=64)),
+                ("fold_hash", models.CharField(editable=False, max_length=64)),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("episodic", "episodic: an event, something that happened"),
+                            ("semantic", "semantic: a fact"),
+                            ("procedural", "procedural: a way of doing something"),
+                            ("entity", "entity: who or what something is"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "scope",
+                    models.CharField(
+                        choices=[
+                            ("global", "global: seen in every group"),
+                            ("group", "group: seen in its own group alone"),
+                        ],
+                        max_length=6,
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("live", "live: counts"),
+                            ("superseded", "superseded: was true, a newer memory replaces it"),
+                            ("retracted", "retracted: was wrong and is withdrawn"),
+                            ("forgotten", "forgotten: hidden, can be restored"),
+                            ("merged", "merged: its text went into another memory"),
+                            ("compacted", "compacted: a summary stands for it"),
+                            ("expired", "expired: its time to live ran out"),
+                        ],
+                        default="live",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "trust",
+                    models.CharField(
+                        choices=[
+                            ("candidate", "candidate: waits for a person"),
+                            ("active", "active: in use"),
+                            ("verified", "verified: a person confirmed it"),
+                            ("disputed", "disputed: somebody doubts it"),
+                            ("rejected", "rejected: a person turned it down"),
+                            ("quarantined", "quarantined: held back as unsafe"),
+                        ],
+                        default="active",
+                        max_length=11,
+                    ),
+                ),
+                ("tags", models.JSONField(blank=True, default=list)),
+                ("metadata", models.JSONField(blank=True, default=dict)),
+                ("source", models.CharField(blank=True, default="", max_length=200)),
+                ("source_ref", models.CharField(blank=True, default="", max_length=300)),
+                ("confidence", models.FloatField(default=0.7)),
+                ("importance", models.PositiveSmallIntegerField(default=5)),
+                ("pinned", models.BooleanField(default=False)),
+                ("access_count", models.PositiveIntegerField(default=0, editable=False)),
+                ("last_accessed", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("decayed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("version", models.PositiveIntegerField(default=1, editable=False)),
+                ("valid_from", models.DateTimeField(blank=True, null=True)),
+                ("valid_to", models.DateTimeField(blank=True, null=True)),
+                ("valid_to_known_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ("retired_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("state_changed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("updated_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("author_name", models.CharField(blank=True, default="", editable=False, max_length=300)),
+                ("client", models.CharField(blank=True, default="", editable=False, max_length=120)),
+                ("run", models.UUIDField(blank=True, editable=False, null=True)),
+                ("context", models.TextField(blank=True, default="", editable=False)),
+                ("filter", models.CharField(blank=True, default="", editable=False, max_length=200)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="memories",
+                        to="access.group",
+                    ),
+                ),
+                (
+                    "root",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="versions",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "superseded_by",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="supersedes",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "token",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="access.apitoken",
+                    ),
+                ),
+                (
+                    "thread",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="memories",
+                        to="memories.thread",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'memories',
-                'ordering': ['-key'],
+                "verbose_name_plural": "memories",
+                "ordering": ["-key"],
             },
         ),
         migrations.CreateModel(
-            name='Checkpoint',
+            name="Checkpoint",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('state', models.JSONField()),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('author_name', models.CharField(default='', max_length=300)),
-                ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checkpoints', to='access.group')),
-                ('token', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='access.apitoken')),
-                ('thread', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='checkpoints', to='memories.thread')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("state", models.JSONField()),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("author_name", models.CharField(default="", max_length=300)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="checkpoints",
+                        to="access.group",
+                    ),
+                ),
+                (
+                    "token",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="access.apitoken",
+                    ),
+                ),
+                (
+                    "thread",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="checkpoints",
+                        to="memories.thread",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Tombstone',
+            name="Tombstone",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('hmac', models.CharField(max_length=64)),
-                ('key_id', models.CharField(max_length=16)),
-                ('kind', models.CharField(choices=[('retracted', 'retracted: it was wrong'), ('purged', 'purged: somebody asked for it to be destroyed')], max_length=10)),
-                ('memory_id', models.UUIDField()),
-                ('reason', models.TextField(blank=True, default='')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('author_name', models.CharField(default='', max_length=300)),
-                ('lifted_at', models.DateTimeField(null=True)),
-                ('lifted_by', models.CharField(blank=True, default='', max_length=300)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tombstones', to='access.group')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("hmac", models.CharField(max_length=64)),
+                ("key_id", models.CharField(max_length=16)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("retracted", "retracted: it was wrong"),
+                            ("purged", "purged: somebody asked for it to be destroyed"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("memory_id", models.UUIDField()),
+                ("reason", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("author_name", models.CharField(default="", max_length=300)),
+                ("lifted_at", models.DateTimeField(null=True)),
+                ("lifted_by", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tombstones",
+                        to="access.group",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Link',
+            name="Link",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('kind', models.CharField(choices=[('duplicate', 'duplicate: may say the same thing'), ('conflict', 'conflict: cannot both be true'), ('derived', 'derived: the first was made from the second'), ('evidence', 'evidence: the second supports the first')], max_length=10)),
-                ('status', models.CharField(choices=[('open', 'open: waits for a decision'), ('settled', 'settled: somebody acted on it'), ('dismissed', 'dismissed: there was nothing to do')], default='open', max_length=10)),
-                ('score', models.FloatField(null=True)),
-                ('reason', models.TextField(blank=True, default='')),
-                ('evidence', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('author_name', models.CharField(default='', max_length=300)),
-                ('run', models.UUIDField(null=True)),
-                ('settled_at', models.DateTimeField(null=True)),
-                ('settled_by', models.CharField(blank=True, default='', max_length=300)),
-                ('source', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='links_from', to='memories.memory')),
-                ('target', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='links_to', to='memories.memory')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("duplicate", "duplicate: may say the same thing"),
+                            ("conflict", "conflict: cannot both be true"),
+                            ("derived", "derived: the first was made from the second"),
+                            ("evidence", "evidence: the second supports the first"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("open", "open: waits for a decision"),
+                            ("settled", "settled: somebody acted on it"),
+                            ("dismissed", "dismissed: there was nothing to do"),
+                        ],
+                        default="open",
+                        max_length=10,
+                    ),
+                ),
+                ("score", models.FloatField(null=True)),
+                ("reason", models.TextField(blank=True, default="")),
+                ("evidence", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("author_name", models.CharField(default="", max_length=300)),
+                ("run", models.UUIDField(null=True)),
+                ("settled_at", models.DateTimeField(null=True)),
+                ("settled_by", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "source",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="links_from",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="links_to",
+                        to="memories.memory",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('status', 'open')), fields=['kind', 'key'], name='link_open')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['duplicate', 'conflict', 'derived', 'evidence'])), name='link_kind_known'), models.CheckConstraint(condition=models.Q(('status__in', ['open', 'settled', 'dismissed'])), name='link_status_known'), models.CheckConstraint(condition=models.Q(('source', models.F('target')), _negated=True), name='link_two_ends'), models.UniqueConstraint(fields=('kind', 'source', 'target'), name='link_once')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "open")), fields=["kind", "key"], name="link_open"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["duplicate", "conflict", "derived", "evidence"])),
+                        name="link_kind_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["open", "settled", "dismissed"])),
+                        name="link_status_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("source", models.F("target")), _negated=True),
+                        name="link_two_ends",
+                    ),
+                    models.UniqueConstraint(fields=("kind", "source", "target"), name="link_once"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Piece',
+            name="Piece",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('ordinal', models.PositiveIntegerField()),
-                ('start', models.PositiveIntegerField()),
-                ('end', models.PositiveIntegerField()),
-                ('tokens', models.PositiveIntegerField()),
-                ('embedding', models.BinaryField(null=True)),
-                ('model', models.CharField(blank=True, default='', max_length=120)),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='memories.memory')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("ordinal", models.PositiveIntegerField()),
+                ("start", models.PositiveIntegerField()),
+                ("end", models.PositiveIntegerField()),
+                ("tokens", models.PositiveIntegerField()),
+                ("embedding", models.BinaryField(null=True)),
+                ("model", models.CharField(blank=True, default="", max_length=120)),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="pieces",
+                        to="memories.memory",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('embedding__isnull', True)), fields=['key'], name='piece_owed')],
-                'constraints': [models.UniqueConstraint(fields=('memory', 'ordinal', 'model'), name='piece_once')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("embedding__isnull", True)), fields=["key"], name="piece_owed"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("memory", "ordinal", "model"), name="piece_once")
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='thread',
-            constraint=models.UniqueConstraint(fields=('group', 'name'), name='thread_once'),
+            model_name="thread",
+            constraint=models.UniqueConstraint(fields=("group", "name"), name="thread_once"),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['content_hash', 'group'], name='memory_exact'),
+            model_name="memory",
+            index=models.Index(fields=["content_hash", "group"], name="memory_exact"),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['fold_hash', 'group'], name='memory_fold'),
+            model_name="memory",
+            index=models.Index(fields=["fold_hash", "group"], name="memory_fold"),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['group', 'state', 'key'], name='memory_group_state'),
+            model_name="memory",
+            index=models.Index(fields=["group", "state", "key"], name="memory_group_state"),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(fields=['thread', 'position'], name='memory_thread_order'),
+            model_name="memory",
+            index=models.Index(fields=["thread", "position"], name="memory_thread_order"),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('expires_at__isnull', False)), fields=['expires_at'], name='memory_expiry'),
+            model_name="memory",
+            index=models.Index(
+                condition=models.Q(("expires_at__isnull", False)), fields=["expires_at"], name="memory_expiry"
+            ),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('pinned', True), ('trust', 'verified'), _connector='OR'), fields=['group', 'key'], name='memory_kept'),
+            model_name="memory",
+            index=models.Index(
+                condition=models.Q(("pinned", True), ("trust", "verified"), _connector="OR"),
+                fields=["group", "key"],
+                name="memory_kept",
+            ),
         ),
         migrations.AddIndex(
-            model_name='memory',
-            index=models.Index(condition=models.Q(('trust__in', ['active', 'verified']), _negated=True), fields=['trust', 'key'], name='memory_waiting'),
+            model_name="memory",
+            index=models.Index(
+                condition=models.Q(("trust__in", ["active", "verified"]), _negated=True),
+                fields=["trust", "key"],
+                name="memory_waiting",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('type__in', ['episodic', 'semantic', 'procedural', 'entity'])), name='memory_type_known'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("type__in", ["episodic", "semantic", "procedural", "entity"])),
+                name="memory_type_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('scope__in', ['global', 'group'])), name='memory_scope_known'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("scope__in", ["global", "group"])), name="memory_scope_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['live', 'superseded', 'retracted', 'forgotten', 'merged', 'compacted', 'expired'])), name='memory_state_known'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        ["live", "superseded", "retracted", "forgotten", "merged", "compacted", "expired"],
+                    )
+                ),
+                name="memory_state_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('trust__in', ['candidate', 'active', 'verified', 'disputed', 'rejected', 'quarantined'])), name='memory_trust_known'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("trust__in", ["candidate", "active", "verified", "disputed", "rejected", "quarantined"])
+                ),
+                name="memory_trust_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('confidence__gte', 0), ('confidence__lte', 1)), name='memory_confidence_range'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                name="memory_confidence_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('importance__gte', 1), ('importance__lte', 10)), name='memory_importance_range'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("importance__gte", 1), ("importance__lte", 10)),
+                name="memory_importance_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('valid_from', None), ('valid_to', None), ('valid_to__gte', models.F('valid_from')), _connector='OR'), name='memory_valid_in_order'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("valid_from", None),
+                    ("valid_to", None),
+                    ("valid_to__gte", models.F("valid_from")),
+                    _connector="OR",
+                ),
+                name="memory_valid_in_order",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('superseded_by', models.F('key')), _negated=True), name='memory_not_own_successor'),
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("superseded_by", models.F("key")), _negated=True),
+                name="memory_not_own_successor",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('source_ref', ''), _negated=True), fields=('group', 'source', 'source_ref'), name='memory_source_once'),
+            model_name="memory",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("source_ref", ""), _negated=True),
+                fields=("group", "source", "source_ref"),
+                name="memory_source_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('thread__isnull', False), ('position__isnull', False), ('root', None)), fields=('thread', 'position'), name='memory_position_once'),
+            model_name="memory",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("thread__isnull", False), ("position__isnull", False), ("root", None)),
+                fields=("thread", "position"),
+                name="memory_position_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'live'), models.Q(('type', 'episodic'), _negated=True)), fields=('group', 'scope', 'type', 'content_hash'), name='memory_text_once'),
+            model_name="memory",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "live"), models.Q(("type", "episodic"), _negated=True)),
+                fields=("group", "scope", "type", "content_hash"),
+                name="memory_text_once",
+            ),
         ),
         migrations.AddIndex(
-            model_name='checkpoint',
-            index=models.Index(fields=['group', 'thread', '-key'], name='checkpoint_latest'),
+            model_name="checkpoint",
+            index=models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest"),
         ),
         migrations.AddConstraint(
-            model_name='tombstone',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['retracted', 'purged'])), name='tombstone_kind_known'),
+            model_name="tombstone",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='tombstone',
-            constraint=models.UniqueConstraint(condition=models.Q(('lifted_at', None)), fields=('group', 'hmac', 'key_id'), name='tombstone_once'),
+            model_name="tombstone",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("lifted_at", None)),
+                fields=("group", "hmac", "key_id"),
+                name="tombstone_once",
+            ),
         ),
     ]

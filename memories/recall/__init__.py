@@ -26,7 +26,7 @@ from memories.recall.fusion import MODES, FusionSettings, fuse
 from memories.recall.judged import Judged, read_judged
 from memories.recall.query import Question, understand
 from memories.recall.ranking import adjust
-from memories.recall.relevance import JUDGED, is_answerable
+from memories.recall.relevance import JUDGED, is_answerable, is_padding
 from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
 from memories.text import clean_text
@@ -179,10 +179,14 @@ def _answer(
     chosen = ranked[:limit]
     for memory, _ in ranked[limit:]:
         trace.drop(memory.key, f"beyond the first {limit}")
-    scores = {memory.key: score for memory, score in chosen}
+    for memory, _ in chosen:
+        if is_padding(trace.numbers.get(memory.key, {})):
+            trace.drop(memory.key, "shares no word and is not near")
+    chosen = [(memory, score) for memory, score in chosen if memory.key not in trace.dropped]
+    scores = {memory.key: score for memory, score in ranked}
     is_found = is_answerable(question, [memory for memory, _ in ranked], trace)
     portions, left_out = pack(
-        [memory for memory, _ in (chosen if is_found else chosen[:NEAREST_SHOWN])],
+        [memory for memory, _ in (chosen if is_found else ranked[:NEAREST_SHOWN])],
         token_budget=budget,
         encoder=encoder,
         summary_only=asked.summary_only or not is_found,
@@ -281,7 +285,10 @@ def _encoder(mode: str) -> tuple[Encoder | None, str]:
         return None, "keyword only: the embedding model is not there yet ('loci model status' says why)"
     indexed = indexed_model()
     if indexed not in ("", encoder.model_id):
-        return None, f"keyword only: the index holds vectors of {indexed}, another model than the one installed; install that one again ('loci model install')"
+        return (
+            None,
+            f"keyword only: the index holds vectors of {indexed}, another model than the one installed; install that one again ('loci model install')",
+        )
     return encoder, ""
 
 

@@ -1,6 +1,6 @@
 """Judging whether the best candidates answer the question at all. Plain thresholds; not calibrated per group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log, sqrt
 
 from memories.index.terms import Match, words
@@ -43,6 +43,11 @@ def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> b
         wanted=round(wanted, 4),
     )
     return answerable
+
+
+def is_padding(numbers: Mapping[str, float]) -> bool:
+    """Say whether a candidate only fills up the answer: it shares no word and is no nearer than unrelated texts are."""
+    return not numbers.get("keyword") and numbers.get("vector", 1.0) < UNRELATED_MEAN + UNRELATED_SPREAD
 
 
 def related_from(candidates: int) -> float:

@@ -9,86 +9,162 @@ import access.identifiers
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('access', '0001_initial'),
-        ('memories', '0001_initial'),
+        ("access", "0001_initial"),
+        ("memories", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Relation',
+            name="Relation",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('predicate', models.CharField(max_length=80)),
-                ('confidence', models.FloatField(default=0.7)),
-                ('valid_from', models.DateTimeField(blank=True, null=True)),
-                ('valid_to', models.DateTimeField(blank=True, null=True)),
-                ('valid_to_known_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('retired_at', models.DateTimeField(blank=True, null=True)),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('author_name', models.CharField(default='', max_length=300)),
-                ('run', models.UUIDField(null=True)),
-                ('metadata', models.JSONField(blank=True, default=dict)),
-                ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='relations', to='access.group')),
-                ('object', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='relations_in', to='memories.memory')),
-                ('subject', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='relations_out', to='memories.memory')),
-                ('token', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='access.apitoken')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("predicate", models.CharField(max_length=80)),
+                ("confidence", models.FloatField(default=0.7)),
+                ("valid_from", models.DateTimeField(blank=True, null=True)),
+                ("valid_to", models.DateTimeField(blank=True, null=True)),
+                ("valid_to_known_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("retired_at", models.DateTimeField(blank=True, null=True)),
+                ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("author_name", models.CharField(default="", max_length=300)),
+                ("run", models.UUIDField(null=True)),
+                ("metadata", models.JSONField(blank=True, default=dict)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="relations",
+                        to="access.group",
+                    ),
+                ),
+                (
+                    "object",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="relations_in",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "subject",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="relations_out",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "token",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="access.apitoken",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='RelationEvidence',
+            name="RelationEvidence",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='proves', to='memories.memory')),
-                ('relation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='evidence', to='relations.relation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="proves",
+                        to="memories.memory",
+                    ),
+                ),
+                (
+                    "relation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evidence",
+                        to="relations.relation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='EntityAlias',
+            name="EntityAlias",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=200)),
-                ('fold', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('run', models.UUIDField(null=True)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='access.group')),
-                ('memory', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='aliases', to='memories.memory')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=200)),
+                ("fold", models.CharField(max_length=200)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("run", models.UUIDField(null=True)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="access.group"
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="aliases",
+                        to="memories.memory",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'entity aliases',
-                'indexes': [models.Index(fields=['group', 'fold'], name='alias_lookup')],
-                'constraints': [models.UniqueConstraint(fields=('memory', 'fold'), name='alias_once')],
+                "verbose_name_plural": "entity aliases",
+                "indexes": [models.Index(fields=["group", "fold"], name="alias_lookup")],
+                "constraints": [models.UniqueConstraint(fields=("memory", "fold"), name="alias_once")],
             },
         ),
         migrations.AddIndex(
-            model_name='relation',
-            index=models.Index(fields=['subject', 'predicate'], name='relation_from'),
+            model_name="relation",
+            index=models.Index(fields=["subject", "predicate"], name="relation_from"),
         ),
         migrations.AddIndex(
-            model_name='relation',
-            index=models.Index(fields=['object', 'predicate'], name='relation_to'),
+            model_name="relation",
+            index=models.Index(fields=["object", "predicate"], name="relation_to"),
         ),
         migrations.AddConstraint(
-            model_name='relation',
-            constraint=models.CheckConstraint(condition=models.Q(('subject', models.F('object')), _negated=True), name='relation_two_ends'),
+            model_name="relation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("subject", models.F("object")), _negated=True), name="relation_two_ends"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='relation',
-            constraint=models.CheckConstraint(condition=models.Q(('confidence__gte', 0), ('confidence__lte', 1)), name='relation_confidence_range'),
+            model_name="relation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                name="relation_confidence_range",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='relation',
-            constraint=models.UniqueConstraint(condition=models.Q(('retired_at', None), ('valid_to', None)), fields=('group', 'subject', 'predicate', 'object'), name='relation_once'),
+            model_name="relation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("retired_at", None), ("valid_to", None)),
+                fields=("group", "subject", "predicate", "object"),
+                name="relation_once",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='relationevidence',
-            constraint=models.UniqueConstraint(fields=('relation', 'memory'), name='relation_evidence_once'),
+            model_name="relationevidence",
+            constraint=models.UniqueConstraint(fields=("relation", "memory"), name="relation_evidence_once"),
         ),
     ]

@@ -104,9 +104,7 @@ def test_a_token_bound_to_groups_reaches_no_other(
     assert bound.get("/memories?group=garden", status=404)["hint"] == "Name one of: ledger."
 
 
-def test_a_member_sees_the_log_of_his_groups_alone(
-    owner: Caller, member: Caller, garden: Group
-) -> None:
+def test_a_member_sees_the_log_of_his_groups_alone(owner: Caller, member: Caller, garden: Group) -> None:
     seen = owner.store("The deploy port is 8081.")
     owner.store("The roses need water.", group="garden")
     rows = member.get("/log")["items"]

@@ -5,7 +5,7 @@ import pytest
 from memories.index.terms import Match
 from memories.models import Memory
 from memories.recall.query import Question
-from memories.recall.relevance import is_answerable, related_from, root, shared_words
+from memories.recall.relevance import is_answerable, is_padding, related_from, root, shared_words
 from memories.recall.trace import Trace
 
 QUESTION = Question(
@@ -84,3 +84,16 @@ def test_of_few_memories_less_nearness_is_asked() -> None:
     assert judge(("We settled on PostgreSQL.", 0.24), others=9)[0] is True
     assert judge(("We settled on PostgreSQL.", 0.23), others=9)[0] is False
     assert related_from(99) < related_from(100) == 0.34
+
+
+@pytest.mark.parametrize(
+    ("numbers", "padding"),
+    [
+        ({"keyword": 0.0, "vector": 0.05}, True),
+        ({"keyword": 0.0, "vector": 0.10}, False),
+        ({"keyword": 1.2, "vector": -0.1}, False),
+        ({"keyword": 0.0}, False),  # without a vector nothing says that it is far
+    ],
+)
+def test_what_shares_no_word_and_is_not_near_only_fills_up(numbers: dict[str, float], padding: bool) -> None:
+    assert is_padding(numbers) is padding
