@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from loci_site.api import curation_documents as curation
 from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
@@ -16,7 +17,7 @@ from memories.render import link_json, memory_json
 router = Router(tags=["curation"])
 
 
-@router.get("/log", response={**out.ERRORS, 200: out.LogPage})
+@router.get("/log", response={**out.ERRORS, 200: curation.LogPage})
 def read_log(request: HttpRequest, wanted: Query[LogQuery]) -> HttpResponse:
     """List the audit log, newest first: all for a superuser, else what was done to memories of one's groups."""
     page = list_log(
@@ -50,21 +51,21 @@ def review_links(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpRes
     )
 
 
-@router.get("/tombstones", response={**out.ERRORS, 200: out.TombstonePage})
+@router.get("/tombstones", response={**out.ERRORS, 200: curation.TombstonePage})
 def list_standing_tombstones(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
     """List what may not be stored again, newest first, in one group or in all that the caller curates."""
     page = list_tombstones(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
     return answer({"items": [tombstone_json(mark) for mark in page.rows], "next": page.next})
 
 
-@router.post("/tombstones/{tombstone_id}/lift", response={**out.ERRORS, 200: out.LiftedOut})
+@router.post("/tombstones/{tombstone_id}/lift", response={**out.ERRORS, 200: curation.LiftedOut})
 def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> HttpResponse:
     """Let a text be stored again; the id is the tombstone's or its memory's. For a person who curates the group."""
     lifted = lift(actor_of(request), tombstone_id, reason=body.reason)
     return answer({"lifted": [tombstone_json(mark) for mark in lifted.tombstones]})
 
 
-@router.get("/maintenance/runs", response={**out.ERRORS, 200: out.RunPage})
+@router.get("/maintenance/runs", response={**out.ERRORS, 200: curation.RunPage})
 def list_maintenance_runs(request: HttpRequest, wanted: Query[PageQuery]) -> HttpResponse:
     """List maintenance's runs, newest first: all for a superuser, else those of one's groups."""
     page = list_runs(actor_of(request), cursor=wanted.cursor, limit=wanted.limit)

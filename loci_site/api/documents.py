@@ -293,22 +293,6 @@ class StatsOut(Document):
     model_state: str
 
 
-class LogRowOut(Document):
-    """A row of the audit log; `payload` is null where a purge deleted it."""
-
-    seq: int
-    at: str
-    operation: str
-    memory: str | None
-    subject: str
-    actor: str
-    via: str
-    client: str
-    run: str | None
-    hash: str
-    payload: dict[str, Any] | None
-
-
 class SavedOut(Document):
     """A checkpoint that was saved; `count` is how many its thread (or group) has."""
 
@@ -349,21 +333,6 @@ class PackOut(Document):
     degraded: str
 
 
-class RunOut(Document):
-    """One execution of maintenance."""
-
-    id: str
-    kind: str
-    status: str
-    group: str | None
-    actor: str
-    dry_run: bool
-    counts: dict[str, Any]
-    started_at: str
-    finished_at: str | None
-    error: str
-
-
 class MemoryPage(Document):
     """A page of memories."""
 
@@ -371,51 +340,10 @@ class MemoryPage(Document):
     next: str | None
 
 
-class LogPage(Document):
-    """A page of the log."""
-
-    items: list[LogRowOut]
-    next: str | None
-
-
 class LinkPage(Document):
     """A page of ties that wait for a decision."""
 
     items: list[OpenLinkOut]
-    next: str | None
-
-
-class TombstoneOut(Document):
-    """What bars a withdrawn text from a group."""
-
-    id: str
-    memory: str
-    group: str
-    kind: str
-    reason: str
-    author: str
-    created_at: str
-    lifted_at: str | None
-    lifted_by: str
-
-
-class TombstonePage(Document):
-    """A page of tombstones that stand."""
-
-    items: list[TombstoneOut]
-    next: str | None
-
-
-class LiftedOut(Document):
-    """The tombstones that were lifted."""
-
-    lifted: list[TombstoneOut]
-
-
-class RunPage(Document):
-    """A page of maintenance's runs."""
-
-    items: list[RunOut]
     next: str | None
 
 

@@ -254,7 +254,7 @@ def test_nothing_hostile_breaks_an_address(
     owner: Caller, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     memory = owner.store("The deploy port is 8081.")["id"]
-    named = {"memory_id": memory, "slug": "ledger", "verb": "dispute"}
+    named = {"memory_id": memory, "tombstone_id": memory, "slug": "ledger", "verb": "dispute"}
     usual = {"content": "x", "query": "x", "subject": "a", "predicate": "p", "object": "b", "slug": "new",
              "state": "x", "group": "ledger", "of": memory, "status": "dismissed"}  # fmt: skip
     fields, broken = body_fields(operation), []

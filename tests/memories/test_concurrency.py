@@ -57,9 +57,14 @@ def together(actors: Sequence[Actor], texts: Sequence[str]) -> list[Stored]:
     return stored
 
 
+def users(count: int) -> list[Actor]:
+    """Give actors of as many users: what counts as another author is another user."""
+    made = [User.objects.create_superuser(f"user{n}", password="a-long-password") for n in range(count)]
+    return [agent(user) for user in made]
+
+
 def test_the_same_new_fact_from_eight_at_once_is_one_memory(alice: User, ledger: Group) -> None:
-    actors = [agent(alice, name=f"agent{n}") for n in range(8)]
-    answers = together(actors, ["The deploy port is 8081."] * 8)
+    answers = together(users(8), ["The deploy port is 8081."] * 8)
     assert Counter(a.outcome for a in answers) == {"created": 1, "reinforced": 7}
     memory = Memory.objects.get()
     assert memory.confidence == 1.0  # 0.7 and seven times 0.1, capped
@@ -78,8 +83,7 @@ def test_what_was_written_after_the_probe_is_seen(alice: User, ledger: Group) ->
 
 def test_confirmations_of_a_near_one_add_up(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger", confidence=0.5)
-    actors = [agent(alice, name=f"agent{n}") for n in range(3)]
-    together(actors, ["The nightly backups go to the NAS."] * 3)
+    together(users(3), ["The nightly backups go to the NAS."] * 3)
     memory.refresh_from_db()
     assert memory.confidence == 0.8
     assert Memory.objects.filter(state="merged", superseded_by=memory).count() == 3

@@ -57,11 +57,12 @@ def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: Use
     assert Memory.objects.count() == 1
 
 
-def test_another_author_confirms_and_confidence_stops_at_one(alice: User, ledger: Group, bob: User) -> None:
+def test_another_author_confirms_and_confidence_stops_at_one(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), PORT, group="ledger")
     seen = []
-    for name in ("a", "b", "c", "d"):
-        stored = keep(agent(bob, name=name), PORT, group="ledger")
+    for name in ("carol", "dave", "erin", "frank"):
+        other = User.objects.create_superuser(name, password="a-long-password")
+        stored = keep(agent(other), PORT, group="ledger")
         seen.append((stored.outcome, fresh(memory).confidence))
     assert seen == [("reinforced", 0.8), ("reinforced", 0.9), ("reinforced", 1.0), ("reinforced", 1.0)]
     assert AuditEntry.objects.filter(operation="reinforce", memory_id=memory.id).count() == 4

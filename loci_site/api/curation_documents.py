@@ -1,0 +1,77 @@
+"""What answers about the log, tombstones and runs look like, for the OpenAPI document."""
+
+from typing import Any
+
+from loci_site.api.documents import Document
+
+
+class LogRowOut(Document):
+    """A row of the audit log; `payload` is null where a purge deleted it."""
+
+    seq: int
+    at: str
+    operation: str
+    memory: str | None
+    subject: str
+    actor: str
+    via: str
+    client: str
+    run: str | None
+    hash: str
+    payload: dict[str, Any] | None
+
+
+class LogPage(Document):
+    """A page of the log."""
+
+    items: list[LogRowOut]
+    next: str | None
+
+
+class TombstoneOut(Document):
+    """What bars a withdrawn text from a group."""
+
+    id: str
+    memory: str
+    group: str
+    kind: str
+    reason: str
+    author: str
+    created_at: str
+    lifted_at: str | None
+    lifted_by: str
+
+
+class TombstonePage(Document):
+    """A page of tombstones that stand."""
+
+    items: list[TombstoneOut]
+    next: str | None
+
+
+class LiftedOut(Document):
+    """The tombstones that were lifted."""
+
+    lifted: list[TombstoneOut]
+
+
+class RunOut(Document):
+    """One execution of maintenance."""
+
+    id: str
+    kind: str
+    status: str
+    group: str | None
+    actor: str
+    dry_run: bool
+    counts: dict[str, Any]
+    started_at: str
+    finished_at: str | None
+    error: str
+
+
+class RunPage(Document):
+    """A page of maintenance's runs."""
+
+    items: list[RunOut]
+    next: str | None
