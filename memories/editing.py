@@ -16,7 +16,7 @@ from memories import writing
 from memories.approval import CARRIED
 from memories.chains import find_memory, head_of
 from memories.context import refresh_around
-from memories.draft import Draft, check_draft
+from memories.draft import Draft, check_draft, clean_reason
 from memories.models import Memory
 from memories.pieces import available_encoder
 from memories.snapshot import changes, snapshot
@@ -89,8 +89,7 @@ def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "") -> Ed
         Conflict: nothing would differ, it does not count, it changed meanwhile, or the text is barred or live already.
         NotFound, NotPermitted: the memory is not among what the actor may see, or may write.
     """
-    if len(reason) > 1000:
-        raise InvalidInput("The reason is longer than 1,000 characters.", field="reason")
+    reason = clean_reason(reason)
     memory = _target(actor, id_, change)
     draft = check_draft(replace(_as_draft(memory), **change.wanted()))
     differing = {name for name in (*VERSIONED, *IN_PLACE) if _of(memory, name) != getattr(draft, name)}

@@ -15,11 +15,12 @@ def escape(text: str) -> str:
 
 
 def fenced(memory: Memory, text: str, *, label: str = "") -> str:
-    """Give one memory between marks, with id, type, trust, date and source."""
+    """Give one memory between marks, with id, type, group, trust, date and source."""
     when = memory.valid_from or memory.created_at
     attributes = {
         "id": str(memory.id),
         "type": memory.type,
+        "group": memory.group.slug,
         "trust": label or memory.trust,
         "date": f"{when:%Y-%m-%d}",
         "source": memory.source or memory.author_name,

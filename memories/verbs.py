@@ -87,7 +87,10 @@ def retract(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     memory = _target(actor, id_, right=WRITE)
     _must_be(memory, State.LIVE, State.SUPERSEDED, verb="retract")
     reason = clean_reason(reason)
-    said = ("recall no longer returns it", "the same text is refused from now on; a curator can lift that")
+    said = (
+        "recall no longer returns it",
+        "the same text is refused in its group from now on; a curator can lift that",
+    )
     new = {"state": State.RETRACTED, "retired_at": timezone.now()}
 
     def bar() -> None:
@@ -151,7 +154,10 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     """
     memory = _target(actor, id_, right=CURATE, follow=False)
     reason = clean_reason(reason)
-    said = ("its text, words, vectors and log payloads are destroyed", "the same text is refused from now on")
+    said = (
+        "its text, words, vectors and log payloads are destroyed",
+        "the same text is refused in its group from now on",
+    )
     if dry_run:
         return Done("purge", memory.id, memory.state, memory.trust, 0, said, dry_run=True)
     certificate = purge_rows(actor, memory, reason=reason)
