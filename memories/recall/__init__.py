@@ -176,17 +176,18 @@ def _answer(
     """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
     limit = asked.max_results or settings.LOCI.retrieval.max_results
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
-    chosen = ranked[:limit]
-    for memory, _ in ranked[limit:]:
-        trace.drop(memory.key, f"beyond the first {limit}")
-    for memory, _ in chosen:
+    chosen: list[Memory] = []
+    for memory, _ in ranked[:limit]:
         if is_padding(trace.numbers.get(memory.key, {})):
             trace.drop(memory.key, "shares no word and is not near")
-    chosen = [(memory, score) for memory, score in chosen if memory.key not in trace.dropped]
+        else:
+            chosen.append(memory)
+    for memory, _ in ranked[limit:]:
+        trace.drop(memory.key, f"beyond the first {limit}")
     scores = {memory.key: score for memory, score in ranked}
     is_found = is_answerable(question, [memory for memory, _ in ranked], trace)
     portions, left_out = pack(
-        [memory for memory, _ in (chosen if is_found else ranked[:NEAREST_SHOWN])],
+        chosen if is_found else [memory for memory, _ in ranked[:NEAREST_SHOWN]],
         token_budget=budget,
         encoder=encoder,
         summary_only=asked.summary_only or not is_found,
