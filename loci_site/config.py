@@ -1,4 +1,4 @@
-"""Loci's settings: every key once, with type, default, unit, range and meaning; read from config.toml and the environment.
+"""Loci's settings (their keys stand in config_sections.py), read from config.toml and the environment.
 
 An environment variable wins over the file, the file over the default. All faults are reported together.
 """
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config_keys import Key, WrongValue, key, keys_of, nearest
+from loci_site.config_keys import Key, WrongValue, keys_of, nearest
+from loci_site.config_sections import SECTIONS, Access, Embedding, Maintenance, Retrieval, Server, Storage
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 POSTGRES_SCHEMES = ("postgres", "postgresql")
@@ -36,109 +37,6 @@ class ConfigError(LociError):
 
 
 @dataclass(frozen=True)
-class Server:
-    """[server] where Loci listens."""
-
-    host: str = key("127.0.0.1", "Address to listen on.", variable="LOCI_HOST")
-    port: int = key(8000, "Port to listen on.", low=1, high=65_535, variable="LOCI_PORT")
-    allowed_hosts: tuple[str, ...] = key(
-        (), "Host names that clients may use; needed off loopback.", variable="LOCI_ALLOWED_HOSTS"
-    )
-    public_url: str = key(
-        "", "Address that people and agents see, behind a proxy.", variable="LOCI_PUBLIC_URL"
-    )
-    allowed_origins: tuple[str, ...] = key(
-        (), "Other web origins that may call Loci from a browser.", variable="LOCI_ALLOWED_ORIGINS"
-    )
-    workers: int = key(1, "Server processes; each loads the model.", low=1, high=64, variable="LOCI_WORKERS")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
-        "INFO", "Least level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
-    )
-    db_threads: int = key(4, "Threads, thus connections, for database work in each process.", low=1, high=64)
-    max_body_bytes: int = key(
-        4 * 1024 * 1024, "Largest request that is read.", unit="bytes", low=1024, high=1024**3
-    )
-
-
-@dataclass(frozen=True)
-class Storage:
-    """[storage] where and how memories are kept."""
-
-    database: Path = key(Path("memory.db"), "SQLite file; relative to LOCI_HOME.", variable="LOCI_DB")
-    busy_timeout_s: float = key(
-        20.0, "How long a write waits for another one.", unit="seconds", low=0.1, high=600
-    )
-    cache_mb: int = key(16, "SQLite's page cache for each connection.", unit="MiB", low=1, high=4096)
-    max_content_chars: int = key(100_000, "Longest memory.", unit="characters", low=100, high=10_000_000)
-    max_metadata_bytes: int = key(
-        16_384, "Largest metadata of a memory, as JSON.", unit="bytes", low=2, high=10_000_000
-    )
-    max_tags: int = key(32, "Most tags on a memory.", low=0, high=1000)
-    near_cosine: float = key(0.92, "From this similarity on, two memories are near ones.", low=0.5, high=1)
-    same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
-
-
-@dataclass(frozen=True)
-class Embedding:
-    """[embedding] the model that turns text into vectors."""
-
-    model_dir: Path | None = key(
-        None,
-        "Folder of your own with the model's files, taken instead of fetching them.",
-        variable="LOCI_MODEL_DIR",
-    )
-    precision: Literal["fp16-weights", "fp32"] = key("fp16-weights", "How the weights are stored.")
-    threads: int = key(0, "Threads of the model; 0 is one for each core.", low=0, high=256)
-    query_cache: int = key(4096, "Vectors of questions kept in memory.", low=0, high=1_000_000)
-    wait_s: float = key(
-        3.0, "How long a recall waits for a model that loads.", unit="seconds", low=0, high=120
-    )
-    hub: bool = key(True, "Whether the model may be fetched from the model hub.")
-
-
-@dataclass(frozen=True)
-class Retrieval:
-    """[retrieval] how memories are found."""
-
-    mode: Literal["hybrid", "rrf", "weighted", "keyword", "vector"] = key(
-        "hybrid", "How hits are found and fused."
-    )
-    max_results: int = key(10, "Memories in an answer when the caller does not say.", low=1, high=1000)
-    token_budget: int = key(
-        2000, "Length of an answer when the caller does not say.", unit="tokens", low=50, high=1_000_000
-    )
-    candidates: int = key(100, "Candidates taken from each of the two searches.", low=10, high=2000)
-    rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
-    weighted_vector: float = key(0.7, "Weight of meaning against words in mode weighted.", low=0, high=1)
-    length_penalty: float = key(
-        0.15, "What a long turn of a conversation loses for each doubling beyond 100 words.", low=0, high=1
-    )
-    access_flush_s: float = key(
-        5.0, "How often access counts are written.", unit="seconds", low=0.1, high=3600
-    )
-
-
-@dataclass(frozen=True)
-class Maintenance:
-    """[maintenance] what is cleaned up, and when."""
-
-    recall_log_days: int = key(90, "How long the log of recalls is kept.", unit="days", low=0, high=36_500)
-    retention_days: int = key(
-        30, "How long forgotten memories can be restored.", unit="days", low=0, high=36_500
-    )
-
-
-@dataclass(frozen=True)
-class Access:
-    """[access] groups and tokens."""
-
-    default_group: str = key(
-        "", "Group when neither the call nor the token names one.", variable="LOCI_GROUP"
-    )
-    token_days: int = key(0, "Life of a new token; 0 never expires.", unit="days", low=0, high=36_500)
-
-
-@dataclass(frozen=True)
 class Config:
     """All settings of one process; frozen, read once at start."""
 
@@ -158,14 +56,6 @@ class Config:
         return is_loopback(self.server.host)
 
 
-SECTIONS: dict[str, type] = {
-    "server": Server,
-    "storage": Storage,
-    "embedding": Embedding,
-    "retrieval": Retrieval,
-    "maintenance": Maintenance,
-    "access": Access,
-}
 KEYS: dict[str, dict[str, Key]] = {name: keys_of(name, declared) for name, declared in SECTIONS.items()}
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from loci_site.config import Config, Storage
+from loci_site.config import Config
+from loci_site.config_sections import Storage
 
 # For every connection; Django itself turns foreign keys on, `timeout` sets the busy timeout.
 PRAGMAS = (

@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from django.db.utils import ConnectionHandler
 
 from loci_site.checks import sqlite_messages
-from loci_site.config import Storage
+from loci_site.config_sections import Storage
 from loci_site.databases import postgres_settings, sqlite_settings
 from loci_site.sqlite import base, driver, probe
 from loci_site.sqlite.driver import DRIVER, Driver, choose_driver

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from loci_site.config import KEYS, SECTIONS
+from loci_site.config import KEYS
 from loci_site.config_keys import Key
+from loci_site.config_sections import SECTIONS
 from loci_site.reference import markdown as md
 
 INTRO = """\

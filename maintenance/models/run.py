@@ -33,6 +33,9 @@ class Run(models.Model):
     cursor = models.JSONField(default=dict)
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
+    now = models.DateTimeField(
+        null=True
+    )  # the moment that the run took for now, also where it was resumed later
     undone_at = models.DateTimeField(null=True)
     undone_by = models.CharField(max_length=300, blank=True, default="")
     error = models.TextField(blank=True, default="")
@@ -48,13 +51,18 @@ class Run(models.Model):
 
 
 class RunChange(models.Model):
-    """One row that a run changed: the values of its fields before and after. A row it made has no `before`."""
+    """What a run changed: the values of a row's fields before and after. A row that it made has no `before`.
+
+    A batch (`is_batch`) holds many rows in columns: `before` and `after` are `{"pk": [...], field: [...], ...}`, and
+    `row` is the first of them. Decay touches nearly every memory each day, and a row for each would outgrow the store.
+    """
 
     key = models.BigAutoField(primary_key=True)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes")
     step = models.CharField(max_length=20)
     table = models.CharField(max_length=40)
     row = models.BigIntegerField()
+    is_batch = models.BooleanField(default=False)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     undone_at = models.DateTimeField(null=True)

@@ -1,0 +1,162 @@
+"""The sections of the settings: every key once, with type, default, unit, range and meaning."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from loci_site.config_keys import key
+
+
+@dataclass(frozen=True)
+class Server:
+    """[server] where Loci listens."""
+
+    host: str = key("127.0.0.1", "Address to listen on.", variable="LOCI_HOST")
+    port: int = key(8000, "Port to listen on.", low=1, high=65_535, variable="LOCI_PORT")
+    allowed_hosts: tuple[str, ...] = key(
+        (), "Host names that clients may use; needed off loopback.", variable="LOCI_ALLOWED_HOSTS"
+    )
+    public_url: str = key(
+        "", "Address that people and agents see, behind a proxy.", variable="LOCI_PUBLIC_URL"
+    )
+    allowed_origins: tuple[str, ...] = key(
+        (), "Other web origins that may call Loci from a browser.", variable="LOCI_ALLOWED_ORIGINS"
+    )
+    workers: int = key(1, "Server processes; each loads the model.", low=1, high=64, variable="LOCI_WORKERS")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
+        "INFO", "Least level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
+    )
+    db_threads: int = key(4, "Threads, thus connections, for database work in each process.", low=1, high=64)
+    max_body_bytes: int = key(
+        4 * 1024 * 1024, "Largest request that is read.", unit="bytes", low=1024, high=1024**3
+    )
+
+
+@dataclass(frozen=True)
+class Storage:
+    """[storage] where and how memories are kept."""
+
+    database: Path = key(Path("memory.db"), "SQLite file; relative to LOCI_HOME.", variable="LOCI_DB")
+    busy_timeout_s: float = key(
+        20.0, "How long a write waits for another one.", unit="seconds", low=0.1, high=600
+    )
+    cache_mb: int = key(16, "SQLite's page cache for each connection.", unit="MiB", low=1, high=4096)
+    max_content_chars: int = key(100_000, "Longest memory.", unit="characters", low=100, high=10_000_000)
+    max_metadata_bytes: int = key(
+        16_384, "Largest metadata of a memory, as JSON.", unit="bytes", low=2, high=10_000_000
+    )
+    max_tags: int = key(32, "Most tags on a memory.", low=0, high=1000)
+    near_cosine: float = key(0.92, "From this similarity on, two memories are near ones.", low=0.5, high=1)
+    dedup: Literal["guarded", "overwrite"] = key(
+        "guarded",
+        "What becomes of a near restatement: guarded reinforces only what says the same; overwrite updates the old one.",
+    )
+    same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """[embedding] the model that turns text into vectors."""
+
+    model_dir: Path | None = key(
+        None,
+        "Folder of your own with the model's files, taken instead of fetching them.",
+        variable="LOCI_MODEL_DIR",
+    )
+    precision: Literal["fp16-weights", "fp32"] = key("fp16-weights", "How the weights are stored.")
+    threads: int = key(0, "Threads of the model; 0 is one for each core.", low=0, high=256)
+    query_cache: int = key(4096, "Vectors of questions kept in memory.", low=0, high=1_000_000)
+    wait_s: float = key(
+        3.0, "How long a recall waits for a model that loads.", unit="seconds", low=0, high=120
+    )
+    hub: bool = key(True, "Whether the model may be fetched from the model hub.")
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """[retrieval] how memories are found."""
+
+    mode: Literal["hybrid", "rrf", "weighted", "keyword", "vector"] = key(
+        "hybrid", "How hits are found and fused."
+    )
+    max_results: int = key(10, "Memories in an answer when the caller does not say.", low=1, high=1000)
+    token_budget: int = key(
+        2000, "Length of an answer when the caller does not say.", unit="tokens", low=50, high=1_000_000
+    )
+    candidates: int = key(100, "Candidates taken from each of the two searches.", low=10, high=2000)
+    rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
+    weighted_vector: float = key(0.7, "Weight of meaning against words in mode weighted.", low=0, high=1)
+    length_penalty: float = key(
+        0.15, "What a long turn of a conversation loses for each doubling beyond 100 words.", low=0, high=1
+    )
+    access_flush_s: float = key(
+        5.0, "How often access counts are written.", unit="seconds", low=0.1, high=3600
+    )
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """[maintenance] the cycle, what it may touch, and what is kept for how long."""
+
+    recall_log_days: int = key(90, "How long the log of recalls is kept.", unit="days", low=0, high=36_500)
+    retention_days: int = key(
+        30, "How long forgotten memories can be restored.", unit="days", low=0, high=36_500
+    )
+    cycle_hours: float = key(
+        24, "How often the cycle runs of itself; 0 never.", unit="hours", low=0, high=8_760
+    )
+    runs_days: int = key(30, "How long a run can be undone.", unit="days", low=1, high=36_500)
+    max_share: float = key(
+        0.5, "The share of a group's live memories that a run may retire before it stops.", low=0, high=1
+    )
+    decay_period_days: float = key(1, "The period of decay.", unit="days", low=0.01, high=3_650)
+    decay_episodic: float = key(
+        0.95, "What an event keeps of its confidence in each period.", low=0.01, high=1
+    )
+    decay_other: float = key(
+        0.99, "What any other memory keeps of its confidence in each period.", low=0.01, high=1
+    )
+    # Base-level activation grows with the logarithm of the number of uses (ACT-R; Anderson & Schooler 1991).
+    decay_access_weight: float = key(
+        0.5, "How much being recalled slows decay: periods / (1 + weight · ln(1 + recalls)).", low=0, high=10
+    )
+    decay_floor: float = key(0.02, "Confidence that decay does not go below.", low=0, high=1)
+    compact_after_days: float = key(
+        30, "Events older than this are summarised.", unit="days", low=0, high=36_500
+    )
+    compact_at_least: int = key(5, "Events of one topic that make a summary.", low=2, high=1_000)
+    compact_cosine: float = key(0.45, "Cosine to the topic's mean from which events share it.", low=0, high=1)
+    compact_sentences: int = key(12, "Sentences that a summary has at most.", low=1, high=100)
+    promote_at_least: int = key(3, "Similar events that make a fact to be approved.", low=2, high=1_000)
+    promote_cosine: float = key(0.88, "Cosine above which events say the same.", low=0.5, high=1)
+    cleanup_confidence: float = key(
+        0.05, "Memories below this confidence are forgotten once nobody recalls them.", low=0, high=1
+    )
+    cleanup_idle_days: float = key(
+        90, "How long nobody has recalled what is cleaned up.", unit="days", low=0, high=36_500
+    )
+    log_days: int = key(0, "How long the audit log is kept; 0 for ever.", unit="days", low=0, high=36_500)
+    backup_days: float = key(
+        7, "How often a backup is made of itself; 0 never.", unit="days", low=0, high=365
+    )
+    backups_kept: int = key(4, "Backups that are kept.", low=1, high=1_000)
+
+
+@dataclass(frozen=True)
+class Access:
+    """[access] groups and tokens."""
+
+    default_group: str = key(
+        "", "Group when neither the call nor the token names one.", variable="LOCI_GROUP"
+    )
+    token_days: int = key(0, "Life of a new token; 0 never expires.", unit="days", low=0, high=36_500)
+
+
+SECTIONS: dict[str, type] = {
+    "server": Server,
+    "storage": Storage,
+    "embedding": Embedding,
+    "retrieval": Retrieval,
+    "maintenance": Maintenance,
+    "access": Access,
+}
