@@ -13,7 +13,7 @@ from access.tokens import operator
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
-from tests.people import alice, ledger  # noqa: F401 - fixtures
+from tests.people import alice, bob, charlie, garden, ledger  # noqa: F401 - fixtures
 
 Remember = Callable[..., Memory]
 

@@ -1,0 +1,118 @@
+"""`manage.py runs`: what maintenance did, and taking it back."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import CommandParser
+
+from access.tokens import operator
+from maintenance.listing import list_runs, run_json
+from maintenance.management.run_output import print_changes, print_steps
+from maintenance.models import Run
+from maintenance.previewing import changes_of
+from maintenance.undo import Undone, find_run, preview_undo, undo_run
+from memories.listing import MAX_LIMIT
+from memories.management.output import FaceCommand
+
+EXAMPLES: Final = """\
+examples:
+  loci runs list
+  loci runs show 1f3a                 a part of the id is enough where only one has it
+  loci runs undo 1f3a --dry-run       what would be set back, and what was changed since
+  loci runs undo 1f3a
+  loci runs undo 1f3a --with-later    later runs over the same memories first
+"""
+SHOWN = 50
+
+
+class Command(FaceCommand):
+    """Parses, lists, shows or takes back, renders."""
+
+    help = "List the runs of maintenance, show one with each change, or take one back."
+    takes_group = False
+    examples = EXAMPLES
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        actions = parser.add_subparsers(dest="action", required=True, metavar="list | show | undo")
+        listing = actions.add_parser("list", help="the runs, newest first")
+        listing.add_argument("--cursor", default="", help="'next' of the page before")
+        showing = actions.add_parser("show", help="one run with its steps and changes")
+        showing.add_argument(
+            "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})"
+        )
+        undoing = actions.add_parser("undo", help="set back every field that the run changed")
+        undoing.add_argument("--dry-run", action="store_true", help="only say what would happen")
+        undoing.add_argument(
+            "--with-later", action="store_true", help="take back later runs over the same rows first"
+        )
+        undoing.add_argument(
+            "--force", action="store_true", help="also set back what was changed since; see --dry-run"
+        )
+        for action in (showing, undoing):
+            action.add_argument("id", help="the run's id, or a part of it")
+        for action in (listing, showing, undoing):
+            action.add_argument("--json", action="store_true", help="answer as one JSON object")
+
+    def act(self, options: dict[str, Any]) -> int:
+        return {"list": self._list, "show": self._show, "undo": self._undo}[options["action"]](options)
+
+    def _list(self, options: dict[str, Any]) -> int:
+        page = list_runs(operator(), cursor=options["cursor"], limit=MAX_LIMIT)
+        if options["json"]:
+            self.print_json({"items": [run_json(run) for run in page.rows], "next": page.next})
+            return 0
+        self.print_table(
+            [_row(run) for run in page.rows], header=["id", "when", "kind", "status", "group", "did"]
+        )
+        if not page.rows:
+            self.stdout.write("Maintenance has not run yet. `loci compact --dry-run` shows what it would do.")
+        if page.next:
+            self.stdout.write(f"More: --cursor {page.next}")
+        return 0
+
+    def _show(self, options: dict[str, Any]) -> int:
+        run = find_run(operator(), options["id"])
+        changes, total = changes_of(run, limit=options["changes"])
+        if options["json"]:
+            body = {
+                **run_json(run),
+                "steps": run.steps,
+                "changes": [asdict(c) for c in changes],
+                "total": total,
+            }
+            self.print_json(body)
+            return 0
+        self.print_table([_row(run)], header=["id", "when", "kind", "status", "group", "did"])
+        print_steps(self, run.steps)
+        print_changes(self, changes, total=total)
+        return 0
+
+    def _undo(self, options: dict[str, Any]) -> int:
+        work = preview_undo if options["dry_run"] else undo_run
+        done = work(operator(), options["id"], with_later=options["with_later"], force=options["force"])
+        if options["json"]:
+            self.print_json(asdict(done))
+            return 0
+        for line in _undone(done):
+            self.stdout.write(line)
+        return 0
+
+
+def _row(run: Run) -> list[str]:
+    did = ", ".join(f"{name} {count}" for name, count in run.counts.items()) or "nothing"
+    group = run.group.slug if run.group else "all"
+    return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
+
+
+def _undone(done: Undone) -> list[str]:
+    would = "Would set back" if done.dry_run else "Set back"
+    lines = [f"{would} {done.restored} rows and delete {done.deleted} that the run had made."]
+    if not done.dry_run:
+        lines = [f"Set back {done.restored} rows and deleted {done.deleted} that the run had made."]
+    if done.earlier:
+        lines.append("Later runs taken back first: " + ", ".join(str(id_) for id_ in done.earlier))
+    lines += [f"left: {kept.id or kept.row} ({kept.why})" for kept in done.kept]
+    return lines

@@ -1,0 +1,114 @@
+"""What `compact` and `cleanup` share: one run, or its preview, with a bar while it works."""
+
+import sys
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from access.actor import Actor
+from access.errors import Conflict, InvalidInput
+from access.groups import find_group
+from access.tokens import operator
+from maintenance.cycle import Plan, Progress, run_cycle
+from maintenance.jobs import Job, do_job
+from maintenance.listing import run_json
+from maintenance.management.run_output import print_changes, print_steps
+from maintenance.models import Run, RunStatus
+from maintenance.previewing import Preview, preview_cycle
+from memories.management.output import FaceCommand
+from memories.moments import parse_moment
+
+SHOWN = 50  # changes in a table
+
+
+class CycleCommand(FaceCommand):
+    """Parses, runs or previews, renders. `kind` is the kind of run."""
+
+    kind = "cycle"
+    uses_model = True
+    group_help = "only this group (default: all)"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say exactly what would happen; change nothing"
+        )
+        parser.add_argument(
+            "--max-share", type=float, metavar="0–1", help="share of a group's memories that may be retired"
+        )
+        parser.add_argument("--max-seconds", type=float, metavar="S", help="stop then; the next call goes on")
+        parser.add_argument("--now", metavar="TIME", help="take this moment for now")
+        parser.add_argument(
+            "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})"
+        )
+
+    def act(self, options: dict[str, Any]) -> int:
+        actor = operator()
+        with tqdm(file=sys.stderr, disable=None, leave=False, unit="group") as bar:
+            plan = _plan(actor, options, kind=self.kind, bar=bar)
+            if options["dry_run"]:
+                return self._show_preview(preview_cycle(actor, plan), options)
+            return self._show(_run(actor, plan), options)
+
+    def _show(self, run: Run, options: dict[str, Any]) -> int:
+        if options["json"]:
+            self.print_json({**run_json(run), "steps": run.steps})
+        else:
+            print_steps(self, run.steps)
+            self.stdout.write(_summary(run))
+        return 1 if run.status in (RunStatus.STOPPED, RunStatus.FAILED) else 0
+
+    def _show_preview(self, preview: Preview, options: dict[str, Any]) -> int:
+        if options["json"]:
+            self.print_json(
+                {"run": preview.run, "changes": [asdict(c) for c in preview.changes], "total": preview.total}
+            )
+            return 0
+        print_steps(self, preview.run["steps"])
+        print_changes(self, preview.changes[: options["changes"]], total=preview.total)
+        if preview.run["error"]:
+            self.stdout.write(preview.run["error"])
+        self.stdout.write("Dry run: nothing was changed.")
+        return 0
+
+
+def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> Plan:
+    def report(progress: Progress) -> None:
+        bar.total, bar.n = progress.groups, progress.groups_done
+        bar.set_postfix_str(f"{progress.group}: {progress.step}")
+
+    share = options["max_share"]
+    if share is not None and not 0 <= share <= 1:
+        raise InvalidInput(f"{share:g} is no share.", hint="Use a number from 0 to 1.", field="max_share")
+    return Plan(
+        kind=kind,
+        group=find_group(actor, options["group"]) if options["group"] else None,
+        now=parse_moment(options["now"], field="now") if options["now"] else None,
+        max_share=share,
+        max_seconds=options["max_seconds"],
+        report=report,
+    )
+
+
+def _run(actor: Actor, plan: Plan) -> Run:
+    """Run under the lock that the scheduled cycle takes as well."""
+    runs: list[Run] = []
+    job = Job("cycle", every=timedelta(0), work=lambda doer: runs.append(run_cycle(actor, plan)))
+    if not do_job(job, actor=actor):
+        raise Conflict(
+            "The cycle is at work elsewhere, or paused.", hint="`loci schedule` says which. Nothing was done."
+        )
+    return runs[0]
+
+
+def _summary(run: Run) -> str:
+    if run.status == RunStatus.STOPPED:
+        return f"Stopped: {run.error}\nTake back what it did: loci runs undo {run.id}"
+    if run.status == RunStatus.RUNNING:
+        return "The time that was given is over; the next call goes on from here."
+    if not run.counts:
+        return "Nothing to do: the store is as it should be."
+    return f"Done. Take it back: loci runs undo {run.id}"

@@ -1,0 +1,282 @@
+"""Taking a run back: every field that it changed gets its value from before, where nobody changed it since."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, Actor
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from maintenance.models import Run, RunChange, RunStatus
+from maintenance.recording import from_json, model_of, unpacked
+from maintenance.trial import tried
+from memories.context import refresh_around
+from memories.models import Memory, Piece
+from memories.snapshot import as_json
+from memories.types import Operation
+
+CHANGES_AT_ONCE = 50  # in one transaction; a batch of decay counts as one
+ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A row that was left as it is, and why."""
+
+    table: str
+    row: int
+    id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What undo_run() did or, as a dry run, would do: rows set back, rows deleted that the run had made, rows left."""
+
+    run: UUID
+    restored: int
+    deleted: int
+    kept: tuple[Kept, ...]
+    earlier: tuple[UUID, ...] = ()
+    dry_run: bool = False
+
+
+def find_run(actor: Actor, id_: str | UUID) -> Run:
+    """Give the run of this id, or of the only one whose id begins or ends so, that the actor may see.
+
+    Raises:
+        NotFound: there is none. InvalidInput: there are several.
+    """
+    rows = Run.objects.select_related("group")
+    if not actor.all_groups:
+        rows = rows.filter(group__in=list(actor.roles))
+    said = str(id_).strip().lower().replace("-", "")
+    named = [run for run in rows if said and (run.id.hex.startswith(said) or run.id.hex.endswith(said))]
+    if not named:
+        raise NotFound(
+            "There is no run of that id that you may see.", hint="`loci runs` lists them.", field="id"
+        )
+    if len(named) > 1:
+        raise InvalidInput(
+            f"{len(named)} runs have '{id_}' in their id.", hint="Give more of it.", field="id"
+        )
+    return named[0]
+
+
+def undo_run(
+    actor: Actor,
+    id_: str | UUID,
+    *,
+    with_later: bool = False,
+    force: bool = False,
+) -> Undone:
+    """Take a run back, its last change first, in short transactions; one that was interrupted goes on.
+
+    A row that was changed since is left and listed; with `force` the fields that the run changed are set back there
+    too. Rows that a later run changed as well want that run taken back first: `with_later` does it.
+
+    Raises:
+        Conflict: the run is at work, taken back already, or later ones touched its rows.
+        NotPermitted: the actor may not curate what it touched.
+    """
+    run = find_run(actor, id_)
+    _check(actor, run)
+    later = later_runs(run)
+    if later and not (with_later or force):
+        names = ", ".join(str(other.id) for other in later)
+        raise Conflict(
+            f"Later runs changed the same memories: {names}.",
+            hint="Take them back first, or repeat with --with-later, which does it.",
+        )
+    return replace(_undo_all(actor, [*later, run] if with_later else [run], force=force), run=run.id)
+
+
+def preview_undo(actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False) -> Undone:
+    """Give what undo_run() would do, found out on a copy of the store.
+
+    Raises:
+        As undo_run() does.
+    """
+    done = tried(lambda: undo_run(actor, id_, with_later=with_later, force=force))
+    return replace(done, dry_run=True)
+
+
+def _check(actor: Actor, run: Run) -> None:
+    allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
+    if not allowed:
+        raise NotPermitted(
+            "You may not take this run back.",
+            hint="It takes the right to curate every group that it went over.",
+        )
+    if run.status == RunStatus.UNDONE:
+        raise Conflict("This run was taken back already.", hint="Nothing was done.")
+    if run.status not in ENDED:
+        raise Conflict(
+            "This run is not at its end yet.", hint="Let it finish, `loci compact` goes on with it."
+        )
+    if "expired" in run.cursor:
+        raise Conflict(
+            "What this run changed is no longer kept.",
+            hint="maintenance.runs_days says how long runs can be undone.",
+        )
+
+
+def later_runs(run: Run) -> list[Run]:
+    """Give the later runs, newest first, that changed rows which this run changed, and were not taken back."""
+    own = _touched(run)
+    later = (
+        Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE).order_by("-key")
+    )
+    return [other for other in later if any(own[table] & rows for table, rows in _touched(other).items())]
+
+
+def _touched(run: Run) -> dict[str, set[int]]:
+    rows: dict[str, set[int]] = defaultdict(set)
+    for change in run.changes.filter(undone_at=None).only("table", "row", "is_batch", "after").iterator():
+        rows[change.table].update((change.after or {})["pk"] if change.is_batch else [change.row])
+    return rows
+
+
+def _undo_all(actor: Actor, runs: Sequence[Run], *, force: bool) -> Undone:
+    restored = deleted = 0
+    kept: list[Kept] = []
+    for run in runs:
+        one = _undo_one(replace(actor, run=run.id), run, force=force)
+        restored, deleted, kept = restored + one.restored, deleted + one.deleted, [*kept, *one.kept]
+    return Undone(runs[-1].id, restored, deleted, tuple(kept), tuple(run.id for run in runs[:-1]))
+
+
+def _undo_one(actor: Actor, run: Run, *, force: bool) -> Undone:
+    tally = _Tally(force=force)
+    while changes := list(run.changes.filter(undone_at=None).order_by("-key")[:CHANGES_AT_ONCE]):
+        with transaction.atomic():
+            for change in changes:
+                tally.take_back(change)
+            refresh_around(tally.moved())
+            RunChange.objects.filter(pk__in=[c.pk for c in changes]).update(undone_at=timezone.now())
+            audit.append_many(actor, tally.events())
+    with transaction.atomic():
+        now = timezone.now()
+        Run.objects.filter(pk=run.pk).update(status=RunStatus.UNDONE, undone_at=now, undone_by=actor.name)
+        audit.append(
+            actor,
+            Operation.RUN,
+            group=run.group.id if run.group else None,
+            subject=f"{run.kind} undone",
+            payload={"restored": tally.restored, "deleted": tally.deleted, "kept": len(tally.kept)},
+        )
+    return Undone(run.id, tally.restored, tally.deleted, tuple(tally.kept))
+
+
+class _Tally:
+    """Takes changes back one by one and keeps count."""
+
+    def __init__(self, *, force: bool) -> None:
+        self.force = force
+        self.restored = self.deleted = 0
+        self.kept: list[Kept] = []
+        self._moved: list[int] = []
+        self._events: list[audit.Event] = []
+
+    def moved(self) -> list[Memory]:
+        """Give the memories whose standing changed since the last call; contexts beside them are to be refreshed."""
+        keys, self._moved = self._moved, []
+        return list(Memory.objects.filter(key__in=keys))
+
+    def events(self) -> list[audit.Event]:
+        """Give what the log is to say since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def take_back(self, change: RunChange) -> None:
+        """Set one change back."""
+        model = model_of(change.table)
+        if change.before is None:
+            self._delete(model, change)
+        elif change.is_batch:
+            self._restore_batch(model, change)
+        else:
+            self._restore(model, change.row, change.before, change.after or {})
+
+    def _restore(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
+        rows = model._base_manager.filter(pk=row)
+        expected = {} if self.force else from_json(model, after)
+        try:
+            with transaction.atomic():
+                is_restored = rows.filter(**expected).update(**from_json(model, before)) == 1
+        except IntegrityError:
+            self._keep(model, row, "the same text is live again")
+            return
+        if is_restored:
+            self.restored += 1
+            self._note(model, row, before, after)
+        else:
+            self._keep(model, row, "changed since" if rows.exists() else "gone")
+
+    def _restore_batch(self, model: type[Model], change: RunChange) -> None:
+        before, after = unpacked(change.before or {}), unpacked(change.after or {})
+        names = list(after[0][1])
+        found = model._base_manager.in_bulk([key for key, _ in after])
+        fitting = []
+        for (key, old), (_, new) in zip(before, after, strict=True):
+            row = found.get(key)
+            if row is None or not (self.force or all(as_json(getattr(row, n)) == new[n] for n in names)):
+                self._keep(model, key, "gone" if row is None else "changed since")
+                continue
+            for name, value in from_json(model, old).items():
+                setattr(row, name, value)
+            fitting.append(row)
+        self.restored += model._base_manager.bulk_update(fitting, names, batch_size=200) if fitting else 0
+
+    def _delete(self, model: type[Model], change: RunChange) -> None:
+        row = model._base_manager.filter(pk=change.row).first()
+        if row is None:
+            self._keep(model, change.row, "gone")
+        elif any(as_json(getattr(row, name)) != value for name, value in (change.after or {}).items()):
+            self._keep(model, change.row, "changed since")
+        elif tie := _first_tie(row):
+            self._keep(model, change.row, f"{tie} hangs on it")
+        else:
+            if isinstance(row, Memory):
+                self._events.append(_undo_event(row, {"state": [row.state, None]}))
+            row.delete()
+            self.deleted += 1
+
+    def _note(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
+        if model is not Memory:
+            return
+        self._moved.append(row)
+        memory = Memory.objects.select_related("group").get(pk=row)
+        said = {
+            name: [after.get(name), value] for name, value in before.items() if name != "superseded_by_id"
+        }
+        self._events.append(_undo_event(memory, said))
+
+    def _keep(self, model: type[Model], row: int, why: str) -> None:
+        found = model._base_manager.filter(pk=row).first()
+        self.kept.append(Kept(model._meta.db_table, row, str(getattr(found, "id", "")), why))
+
+
+def _undo_event(memory: Memory, said: dict[str, Any]) -> audit.Event:
+    return audit.Event(
+        Operation.RUN, memory.id, memory.group.id, "undone", {"changes": said, "action": "undo"}
+    )
+
+
+def _first_tie(row: Model) -> str:
+    """Say what would go with a row or lose its hold; empty where nothing does. Its own pieces go with it."""
+    return next((name for name, rows in _ties(row) if rows.exists()), "")
+
+
+def _ties(row: Model) -> Iterator[tuple[str, Any]]:
+    for relation in row._meta.related_objects:
+        if relation.related_model is Piece:
+            continue
+        rows = relation.related_model._base_manager.filter(**{relation.field.name: row.pk})
+        yield str(relation.related_model._meta.verbose_name), rows

@@ -1,0 +1,37 @@
+"""The whole state of the store, to be compared before and after."""
+
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model
+
+from memories.index.base import search_index
+from memories.models import Link, Memory, Piece
+from relations.models import EntityAlias, Relation, RelationEvidence
+
+TABLES: tuple[type[Model], ...] = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)
+
+
+def whole_state() -> dict[str, Any]:
+    """Give every field of every row that a run may change, and what the two indexes hold."""
+    rows = {
+        model._meta.db_table: {row["pk"]: row for row in model._base_manager.values("pk", *_fields(model))}
+        for model in TABLES
+    }
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT rowid, content, context, filter FROM memories_fts ORDER BY rowid")
+        words = cursor.fetchall()
+        cursor.execute(
+            "SELECT piece, room, standing, until, type, embedding FROM memories_vec ORDER BY piece"
+        )
+        vectors = cursor.fetchall()
+    return {**rows, "words": words, "vectors": vectors}
+
+
+def _fields(model: type[Model]) -> list[str]:
+    return [field.attname for field in model._meta.concrete_fields]
+
+
+def index_faults() -> list[str]:
+    """Say where the indexes do not agree with the rows."""
+    return search_index().faults()

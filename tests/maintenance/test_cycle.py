@@ -1,0 +1,311 @@
+"""A run: decay, expiry and cleanup in batches, resumed where it was stopped, empty the second time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from math import log
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+from pytest_django import Settings
+
+from access.actor import READ, Actor, Via
+from access.audit import verify_chain
+from access.errors import InvalidInput, NotPermitted
+from access.models import AuditEntry, AuditPayload, Group
+from access.tokens import operator
+from maintenance import cycle
+from maintenance.cycle import Plan, run_cycle
+from maintenance.decay import Decay, decayed_confidence
+from maintenance.models import Run, RunChange, RunStatus
+from maintenance.previewing import changes_of, preview_cycle
+from maintenance.recording import Recorder
+from maintenance.steps import Batch, Turn
+from memories.models import Memory
+from tests.maintenance.state import index_faults, whole_state
+from tests.memories.builders import NOW, day, fresh, row
+
+pytestmark = pytest.mark.django_db
+
+
+def decays(at: int, **more: Any) -> Run:
+    """Run only decay, `at` days after NOW."""
+    return run_cycle(operator(), Plan(kind="decay", now=day(at), **more))
+
+
+@pytest.fixture(autouse=True)
+def decay_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cycle.KINDS, "decay", (Decay(),))
+
+
+def test_an_event_keeps_95_percent_a_day_and_a_fact_99(ledger: Group) -> None:
+    event = row(ledger, "we met", type="episodic", confidence=0.8)
+    fact = row(ledger, "the sky is blue", confidence=0.8)
+    run = decays(1)
+    assert fresh(event).confidence == pytest.approx(0.76)
+    assert fresh(fact).confidence == pytest.approx(0.792)
+    assert fresh(event).decayed_at == day(1)
+    assert run.counts == {"decayed": 2}
+
+
+def test_a_missed_week_is_caught_up_as_if_none_was_missed(ledger: Group) -> None:
+    daily = row(ledger, "daily", confidence=0.8)
+    for at in range(1, 8):
+        decays(at)
+    once = row(ledger, "once", confidence=0.8, created_at=NOW)
+    decays(7)
+    assert fresh(once).confidence == pytest.approx(0.8 * 0.99**7, abs=1e-5)
+    assert fresh(daily).confidence == pytest.approx(fresh(once).confidence, abs=1e-5)
+
+
+def test_less_than_a_period_changes_nothing_and_the_rest_of_one_counts_next_time(ledger: Group) -> None:
+    memory = row(ledger, "a", confidence=0.8)
+    run_cycle(operator(), Plan(kind="decay", now=NOW + timedelta(hours=23)))
+    assert fresh(memory).confidence == 0.8
+    run_cycle(operator(), Plan(kind="decay", now=NOW + timedelta(hours=47)))
+    assert fresh(memory).confidence == pytest.approx(0.792)
+    assert fresh(memory).decayed_at == NOW + timedelta(hours=24)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"pinned": True},
+        {"trust": "verified"},
+        {"state": "superseded"},
+        {"state": "forgotten"},
+        {"confidence": 0.02},
+    ],
+    ids=str,
+)
+def test_what_is_pinned_verified_history_or_at_the_floor_does_not_decay(
+    ledger: Group, kept: dict[str, Any]
+) -> None:
+    spared = row(ledger, "spared", **{"confidence": 0.8} | kept)
+    other = row(ledger, "decays", confidence=0.8)
+    decays(3)
+    assert fresh(spared).confidence == kept.get("confidence", 0.8)
+    assert fresh(spared).decayed_at is None
+    assert fresh(other).confidence < 0.8
+
+
+def test_recalls_slow_decay_with_their_logarithm_and_never_raise_confidence() -> None:
+    rule: Mapping[str, Any] = {"base": 0.95, "periods": 10, "weight": 0.5, "floor": 0.02}
+    assert decayed_confidence(0.8, recalls=0, **rule) == pytest.approx(0.8 * 0.95**10, abs=1e-6)
+    often = decayed_confidence(0.8, recalls=20, **rule)
+    assert often == pytest.approx(0.8 * 0.95 ** (10 / (1 + 0.5 * log(21))), abs=1e-6)
+    assert 0.8 * 0.95**10 < often < 0.8
+
+
+def test_decay_stops_at_the_floor() -> None:
+    assert decayed_confidence(0.5, base=0.5, periods=100, recalls=0, weight=0.5, floor=0.02) == 0.02
+
+
+def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
+    row(ledger, "a", confidence=0.8, expires_at=day(2))
+    row(ledger, "b", type="episodic", confidence=0.03)
+    first = run_cycle(operator(), Plan(now=day(200)))
+    before = whole_state()
+    second = run_cycle(operator(), Plan(now=day(200)))
+    assert first.counts == {"decayed": 2, "expired": 1, "forgotten": 1}
+    assert second.counts == {}
+    assert not second.changes.exists()
+    assert whole_state() == before
+
+
+def test_a_memory_expires_when_its_time_is_over(ledger: Group) -> None:
+    over = row(ledger, "until the third", expires_at=day(3))
+    lives = row(ledger, "until the ninth", expires_at=day(9))
+    run_cycle(operator(), Plan(now=day(3)))
+    assert fresh(over).state == "expired"
+    assert fresh(over).state_changed_at == day(3)
+    assert fresh(lives).state == "live"
+    assert index_faults() == []
+
+
+@pytest.mark.parametrize(
+    ("standing", "state"),
+    [
+        ({}, "forgotten"),
+        ({"pinned": True}, "live"),
+        ({"trust": "verified"}, "live"),
+        ({"confidence": 0.06}, "live"),
+        ({"last_accessed": day(20)}, "live"),
+        ({"state_changed_at": day(20)}, "live"),  # somebody restored it
+        ({"created_at": day(20)}, "live"),
+    ],
+    ids=str,
+)
+def test_cleanup_forgets_what_nobody_believes_or_uses(
+    ledger: Group, standing: dict[str, Any], state: str
+) -> None:
+    memory = row(ledger, "an old doubt", **{"confidence": 0.04} | standing)
+    run_cycle(operator(), Plan(kind="cleanup", now=day(95)))
+    assert fresh(memory).state == state
+
+
+def test_the_groups_are_gone_over_separately_and_one_can_be_named(ledger: Group, garden: Group) -> None:
+    here, there = row(ledger, "here", expires_at=day(1)), row(garden, "there", expires_at=day(1))
+    run = run_cycle(operator(), Plan(group=ledger, now=day(2)))
+    assert (fresh(here).state, fresh(there).state) == ("expired", "live")
+    assert run.group == ledger
+
+
+def test_a_run_is_in_the_log_with_each_memory_that_it_retired(ledger: Group) -> None:
+    memory = row(ledger, "until tomorrow", expires_at=day(1))
+    run = run_cycle(operator(), Plan(now=day(2)))
+    said = AuditEntry.objects.get(memory_id=memory.id)
+    assert said.run == run.id
+    assert AuditPayload.objects.get(entry=said).payload["changes"]["state"] == ["live", "expired"]
+    assert AuditEntry.objects.filter(run=run.id, subject="cycle done").exists()
+    assert verify_chain().is_whole
+
+
+def test_decay_is_one_change_and_one_row_in_the_log_for_many_memories(ledger: Group) -> None:
+    for number in range(30):
+        row(ledger, f"fact {number}")
+    run = decays(1)
+    change = RunChange.objects.get(run=run)
+    assert change.is_batch
+    assert len((change.after or {})["pk"]) == 30
+    assert AuditEntry.objects.filter(run=run.id, subject="decay of 30 memories").count() == 1
+
+
+@dataclass(frozen=True)
+class Stumbles:
+    """A step that retires one memory at a time and dies at its third."""
+
+    name: str = "stumbles"
+
+    def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+        memory = (
+            Memory.objects.filter(group=turn.group, state="live", key__gt=cursor or 0).order_by("key").first()
+        )
+        if memory is None:
+            return None
+
+        def write(recorder: Recorder) -> Mapping[str, int]:
+            recorder.edit(memory, state="forgotten")
+            if memory.content == "stumble":
+                raise KeyboardInterrupt
+            return {"forgotten": 1}
+
+        return Batch(cursor=memory.key, write=write)
+
+
+def test_a_run_that_died_goes_on_where_its_last_batch_ended(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cycle.KINDS, "decay", (Stumbles(),))
+    texts = ["one", "two", "stumble", "four"]
+    rows = [row(ledger, text) for text in texts]
+    with pytest.raises(KeyboardInterrupt):
+        decays(1)
+    assert [fresh(memory).state for memory in rows] == ["forgotten", "forgotten", "live", "live"]
+    stopped = Run.objects.get()
+    assert stopped.status == RunStatus.RUNNING
+    assert stopped.cursor["at"] == rows[1].key
+    Memory.objects.filter(pk=rows[2].pk).update(content="fine")  # it no longer stumbles
+    resumed = decays(5)
+    assert resumed.pk == stopped.pk
+    assert resumed.status == RunStatus.DONE
+    assert resumed.now == day(1)
+    assert resumed.counts == {"forgotten": 4}
+    assert resumed.changes.count() == 4
+
+
+def test_a_step_that_fails_leaves_a_failed_run_that_says_why(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fails(Stumbles):
+        def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
+            raise OSError("the disk is full")
+
+    monkeypatch.setitem(cycle.KINDS, "decay", (Fails(),))
+    with pytest.raises(OSError, match="disk is full"):
+        decays(1)
+    failed = Run.objects.get()
+    assert (failed.status, failed.error) == ("failed", "OSError: the disk is full")
+    monkeypatch.setitem(cycle.KINDS, "decay", (Decay(),))
+    assert decays(1).pk != failed.pk
+
+
+def test_a_run_stops_before_it_retires_more_than_its_share(ledger: Group) -> None:
+    for number in range(60):
+        row(ledger, f"doubt {number}", expires_at=day(1))
+    run = run_cycle(operator(), Plan(now=day(2), max_share=0.5))
+    left = Memory.objects.filter(state="live").count()
+    assert run.status == RunStatus.STOPPED
+    assert "'ledger'" in run.error
+    assert "--max-share" in run.error
+    assert left >= 30
+    allowed = run_cycle(operator(), Plan(now=day(2), max_share=1))
+    assert allowed.status == RunStatus.DONE
+    assert not Memory.objects.filter(state="live").exists()
+
+
+def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
+    memory = row(ledger, "until tomorrow", expires_at=day(1))
+    assert run_cycle(operator(), Plan(now=day(2), max_share=0.1)).status == RunStatus.DONE
+    assert fresh(memory).state == "expired"
+
+
+def test_a_run_that_runs_out_of_time_goes_on_later(ledger: Group) -> None:
+    memory = row(ledger, "until tomorrow", expires_at=day(1))
+    run = run_cycle(operator(), Plan(now=day(2), max_seconds=0))
+    assert run.status == RunStatus.RUNNING
+    assert fresh(memory).state == "live"
+    again = run_cycle(operator(), Plan(now=day(2)))
+    assert again.pk == run.pk
+    assert fresh(memory).state == "expired"
+
+
+def test_only_who_curates_may_run_it(ledger: Group, garden: Group) -> None:
+    reader = replace(operator(), scopes=frozenset({READ}))
+    with pytest.raises(NotPermitted):
+        run_cycle(reader)
+    bound = Actor(name="carol", via=Via.JOB, scopes=operator().scopes, roles={ledger.key: "curator"})
+    with pytest.raises(NotPermitted):
+        run_cycle(bound)
+    with pytest.raises(NotPermitted):
+        run_cycle(bound, Plan(group=garden))
+    assert run_cycle(bound, Plan(group=ledger)).status == RunStatus.DONE
+    assert not Run.objects.exclude(group=ledger).exists()
+
+
+def test_an_unknown_kind_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(InvalidInput, match="tidy") as refused:
+        run_cycle(operator(), Plan(kind="tidy"))
+    assert "cleanup" in str(refused.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dry_run_says_exactly_what_the_run_then_does_and_changes_nothing(ledger: Group) -> None:
+    row(ledger, "until tomorrow", expires_at=day(1))
+    row(ledger, "an old doubt", type="episodic", confidence=0.04)
+    row(ledger, "a fact", confidence=0.8)
+    before = whole_state()
+    preview = preview_cycle(operator(), Plan(now=day(120)))
+    assert whole_state() == before
+    assert not Run.objects.exists()
+    run = run_cycle(operator(), Plan(now=day(120)))
+    changes, total = changes_of(run, limit=1000)
+    assert preview.changes == changes
+    assert preview.total == total == 5  # three decay, one of them expires and one is forgotten
+    assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "forgotten": 1}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dry_run_leaves_no_copy_behind(ledger: Group, settings: Settings) -> None:
+    preview_cycle(operator(), Plan(now=timezone.now()))
+    assert list(settings.LOCI.home.glob(".trial-*")) == []
+
+
+def test_the_settings_say_how_fast_and_how_deep_it_decays(ledger: Group, settings: Settings) -> None:
+    memory = row(ledger, "a", confidence=0.8)
+    rules = replace(settings.LOCI.maintenance, decay_period_days=7, decay_other=0.5)
+    with override_settings(LOCI=replace(settings.LOCI, maintenance=rules)):
+        decays(13)
+    assert fresh(memory).confidence == pytest.approx(0.4)

@@ -1,0 +1,182 @@
+"""A run is taken back exactly, and what was changed since stays as it is."""
+
+from typing import Any
+
+import pytest
+
+from access.audit import verify_chain
+from access.errors import Conflict, InvalidInput, NotFound
+from access.models import AuditEntry, AuditPayload, Group
+from access.tokens import operator
+from maintenance import undo
+from maintenance.cycle import Plan, run_cycle
+from maintenance.models import Run, RunChange
+from maintenance.recording import Recorder
+from maintenance.undo import find_run, preview_undo, undo_run
+from memories import verbs
+from memories.models import Link, LinkKind, Memory, Thread
+from tests.maintenance.state import index_faults, whole_state
+from tests.memories.builders import add_piece, day, fresh, row, unit_vector
+
+pytestmark = pytest.mark.django_db
+
+
+def filled(group: Group) -> list[Memory]:
+    """Write memories of which a run at day 120 decays, expires and forgets some; all stand in one thread."""
+    thread = Thread.objects.create(group=group, name="talk")
+    rows = [
+        row(group, "until tomorrow", expires_at=day(1), thread=thread, position=0),
+        row(group, "an old doubt", type="episodic", confidence=0.04, thread=thread, position=1),
+        row(group, "a fact that stays", confidence=0.8, thread=thread, position=2),
+        row(group, "pinned", pinned=True, thread=thread, position=3),
+    ]
+    for number, memory in enumerate(rows):
+        add_piece(memory, unit_vector(number))
+    for memory in rows:
+        from_now = Memory.objects.get(pk=memory.pk)
+        undo.refresh_around([from_now])
+    return rows
+
+
+def cycle(at: int = 120) -> Run:
+    return run_cycle(operator(), Plan(now=day(at)))
+
+
+def test_a_run_without_later_writes_is_taken_back_exactly_indexes_included(ledger: Group) -> None:
+    filled(ledger)
+    before = whole_state()
+    run = cycle()
+    assert whole_state() != before
+    done = undo_run(operator(), run.id)
+    assert whole_state() == before
+    assert index_faults() == []
+    assert (done.restored, done.deleted, done.kept) == (5, 0, ())
+    assert Run.objects.get().status == "undone"
+
+
+def test_the_log_tells_of_it_and_stays_whole(ledger: Group) -> None:
+    memory = filled(ledger)[0]
+    run = cycle()
+    undo_run(operator(), run.id)
+    told = AuditEntry.objects.filter(memory_id=memory.id).order_by("seq").last()
+    assert told is not None
+    assert AuditPayload.objects.get(entry=told).payload["changes"]["state"] == ["expired", "live"]
+    assert verify_chain().is_whole
+
+
+def test_what_was_changed_since_is_left_and_listed(ledger: Group) -> None:
+    expired, doubt, fact, _ = filled(ledger)
+    run = cycle()
+    verbs.restore(operator(), doubt.id)
+    touched = fresh(doubt)
+    done = undo_run(operator(), run.id)
+    assert [(kept.id, kept.why) for kept in done.kept] == [(str(doubt.id), "changed since")] * len(done.kept)
+    assert done.kept
+    assert fresh(doubt).state == touched.state
+    assert fresh(expired).state == "live"
+    assert fresh(fact).confidence == 0.8
+
+
+def test_force_sets_back_what_was_changed_since(ledger: Group) -> None:
+    _, doubt, _, _ = filled(ledger)
+    run = cycle()
+    Memory.objects.filter(pk=doubt.pk).update(confidence=0.5)
+    undo_run(operator(), run.id, force=True)
+    assert fresh(doubt).confidence == 0.04
+    assert fresh(doubt).state == "live"
+
+
+def test_later_runs_over_the_same_memories_go_first(ledger: Group) -> None:
+    filled(ledger)
+    before = whole_state()
+    first, second = cycle(120), cycle(130)
+    with pytest.raises(Conflict, match=str(second.id)):
+        undo_run(operator(), first.id)
+    done = undo_run(operator(), first.id, with_later=True)
+    assert done.earlier == (second.id,)
+    assert whole_state() == before
+
+
+def test_a_later_run_over_other_memories_is_none_of_its_business(ledger: Group, garden: Group) -> None:
+    filled(ledger)
+    row(garden, "elsewhere", expires_at=day(1))
+    first = run_cycle(operator(), Plan(group=ledger, now=day(120)))
+    run_cycle(operator(), Plan(group=garden, now=day(120)))
+    assert undo_run(operator(), first.id).restored == 5
+    assert Memory.objects.get(content="elsewhere").state == "expired"
+
+
+def test_taking_back_twice_is_refused(ledger: Group) -> None:
+    filled(ledger)
+    run = cycle()
+    undo_run(operator(), run.id)
+    with pytest.raises(Conflict, match="already"):
+        undo_run(operator(), run.id)
+
+
+def test_an_undo_that_was_interrupted_goes_on(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(ledger)
+    before = whole_state()
+    run = cycle()
+    monkeypatch.setattr(undo, "CHANGES_AT_ONCE", 1)
+    calls: list[int] = []
+    real = undo._Tally.take_back
+
+    def stumbling(self: Any, change: RunChange) -> None:
+        calls.append(change.pk)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(self, change)
+
+    monkeypatch.setattr(undo._Tally, "take_back", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        undo_run(operator(), run.id)
+    assert RunChange.objects.filter(run=run, undone_at=None).count() == 2
+    undo_run(operator(), run.id)
+    assert whole_state() == before
+
+
+def test_a_row_that_the_run_made_is_deleted_unless_something_hangs_on_it(ledger: Group) -> None:
+    run = Run.objects.create(kind="cycle", status="done", actor="job/cycle")
+    recorder = Recorder(operator(), run, "compact")
+    made, tied = row(ledger, "made"), row(ledger, "made and used")
+    old = row(ledger, "old")
+    for memory in (made, tied):
+        recorder.made(memory, "content_hash", "state")
+    recorder.flush()
+    Link.objects.create(kind=LinkKind.CONFLICT, source=tied, target=old)
+    done = undo_run(operator(), run.id)
+    assert not Memory.objects.filter(pk=made.pk).exists()
+    assert Memory.objects.filter(pk=tied.pk).exists()
+    assert [(kept.id, kept.why) for kept in done.kept] == [(str(tied.id), "link hangs on it")]
+
+
+def test_a_text_that_is_live_again_is_not_brought_back_beside_itself(ledger: Group) -> None:
+    old = row(ledger, "until tomorrow", expires_at=day(1))
+    run = cycle(2)
+    row(ledger, "until tomorrow")
+    done = undo_run(operator(), run.id)
+    assert fresh(old).state == "expired"
+    assert [kept.why for kept in done.kept] == ["the same text is live again"]
+
+
+def test_a_part_of_the_id_names_a_run(ledger: Group) -> None:
+    run = cycle(1)
+    assert find_run(operator(), str(run.id)[-6:]) == run
+    with pytest.raises(NotFound):
+        find_run(operator(), "ffff0000ffff")
+    cycle(2)
+    with pytest.raises(InvalidInput, match="2 runs"):
+        find_run(operator(), str(run.id)[:3])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_preview_says_what_the_undo_then_does(ledger: Group) -> None:
+    filled(ledger)
+    run = cycle()
+    after = whole_state()
+    preview = preview_undo(operator(), run.id)
+    assert whole_state() == after
+    assert preview.dry_run
+    done = undo_run(operator(), run.id)
+    assert (preview.restored, preview.deleted, preview.kept) == (done.restored, done.deleted, done.kept)
