@@ -10,6 +10,7 @@ from django.db.models import Field, ForeignKey, Model
 
 from access import audit
 from access.actor import Actor
+from maintenance.columns import write_columns
 from maintenance.models import Run, RunChange
 from memories.models import Memory
 from memories.snapshot import as_json
@@ -52,8 +53,8 @@ class Recorder:
         for name, values in columns.items():
             for row, value in zip(rows, values, strict=True):
                 setattr(row, name, value)
-        _rows(model).bulk_update(rows, list(columns), batch_size=ROWS_AT_ONCE)
         keys = [row.pk for row in rows]
+        write_columns(model, keys, columns)
         change = RunChange(
             run=self.run,
             step=self.step,

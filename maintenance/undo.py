@@ -13,6 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, Actor
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from maintenance.columns import write_columns
 from maintenance.models import Run, RunChange, RunStatus
 from maintenance.recording import from_json, model_of, unpacked
 from maintenance.trial import tried
@@ -223,16 +224,15 @@ class _Tally:
         before, after = unpacked(change.before or {}), unpacked(change.after or {})
         names = list(after[0][1])
         found = model._base_manager.in_bulk([key for key, _ in after])
-        fitting = []
+        fitting: dict[int, dict[str, Any]] = {}
         for (key, old), (_, new) in zip(before, after, strict=True):
             row = found.get(key)
             if row is None or not (self.force or all(as_json(getattr(row, n)) == new[n] for n in names)):
                 self._keep(model, key, "gone" if row is None else "changed since")
-                continue
-            for name, value in from_json(model, old).items():
-                setattr(row, name, value)
-            fitting.append(row)
-        self.restored += model._base_manager.bulk_update(fitting, names, batch_size=200) if fitting else 0
+            else:
+                fitting[key] = from_json(model, old)
+        columns = {name: [values[name] for values in fitting.values()] for name in names}
+        self.restored += write_columns(model, list(fitting), columns)
 
     def _delete(self, model: type[Model], change: RunChange) -> None:
         row = model._base_manager.filter(pk=change.row).first()
