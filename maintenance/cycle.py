@@ -189,8 +189,8 @@ class _Worker:
     def _write(self, step: Step, group: Group, batch: Batch, *, began: float) -> None:
         """Write a batch, what undoing it needs, the log and the place to go on from: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
-        locked = time.perf_counter()
         with transaction.atomic():
+            locked = time.perf_counter()  # waiting for other writers is over
             counts = Counter(dict(batch.write(recorder)))
             self._check_cap(recorder.retired, group)
             recorder.flush()

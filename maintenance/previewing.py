@@ -34,6 +34,7 @@ class Preview:
     """What a run would do: the run as JSON, and its changes, the first MAX_CHANGES of `total`."""
 
     run: dict[str, Any]
+    steps: list[dict[str, Any]]
     changes: tuple[Change, ...]
     total: int
 
@@ -48,7 +49,7 @@ def preview_cycle(actor: Actor, plan: Plan | None = None) -> Preview:
     def on_copy() -> Preview:
         run = run_cycle(actor, plan)
         changes, total = changes_of(run, limit=MAX_CHANGES)
-        return Preview({**run_json(run), "steps": run.steps, "dry_run": True}, changes, total)
+        return Preview({**run_json(run), "dry_run": True}, run.steps, changes, total)
 
     return tried(on_copy)
 

@@ -53,7 +53,7 @@ def check() -> dict[str, Any]:
         *_lost(told["acknowledged"]),
         *_unsent(told["sent"], told["acknowledged"]),
         *_database_faults(),
-        *_half_written(),
+        *half_written(),
         *_unlogged(),
     ]
     return {
@@ -117,7 +117,8 @@ def _database_faults() -> list[str]:
     return faults + [f"{what}: {a} and {b}" for what, (a, b) in pairs.items() if a != b]
 
 
-def _half_written() -> list[str]:
+def half_written() -> list[str]:
+    """Say of each memory what it lacks of what the write path gives it."""
     found = []
     rows = Memory.objects.select_related("group", "thread").prefetch_related("pieces").order_by("key")
     for memory in rows.iterator(chunk_size=500):

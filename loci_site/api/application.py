@@ -5,7 +5,14 @@ from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
 from loci_site import __version__
-from loci_site.api import curation_routes, group_routes, memory_routes, recall_routes, relation_routes
+from loci_site.api import (
+    curation_routes,
+    group_routes,
+    maintenance_routes,
+    memory_routes,
+    recall_routes,
+    relation_routes,
+)
 from loci_site.api.callers import Session, Token
 from loci_site.api.faults import answer_fault
 from loci_site.api.site import RestAPI
@@ -32,7 +39,7 @@ def build_api() -> NinjaAPI:
     for kind in (Exception, Http404, HttpError, ValidationError):
         made.add_exception_handler(kind, answer_fault)
     made.add_router("/memories", memory_routes.router)
-    for routes in (recall_routes, relation_routes, group_routes, curation_routes):
+    for routes in (recall_routes, relation_routes, group_routes, curation_routes, maintenance_routes):
         made.add_router("", routes.router)
     return made
 

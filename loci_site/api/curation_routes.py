@@ -1,4 +1,4 @@
-"""For those who look after the store: the log, what waits for a person, and maintenance's runs."""
+"""For those who look after the store: the log, and what waits for a person."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -7,8 +7,7 @@ from loci_site.api import curation_documents as curation
 from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
-from loci_site.api.requests import GroupPageQuery, LiftIn, LogQuery, PageQuery
-from maintenance.listing import list_runs, run_json
+from loci_site.api.requests import GroupPageQuery, LiftIn, LogQuery
 from memories.lifting import lift, list_tombstones, tombstone_json
 from memories.listing import list_candidates, list_log, list_open_links, log_json
 from memories.models import Link
@@ -63,13 +62,6 @@ def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> Htt
     """Let a text be stored again; the id is the tombstone's or its memory's. For a person who curates the group."""
     lifted = lift(actor_of(request), tombstone_id, reason=body.reason)
     return answer({"lifted": [tombstone_json(mark) for mark in lifted.tombstones]})
-
-
-@router.get("/maintenance/runs", response={**out.ERRORS, 200: curation.RunPage})
-def list_maintenance_runs(request: HttpRequest, wanted: Query[PageQuery]) -> HttpResponse:
-    """List maintenance's runs, newest first: all for a superuser, else those of one's groups."""
-    page = list_runs(actor_of(request), cursor=wanted.cursor, limit=wanted.limit)
-    return answer({"items": [run_json(row) for row in page.rows], "next": page.next})
 
 
 def _open_link_json(link: Link, *, is_person: bool) -> dict[str, object]:

@@ -2,18 +2,17 @@
 
 import sys
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.actor import Actor
-from access.errors import Conflict, InvalidInput
+from access.errors import InvalidInput
 from access.groups import find_group
 from access.tokens import operator
-from maintenance.cycle import Plan, Progress, run_cycle
-from maintenance.jobs import Job, do_job
+from maintenance.cycle import Plan, Progress
+from maintenance.cycle_job import run_alone
 from maintenance.listing import run_json
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
@@ -51,7 +50,7 @@ class CycleCommand(FaceCommand):
             plan = _plan(actor, options, kind=self.kind, bar=bar)
             if options["dry_run"]:
                 return self._show_preview(preview_cycle(actor, plan), options)
-            return self._show(_run(actor, plan), options)
+            return self._show(run_alone(actor, plan), options)
 
     def _show(self, run: Run, options: dict[str, Any]) -> int:
         if options["json"]:
@@ -64,11 +63,18 @@ class CycleCommand(FaceCommand):
     def _show_preview(self, preview: Preview, options: dict[str, Any]) -> int:
         if options["json"]:
             self.print_json(
-                {"run": preview.run, "changes": [asdict(c) for c in preview.changes], "total": preview.total}
+                {
+                    "run": preview.run,
+                    "steps": preview.steps,
+                    "changes": [asdict(c) for c in preview.changes],
+                    "total": preview.total,
+                }
             )
             return 0
-        print_steps(self, preview.run["steps"])
+        print_steps(self, preview.steps)
         print_changes(self, preview.changes[: options["changes"]], total=preview.total)
+        if not preview.total:
+            self.stdout.write("It would change nothing: the store is as it should be.")
         if preview.run["error"]:
             self.stdout.write(preview.run["error"])
         self.stdout.write("Dry run: nothing was changed.")
@@ -91,17 +97,6 @@ def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]")
         max_seconds=options["max_seconds"],
         report=report,
     )
-
-
-def _run(actor: Actor, plan: Plan) -> Run:
-    """Run under the lock that the scheduled cycle takes as well."""
-    runs: list[Run] = []
-    job = Job("cycle", every=timedelta(0), work=lambda doer: runs.append(run_cycle(actor, plan)))
-    if not do_job(job, actor=actor):
-        raise Conflict(
-            "The cycle is at work elsewhere, or paused.", hint="`loci schedule` says which. Nothing was done."
-        )
-    return runs[0]
 
 
 def _summary(run: Run) -> str:

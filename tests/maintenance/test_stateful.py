@@ -1,0 +1,153 @@
+"""Whatever people, agents and cycles do in whatever order: nothing is lost, and what is taken back is as it was."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from access.actor import Actor
+from access.audit import verify_chain
+from access.errors import LociError
+from access.models import Group
+from access.tokens import operator
+from maintenance.cycle import Plan, run_cycle
+from maintenance.models import Run, RunStatus
+from maintenance.undo import undo_run
+from memories import verbs
+from memories.draft import Draft
+from memories.models import Link, Memory
+from memories.store import store
+from tests.maintenance.state import index_faults, whole_state
+from tests.people import person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+FACTS = (
+    "The deploy port is 8081.",
+    "The deploy port is 8082.",
+    "The nightly backup goes to the NAS.",
+    "The nightly backups go to the NAS.",
+)
+EVENTS = (
+    "Anna told Bruno that the altos want more rehearsals.",
+    "Bruno told Chiara that the altos asked for more rehearsals.",
+    "The nightly backup failed because the disk was full.",
+    "The forklift broke a wheel in the warehouse.",
+)
+VERBS = ("forget", "restore", "retract", "dispute", "approve", "reject", "verify", "pin", "unpin", "purge")
+INDEX = st.integers(0, 11)
+STEP = st.one_of(
+    st.tuples(st.just("fact"), st.integers(0, len(FACTS) - 1), st.sampled_from([0.03, 0.7])),
+    st.tuples(st.just("event"), st.integers(0, len(EVENTS) - 1), st.integers(0, 3)),
+    st.tuples(st.just("event"), st.integers(0, len(EVENTS) - 1), st.integers(0, 3)),
+    st.tuples(st.just("supersede"), INDEX, st.integers(0, len(FACTS) - 1)),
+    st.tuples(st.just("expiring"), st.integers(1, 90)),
+    st.tuples(st.sampled_from(VERBS), INDEX),
+    st.tuples(st.just("cycle"), st.sampled_from([1, 40, 200])),
+    st.tuples(st.just("cycle, taken back"), st.sampled_from([1, 40, 200])),
+    st.tuples(st.just("undo"), st.integers(0, 3), st.booleans()),
+)
+
+
+@dataclass
+class World:
+    """One store, its people, and a clock that the cycles move on."""
+
+    alice: Actor
+    days: int = 0
+    seen: dict[str, str] = field(default_factory=dict)
+
+    def take(self, step: tuple[Any, ...]) -> None:
+        """Take one step; what is refused changes nothing."""
+        before = whole_state()
+        try:
+            with transaction.atomic():
+                self._do(step)
+        except LociError:
+            assert whole_state() == before
+        self._check(step)
+
+    def _do(self, step: tuple[Any, ...]) -> None:
+        match step:
+            case ("fact", number, confidence):
+                store(
+                    self.alice, Draft(FACTS[number], group="ledger", type="semantic", confidence=confidence)
+                )
+            case ("event", number, weeks):
+                happened = timezone.now() - timedelta(weeks=weeks, minutes=number)
+                store(
+                    self.alice,
+                    Draft(EVENTS[number], group="ledger", type="episodic", valid_from=happened),
+                )
+            case ("expiring", days):
+                ends = timezone.now() + timedelta(days=days)
+                store(self.alice, Draft(f"Perhaps until day {days}.", group="ledger", expires_at=ends))
+            case ("supersede", at, number):
+                if memory := self._pick(at):
+                    store(self.alice, Draft(FACTS[number], supersedes=memory.id))
+            case ("cycle", days):
+                self._cycle(days)
+            case ("cycle, taken back", days):
+                before = whole_state()
+                run = self._cycle(days)
+                undo_run(operator(), run.id)
+                assert whole_state() == before
+            case ("undo", at, force):
+                runs = list(Run.objects.exclude(status=RunStatus.UNDONE))
+                if runs:
+                    undo_run(operator(), runs[at % len(runs)].id, force=force, with_later=not force)
+            case (verb, at):
+                if memory := self._pick(at):
+                    getattr(verbs, verb)(self.alice, memory.id)
+
+    def _pick(self, at: int) -> Memory | None:
+        rows = list(Memory.objects.order_by("key"))
+        return rows[at % len(rows)] if rows else None
+
+    def _cycle(self, days: int) -> Run:
+        self.days += days
+        now = timezone.now() + timedelta(days=self.days)
+        run = run_cycle(operator(), Plan(now=now, max_share=1))
+        second = run_cycle(operator(), Plan(now=now, max_share=1))
+        assert second.counts == {}
+        second.delete()
+        return run
+
+    def _check(self, step: tuple[Any, ...]) -> None:
+        assert index_faults() == []
+        assert verify_chain().is_whole
+        self._nothing_lost(step)
+        live = Counter(memory.root_key for memory in Memory.objects.filter(state="live"))
+        assert [root for root, count in live.items() if count > 1] == []
+        for memory in Memory.objects.filter(state="compacted").select_related("superseded_by"):
+            assert memory.superseded_by is not None
+            ends = {"source": memory.superseded_by.root_key, "target": memory.root_key}
+            assert Link.objects.filter(kind="derived", **ends).exists() == (
+                memory.superseded_by.source == "loci:compact"
+            )
+
+    def _nothing_lost(self, step: tuple[Any, ...]) -> None:
+        """What people said goes only by their purge; its words are never changed."""
+        now = {str(m.id): m.content for m in Memory.objects.exclude(source__startswith="loci:")}
+        if step[0] != "purge":
+            assert {id_: now.get(id_) for id_ in self.seen} == self.seen
+        self.seen = now
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEP, min_size=3, max_size=14))
+def test_anything_in_any_order_keeps_every_promise(
+    alice: User, ledger: Group, steps: list[tuple[Any, ...]]
+) -> None:
+    with transaction.atomic():
+        world = World(person(alice))
+        for step in steps:
+            world.take(step)
+        transaction.set_rollback(True)
