@@ -20,7 +20,7 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test lint lock proof clean
+.PHONY: help serve test lint lock proof bench clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,6 +40,9 @@ lint: .venv/.installed-dev ## check style, types, settings and migrations
 
 proof: .venv/.installed-dev $(TEST_HOME)/.model ## run the long proofs, or one: make proof NAME
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)
+
+bench: .venv/.installed-dev $(TEST_HOME)/.model ## measure speed (ARGS="--sizes 10k,100k --report docs/speed.md")
+	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.speed $(ARGS)
 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet

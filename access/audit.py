@@ -3,13 +3,14 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from access.actor import Actor
@@ -17,11 +18,19 @@ from access.models import AuditEntry, AuditHead, AuditPayload
 
 GENESIS = "0" * 64  # what the first row of a chain follows
 OWN = ""  # this store's own chain
+ANCHOR = "anchor"  # memories.types.Operation.ANCHOR, which this room may not import
+# Retention drops the oldest rows. First it appends a row "dropped:N"; then the row N becomes the anchor at the chain's
+# front: it keeps its hash, so the row after it still follows, and says nothing else any more.
+AFTER, DROPPED = "after:", "dropped:"
+VERIFIED_AT_ONCE = 2000  # rows in memory
 
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What verify_chain() found: how many rows, the head's hash, and the first row that does not fit."""
+    """What verify_chain() found: how many rows, the head's hash, and the first row that does not fit.
+
+    `dropped` is the number of the last row that retention dropped; 0 where the chain is there from its start.
+    """
 
     origin: str
     rows: int
@@ -29,6 +38,7 @@ class ChainReport:
     purged_payloads: int
     broken_at: int | None = None
     why: str = ""
+    dropped: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -132,33 +142,86 @@ def chain_hash(previous: str, entry: AuditEntry) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
-def verify_chain(origin: str = OWN) -> ChainReport:
+def chain_names() -> list[str]:
+    """Give the origins of all chains, this store's own ("") first; also of one whose head is gone."""
+    found = set(AuditHead.objects.values_list("origin", flat=True))
+    # Not DISTINCT: the unique index on (origin, seq) finds the next origin at once, however many rows one has.
+    origin = AuditEntry.objects.order_by("origin").values_list("origin", flat=True).first()
+    while origin is not None:
+        found.add(origin)
+        later = AuditEntry.objects.filter(origin__gt=origin).order_by("origin")
+        origin = later.values_list("origin", flat=True).first()
+    return sorted(found)
+
+
+def verify_chain(origin: str = OWN, *, on_rows: Callable[[int], object] | None = None) -> ChainReport:
     """Walk a chain from its start and say whether every row, payload and the head fit.
 
-    A chain that starts with an anchor (retention) is walked from there. Payloads that purge deleted are counted.
+    A chain whose oldest rows retention dropped is walked from its anchor; a later row must tell of the drop. Payloads
+    that purge deleted are counted. What is appended meanwhile is left out. `on_rows` hears how many rows were walked.
     """
-    previous, expected, rows, purged = GENESIS, 1, 0, 0
-    entries = AuditEntry.objects.filter(origin=origin).order_by("seq").select_related("payload_row")
-    for entry in entries.iterator(chunk_size=2000):
-        if rows == 0 and entry.operation == "anchor":
-            previous, expected = entry.subject.removeprefix("after:"), entry.seq
-        fault = _fault(entry, previous, expected)
-        if fault:
-            return ChainReport(origin, rows, previous, purged, broken_at=entry.seq, why=fault)
-        purged += not hasattr(entry, "payload_row")
-        previous, expected, rows = entry.hash, entry.seq + 1, rows + 1
     head = AuditHead.objects.filter(origin=origin).first()
-    fault = _head_fault(head, origin, seq=expected - 1, previous=previous)
-    return ChainReport(origin, rows, previous, purged, broken_at=expected if fault else None, why=fault)
+    entries = AuditEntry.objects.filter(origin=origin).order_by("seq").select_related("payload_row")
+    # The head is read first: rows that are appended during the walk must not look like rows that nobody announced.
+    entries = entries.filter(seq__lte=head.seq) if head else entries
+    previous, expected, rows, purged, dropped = GENESIS, 1, 0, 0, 0
+    for entry in entries.iterator(chunk_size=VERIFIED_AT_ONCE):
+        is_anchor = expected == 1 and _is_front(entry)
+        fault = _anchor_fault(entry) if is_anchor else row_fault(entry, previous, expected)
+        if fault:
+            return ChainReport(origin, rows, previous, purged, entry.seq, fault, dropped)
+        previous, expected = entry.hash, entry.seq + 1
+        if is_anchor:
+            dropped = entry.seq
+            continue
+        purged += not hasattr(entry, "payload_row")
+        rows += 1
+        if on_rows is not None and rows % VERIFIED_AT_ONCE == 0:
+            on_rows(VERIFIED_AT_ONCE)
+    fault = _head_fault(head, rows=rows, seq=expected - 1, previous=previous) or _tail_fault(origin)
+    return ChainReport(origin, rows, previous, purged, expected if fault else None, fault, dropped)
 
 
-def _head_fault(head: AuditHead | None, origin: str, *, seq: int, previous: str) -> str:
+def announced_drop(origin: str = OWN) -> int:
+    """Give the number of the last row that the chain says retention dropped; 0 where it says of none."""
+    said = AuditEntry.objects.filter(origin=origin, operation=ANCHOR, subject__startswith=DROPPED)
+    numbers = [subject.removeprefix(DROPPED) for subject in said.values_list("subject", flat=True)]
+    return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+def dropped_through(origin: str = OWN) -> int:
+    """Give the number of the last row that is gone from a chain's front: the anchor's; 0 where it is all there."""
+    first = AuditEntry.objects.filter(origin=origin).order_by("seq").first()
+    return first.seq if first is not None and _is_front(first) else 0
+
+
+def _is_front(entry: AuditEntry) -> bool:
+    return entry.operation == ANCHOR and entry.subject.startswith(AFTER)
+
+
+def _anchor_fault(entry: AuditEntry) -> str:
+    if entry.subject != f"{AFTER}{entry.hash}":
+        return "the anchor was changed"
+    if announced_drop(entry.origin) < entry.seq:
+        return "no later row says that the rows before the anchor were dropped"
+    return ""
+
+
+def _head_fault(head: AuditHead | None, *, rows: int, seq: int, previous: str) -> str:
     if head is None:
-        return "the chain's head is missing" if origin == OWN and seq else ""
+        return "the chain's head is missing" if rows else ""
     return "" if (head.seq, head.hash) == (seq, previous) else "rows are missing at the end"
 
 
-def _fault(entry: AuditEntry, previous: str, expected: int) -> str:
+def _tail_fault(origin: str) -> str:
+    """Say that rows stand behind the head. One statement: the head and the rows are of one moment."""
+    head = AuditHead.objects.filter(origin=OuterRef("origin")).values("seq")
+    behind = AuditEntry.objects.filter(origin=origin, seq__gt=Subquery(head))
+    return "rows stand behind the chain's end" if behind.exists() else ""
+
+
+def row_fault(entry: AuditEntry, previous: str, expected: int) -> str:
+    """Say why a row is not the one of this number that follows this hash; empty where it is."""
     if entry.seq != expected:
         return f"row {expected} is missing"
     if entry.hash != chain_hash(previous, entry):

@@ -85,3 +85,10 @@ class Unavailable(LociError):
 
     code = "unavailable"
     status = 503
+
+
+class TooManyAttempts(LociError):
+    """Too much failed in a short time; the hint says when to try again."""
+
+    code = "too_many_attempts"
+    status = 429

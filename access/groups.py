@@ -13,10 +13,12 @@ from access.characters import refuse_broken
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
+from access.prepared import Prepared
 
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200
 MAX_INSTRUCTIONS_CHARS = 20_000
+_BY_SLUG = Prepared(lambda slug: Group.objects.filter(slug=slug).order_by())
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
         NotPermitted: the actor may enter it but lacks `right` there.
     """
     wanted = _wanted(actor, slug)
-    group = Group.objects.filter(slug=wanted).first()
+    group = _BY_SLUG.first(wanted)
     if group is None or not actor.may_enter(group.key):
         raise GroupNotFound(
             f"There is no group '{wanted}' that you may use.", hint=_nearest(actor, wanted), field="group"
@@ -65,7 +67,7 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:
     """Give the group as find_group() does; make it where the actor may create groups and it does not exist."""
     wanted = _wanted(actor, slug)
-    if Group.objects.filter(slug=wanted).exists() or not actor.may(CREATE_GROUP):
+    if _BY_SLUG.first(wanted) is not None or not actor.may(CREATE_GROUP):
         return ResolvedGroup(find_group(actor, wanted, right=right))
     return ResolvedGroup(create_group(actor, wanted), created=True)
 

@@ -15,6 +15,7 @@ from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.characters import refuse_broken
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
+from access.prepared import Prepared
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -23,6 +24,14 @@ PREFIX = "loci_"
 SECRET_BYTES = 32
 # last_used_at is written at most this often, so that a read does not become a write.
 LAST_USED_STEP = timedelta(minutes=10)
+
+# Asked anew for each call, so that a token that is revoked ends at once.
+_TOKEN = Prepared(
+    lambda hash_: ApiToken.objects.select_related("user", "default_group").filter(token_hash=hash_).order_by()
+)
+_ROLES = Prepared(
+    lambda user: Membership.objects.filter(user=user).values_list("group_id", "role").order_by()
+)
 
 
 @dataclass(frozen=True)
@@ -115,18 +124,14 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
     hint = "Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token."
     if not secret:
         raise NotAuthenticated("A token is needed.", hint=hint)
-    token = (
-        ApiToken.objects.select_related("user", "default_group")
-        .filter(token_hash=hash_secret(secret))
-        .first()
-    )
+    token = _TOKEN.first(hash_secret(secret))
     if token is None or not token.user.is_active:
         raise NotAuthenticated("The token is not known.", hint=hint)
     if not token.is_valid():
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Make a new one with 'loci token create'."
         )
-    _note_use(token)
+    note_use(token)
     return actor_for_token(token, via=via, client=client)
 
 
@@ -176,10 +181,10 @@ def operator(via: str = Via.COMMAND) -> Actor:
 def _reach(user: "User") -> tuple[dict[int, str], bool]:
     if user.is_superuser:
         return {}, True
-    return dict(Membership.objects.filter(user=user).values_list("group_id", "role")), False
+    return dict(_ROLES.rows(user.pk)), False
 
 
-def _note_use(token: ApiToken) -> None:
+def note_use(token: ApiToken) -> None:
     """Remember that the token was used, without a reader ever waiting for the write lock."""
     if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_STEP:
         USED_TOKENS[token.key] = timezone.now()

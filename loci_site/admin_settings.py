@@ -50,6 +50,12 @@ def _is_at(page: str, **wanted: str) -> Any:
     return active
 
 
+def _is_page(page: str) -> Any:
+    """Give a callback: whether exactly this page is shown, and none below it."""
+    return lambda request: request.path == str(reverse_lazy(f"admin:{page}"))
+
+
+JOBS = "maintenance_joblock_changelist"
 MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
 NAVIGATION: list[dict[str, Any]] = [
     {
@@ -76,6 +82,7 @@ NAVIGATION: list[dict[str, Any]] = [
             _item("Groups", "meeting_room", "access_group_changelist"),
             _item("Tokens", "key", "access_apitoken_changelist"),
             _item("People", "group", "auth_user_changelist", permission=is_superuser),
+            _item("Lock-outs", "lock", "access_attempts_changelist", permission=is_superuser),
         ],
     },
     {
@@ -84,7 +91,15 @@ NAVIGATION: list[dict[str, Any]] = [
             _item("Audit log", "history", "access_auditentry_changelist"),
             _item("Tombstones", "block", "memories_tombstone_changelist"),
             _item("Recalls", "manage_search", "memories_recalllog_changelist"),
-            _item("Maintenance runs", "build", "maintenance_run_changelist"),
+        ],
+    },
+    {
+        "title": "Maintenance",
+        "items": [
+            _item("Runs", "build", "maintenance_run_changelist"),
+            _item("Schedule", "schedule", JOBS, permission=is_superuser, active=_is_page(JOBS)),
+            _item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
+            _item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -101,6 +116,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
     "BORDER_RADIUS": "8px",
+    "LOGIN": {"form": "access.login_form.LoginForm"},
     "DASHBOARD_CALLBACK": "loci_site.dashboard.dashboard_context",
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
     "COLORS": {

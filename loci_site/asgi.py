@@ -17,9 +17,11 @@ _django = get_asgi_application()
 
 # Only after Django is set up can these be imported.
 from loci_site.lifeline import end_with_parent  # noqa: E402
+from loci_site.mcp import mount  # noqa: E402
 from loci_site.server import PARENT_VARIABLE  # noqa: E402
 from loci_site.write_watch import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
+from memories.index.following import load_in_background  # noqa: E402
 from memories.recall.counting import COUNTER  # noqa: E402
 
 # All views now, while nobody waits, rather than within the first request.
@@ -34,6 +36,8 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request, or live through the server's start and end."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
+    elif scope["type"] == "http" and scope["path"] == mount.PATH:
+        await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
     else:
         await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
 
@@ -53,6 +57,7 @@ def start() -> None:
         end_with_parent(int(parent))
     connection_created.connect(WATCH.watch)
     warm_up()
+    load_in_background()
 
 
 def stop() -> None:

@@ -1,22 +1,25 @@
 """Background work: Celery on Redis where REDIS_URL is set, else on files in LOCI_HOME/queue.
 
-A message may be lost or come late, so every job is idempotent and the next tick repairs what one missed.
+A message may be lost or come late: it only asks whether a job is due, and the next one asks again.
 """
 
 import logging
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from celery.signals import beat_embedded_init, setup_logging, worker_ready
+from celery.worker import state
 from django.conf import settings
 
-from loci_site.lifeline import end_with_parent
+from loci_site.lifeline import end_with_child, end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 # Seconds between two looks into the folder. At Celery's own 1 s, 33 of 50 messages came later than after 4 s.
 POLLING_S = 0.2
+QUEUE = "loci"
 
 
 def broker_settings(home: Path, redis_url: str) -> dict[str, Any]:
@@ -46,11 +49,14 @@ app.conf.update(
     accept_content=["json"],
     task_serializer="json",
     task_ignore_result=True,
-    task_default_queue="loci",
+    task_default_queue=QUEUE,
     worker_prefetch_multiplier=1,
     worker_enable_remote_control=False,
     broker_connection_retry_on_startup=True,
-    beat_schedule_filename=str(settings.LOCI.home / "queue" / "beat"),
+    # A Redis that is away for an hour is still found again; Celery would give up after 100 tries.
+    broker_connection_max_retries=None,
+    # What is due stands in the jobs' rows. Celery's own file of last runs would only be one more thing that a kill breaks.
+    beat_scheduler="celery.beat:Scheduler",
     beat_max_loop_interval=5,
     timezone="UTC",
     imports=["loci_site.tasks"],
@@ -73,6 +79,17 @@ def end_with_worker(**_: Any) -> None:
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]  # Celery has no types
-def report(**_: Any) -> None:
-    """Say at once that the worker lives, not only at the first tick."""
-    app.tasks["loci.run"]("heartbeat")
+def begin(sender: Any, **_: Any) -> None:
+    """Make up at once what was missed while no worker was there, and watch the clock."""
+    from loci_site.tasks import send_all  # noqa: PLC0415 - the tasks import this module
+
+    # Said in eight lines each time that Redis was away; our messages are acknowledged before the work. Celery, when it
+    # starts, asks for all its warnings, so this comes after.
+    warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
+    if (clock := sender.controller.beat) is not None:
+        end_with_child(clock, is_ending=_is_ending)
+    send_all()
+
+
+def _is_ending() -> bool:
+    return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

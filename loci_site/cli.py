@@ -12,12 +12,15 @@ from loci_site.config import ConfigError
 # The commands that read or write memories: on a new machine the first of them makes the tables.
 NEEDING_TABLES = frozenset(
     {
+        "backup",
         "evaluate",
         "export",
         "group",
         "import",
         "inspect",
+        "memory",
         "recall",
+        "reembed",
         "remember",
         "search",
         "stats",

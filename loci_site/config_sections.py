@@ -49,9 +49,27 @@ class Storage:
     near_cosine: float = key(0.92, "From this similarity on, two memories are near ones.", low=0.5, high=1)
     dedup: Literal["guarded", "overwrite"] = key(
         "guarded",
-        "What becomes of a near restatement: guarded reinforces only what says the same; overwrite updates the old one.",
+        "What becomes of a near restatement: guarded reinforces only what says the same; overwrite updates the old"
+        " memory unless numbers, names, negation or another guard speak against it.",
     )
     same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
+    vector_memory_mb: int = key(
+        64,
+        "Memory for whole vectors in each process that searches, 1.5 KiB each; of more than fit, only the signs are kept.",
+        unit="MiB",
+        low=0,
+        high=65_536,
+    )
+    # Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates.py.
+    link_cosine: float = key(
+        0.84,
+        "From this similarity on, texts that share nearly all words of one are linked as possible duplicates.",
+        low=0.3,
+        high=1,
+    )
+    conflict_cosine: float = key(
+        0.55, "From this similarity on, two texts are checked for a contradiction.", low=0.3, high=1
+    )
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,14 @@ class Embedding:
         variable="LOCI_MODEL_DIR",
     )
     precision: Literal["fp16-weights", "fp32"] = key("fp16-weights", "How the weights are stored.")
+    # The model has places for 512 tokens and was trained on 128; the published configuration says 256.
+    window_tokens: int = key(
+        256,
+        "How much of a text one vector stands for; after a change run 'loci reembed'.",
+        unit="tokens",
+        low=32,
+        high=512,
+    )
     threads: int = key(0, "Threads of the model; 0 is one for each core.", low=0, high=256)
     query_cache: int = key(4096, "Vectors of questions kept in memory.", low=0, high=1_000_000)
     wait_s: float = key(
@@ -125,8 +151,14 @@ class Maintenance:
         30, "Events older than this are summarised.", unit="days", low=0, high=36_500
     )
     compact_at_least: int = key(5, "Events of one topic that make a summary.", low=2, high=1_000)
-    compact_cosine: float = key(0.45, "Cosine to the topic's mean from which events share it.", low=0, high=1)
+    # Measured on bare texts: unrelated events have 0.1 on average and at most 0.3, those of one topic 0.5 to 0.7.
+    compact_cosine: float = key(
+        0.35, "Mean cosine to the others of a topic, dates left out, from which an event shares it.", low=0, high=1
+    )
     compact_sentences: int = key(12, "Sentences that a summary has at most.", low=1, high=100)
+    summariser: str = key(
+        "maintenance.summarising.Extractive", "Class that writes summaries, by its dotted path."
+    )
     promote_at_least: int = key(3, "Similar events that make a fact to be approved.", low=2, high=1_000)
     promote_cosine: float = key(0.88, "Cosine above which events say the same.", low=0.5, high=1)
     cleanup_confidence: float = key(
@@ -150,6 +182,9 @@ class Access:
         "", "Group when neither the call nor the token names one.", variable="LOCI_GROUP"
     )
     token_days: int = key(0, "Life of a new token; 0 never expires.", unit="days", low=0, high=36_500)
+    oauth: bool = key(
+        False, "Whether programs may ask a person for access by OAuth 2.1 (MCP alone).", variable="LOCI_OAUTH"
+    )
 
 
 SECTIONS: dict[str, type] = {

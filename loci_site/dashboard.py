@@ -1,36 +1,47 @@
-"""The first page of the admin: true counts, what waits for somebody, and what was written last."""
+"""The first page of the admin: what is remembered, how it grows and is used, what waits for somebody, and health."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.connecting import base_url
 from access.groups import entered_groups
 from access.models import AuditEntry, Group
+from loci_site.dashboard_census import (
+    GROWTH_WEEKS,
+    RECALL_DAYS,
+    Seen,
+    current_census,
+    live_by_group,
+    seen_by,
+)
+from loci_site.dashboard_charts import Chart, Column, Series, draw, in_weeks, last_days, last_weeks, slices
+from loci_site.dashboard_needs import Figure, list_of, needs
+from loci_site.health import database_check, lesser_checks
+from maintenance.models import Run
 from memories.admin.log import visible_log
+from memories.embedding import model_status
 from memories.models import Memory
-from memories.stats import Stats, memory_stats
-from memories.types import State, Type
+from memories.types import State, Trust, Type
+from memories.visibility import as_q, listed_by
 
 LAST_WRITES = 8
-MAX_ROOMS = 12
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A count that leads to the rows behind it."""
-
-    label: str
-    value: int
-    link: str
-    icon: str = ""
-    note: str = ""
+MAX_ROOMS = 10
+CYCLE_WEEKS = 12
+MAX_RUNS = 2_000  # of the cycle's weeks; newer ones first
+# What a run counts, by what it means for memories.
+RETIRED = ("expired", "forgotten", "compacted")
+MADE = ("promoted", "summaries")
+FOUND = ("duplicates_found", "conflicts_found")
 
 
 @dataclass(frozen=True)
@@ -46,93 +57,177 @@ class Share:
 def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add what the dashboard shows; `?group=` narrows it to one group."""
     actor = actor_of(request)
-    rooms = entered_groups(actor)
-    chosen = request.GET.get("group", "")
-    chosen = chosen if chosen in {room.slug for room in rooms} else ""
-    stats = memory_stats(actor, group=chosen or None, everywhere=not chosen)
+    rooms = {room.slug: room for room in entered_groups(actor)}
+    room = rooms.get(request.GET.get("group", ""))
+    chosen = room.slug if room else ""
+    census = current_census()
+    seen = seen_by(census, actor, room=room.key if room else None) if census else None
     return context | {
         "title": "Dashboard",
-        "stats": stats,
+        "census": census,
         "chosen": chosen,
-        "figures": _figures(stats, chosen),
-        "needs": [figure for figure in _needs(stats, chosen) if figure.value],
-        "types": _shares(stats.by_type, Type.values, "type__exact", chosen),
-        "states": _shares(stats.by_state, State.values, "state__exact", chosen),
-        "rooms": _room_rows(actor, rooms[:MAX_ROOMS]),
-        "more_rooms": max(0, len(rooms) - MAX_ROOMS),
-        "writes": _last_writes(actor, chosen),
+        "needs": needs(seen, actor, chosen),
+        "health": _health(),
+        "model": model_status(),
+        "cycle": _cycle(actor, room),
+        "writes": _last_writes(actor, room),
         "log_url": reverse("admin:access_auditentry_changelist"),
         "token_url": reverse("admin:access_apitoken_add"),
         "add_url": reverse("admin:memories_memory_add"),
         "server": base_url(),
+        **(_counted(seen, rooms, chosen) if seen else {}),
     }
 
 
-def _list(page: str, **narrow: str) -> str:
-    query = "&".join(f"{name}={value}" for name, value in narrow.items() if value)
-    return reverse(f"admin:{page}_changelist") + (f"?{query}" if query else "")
+def _counted(seen: Seen, rooms: Mapping[str, Group], chosen: str) -> dict[str, Any]:
+    """Give what the census tells."""
+    held = live_by_group(seen.census)
+    listed = sorted(
+        ((room, held.get(room.key, Counter())) for room in rooms.values()),
+        key=lambda pair: (-sum(pair[1].values()), pair[0].slug),
+    )
+    return {
+        "is_empty": not seen.sum(),
+        "figures": _figures(seen, chosen, len(rooms)),
+        "charts": [_growth(seen, chosen), _recalls(seen, chosen)],
+        "types": _shares(seen, "type", Type.values, chosen),
+        "trusts": _shares(seen, "trust", Trust.values, chosen),
+        "states": _shares(seen, "state", State.values, chosen),
+        "rooms": _room_rows(listed[:MAX_ROOMS]),
+        "more_rooms": max(0, len(listed) - MAX_ROOMS),
+    }
 
 
-def _figures(stats: Stats, group: str) -> list[Figure]:
-    recalls = _list("memories_recalllog", group=group)
+def _figures(seen: Seen, group: str, groups: int) -> list[Figure]:
+    live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
+    answered, empty = (sum(seen.recalls(abstained=nothing).values()) for nothing in (False, True))
+    share = f"{empty / (answered + empty):.0%} found nothing" if answered + empty else f"in {RECALL_DAYS} days"
+    memories = list_of("memories_memory", group=group, state__exact="live")
     return [
-        Figure("Live memories", stats.live, _list("memories_memory", group=group, state__exact="live"), "neurology",
-               f"{stats.memories:,} with history"),
-        Figure("Relations", stats.relations, _list("relations_relation", group=group), "share", "between entities"),
-        Figure("Recalls", stats.recalls_7_days, recalls, "manage_search", "in 7 days"),
-        Figure("Groups", stats.groups, _list("access_group"), "meeting_room", f"{stats.pinned:,} memories pinned"),
+        Figure("Live memories", live, memories, "neurology", f"{seen.sum():,} with history"),
+        Figure("Relations", seen.relations(), list_of("relations_relation", group=group), "share", "between entities"),
+        Figure(f"Recalls in {RECALL_DAYS} days", answered + empty, list_of("memories_recalllog", group=group), "manage_search", share),
+        Figure("Groups", groups, list_of("access_group"), "meeting_room", f"{pinned:,} memories pinned"),
     ]  # fmt: skip
 
 
-def _needs(stats: Stats, group: str) -> list[Figure]:
-    """What asks for a person, or has not been done yet."""
-    waiting = _list("memories_memory", group=group, state__exact="live", trust__exact="candidate")
-    disputed = _list("memories_memory", group=group, state__exact="live", trust__exact="disputed")
-    conflicts = _list("memories_link", status__exact="open", kind__exact="conflict")
-    duplicates = _list("memories_link", status__exact="open", kind__exact="duplicate")
-    return [
-        Figure("waiting for approval", stats.waiting, waiting, "hourglass_top"),
-        Figure("disputed", stats.by_trust.get("disputed", 0), disputed, "help"),
-        Figure("open conflicts", stats.conflicts, conflicts, "compare_arrows"),
-        Figure("possible duplicates", stats.duplicates, duplicates, "content_copy"),
-        Figure("pieces without a vector yet", stats.pieces_owed, "", "pending"),
+def _growth(seen: Seen, group: str) -> Chart:
+    mondays = last_weeks(timezone.now().date(), GROWTH_WEEKS)
+    stored = in_weeks(seen.stored(), mondays)
+    # The log is found by its time; memories would have to be read one by one.
+    columns = [
+        Column(_shown(day), _between("access_auditentry", day, 6, operation="store")) for day in mondays
     ]
+    return draw(
+        "growth",
+        "Stored, by week",
+        [Series("stored", "tone", stored)],
+        columns,
+        summary=f"{sum(stored):,} memories were stored in {GROWTH_WEEKS} weeks, {stored[-1]:,} of them this week.",
+        link=list_of("memories_memory", group=group),
+    )
 
 
-def _shares(counts: dict[str, int], order: Sequence[str], column: str, group: str) -> list[Share]:
-    whole = sum(counts.values()) or 1
-    extra = {"state__exact": "live"} if column != "state__exact" else {}
+def _recalls(seen: Seen, group: str) -> Chart:
+    days = last_days(timezone.now().date(), RECALL_DAYS)
+    answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
+    series = [
+        Series("answered", "tone", [answered.get(day, 0) for day in days]),
+        Series("found nothing", "amber", [empty.get(day, 0) for day in days]),
+    ]
+    made = sum(map(sum, (s.values for s in series)))
+    return draw(
+        "recalls",
+        "Recalls, by day",
+        series,
+        [Column(_shown(day), _between("memories_recalllog", day, 0, group=group)) for day in days],
+        summary=f"{made:,} recalls were made in {RECALL_DAYS} days; {sum(series[1].values):,} found nothing relevant.",
+        link=list_of("memories_recalllog", group=group),
+    )
+
+
+def _cycle(actor: Actor, room: Group | None) -> Chart:
+    """Draw what the runs of each week did."""
+    mondays = last_weeks(timezone.now().date(), CYCLE_WEEKS)
+    since = timezone.now() - timedelta(weeks=CYCLE_WEEKS)
+    runs = Run.objects.filter(started_at__gte=since, dry_run=False)
+    if room is not None:
+        runs = runs.filter(group=room)
+    elif not actor.all_groups:
+        runs = runs.filter(group__in=list(actor.roles))
+    rows = list(runs.order_by("-key").values_list("started_at", "counts")[:MAX_RUNS])
+    named = (("retired", "amber", RETIRED), ("made", "green", MADE), ("to be reviewed", "blue", FOUND))
+    series = [Series(name, tone, _weekly(rows, kinds, mondays)) for name, tone, kinds in named]
+    decayed = sum(_weekly(rows, ("decayed",), mondays))
+    return draw(
+        "cycle",
+        "Maintenance, by week",
+        series,
+        [Column(_shown(day), list_of("maintenance_run")) for day in mondays],
+        summary=f"{len(rows):,} runs in {CYCLE_WEEKS} weeks: {sum(series[0].values):,} memories retired, "
+        f"{sum(series[1].values):,} made, {sum(series[2].values):,} ties to be reviewed, {decayed:,} times decay.",
+        link=list_of("maintenance_run"),
+    )
+
+
+def _weekly(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], mondays: list[date]) -> list[int]:
+    by_day: dict[date, int] = {}
+    for started_at, counts in rows:
+        day = started_at.date()
+        by_day[day] = by_day.get(day, 0) + sum(int(counts.get(kind, 0)) for kind in kinds)
+    return in_weeks(by_day, mondays)
+
+
+def _between(page: str, day: date, more: int, **narrow: str) -> str:
+    return list_of(page, at_from=f"{day}", at_to=f"{day + timedelta(days=more)}", **narrow)
+
+
+def _shown(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
+def _shares(seen: Seen, column: str, order: list[str], group: str) -> list[Share]:
+    """Give the parts of a whole in order: of live memories, and by state of all."""
+    live = {"state": State.LIVE} if column != "state" else {}
+    counts = seen.by(column, **live)
+    whole = sum(counts.values())
+    extra = {"state__exact": "live"} if live else {}
     return [
         Share(name, counts[name], round(100 * counts[name] / whole, 1),
-              _list("memories_memory", group=group, **{column: name}, **extra))
+              list_of("memories_memory", group=group, **{f"{column}__exact": name}, **extra))
         for name in order
         if counts.get(name)
     ]  # fmt: skip
 
 
-def _room_rows(actor: Actor, rooms: list[Group]) -> list[dict[str, Any]]:
-    """Give the groups entered with how many live and waiting memories each holds, in one query."""
-    keys = [room.key for room in rooms]
-    rows = Memory.objects.filter(group__in=keys, state=State.LIVE).order_by().values("group")
-    counted = rows.annotate(live=Count("key"), waiting=Count("key", filter=Q(trust="candidate")))
-    by_key: dict[int, dict[str, Any]] = {row["group"]: dict(row) for row in counted}
+def _room_rows(rooms: list[tuple[Group, Counter[str]]]) -> list[dict[str, Any]]:
+    """Give groups with how many live and waiting memories each holds, and the types of these."""
+    most = max((sum(own[name] for name in Type.values) for _, own in rooms), default=0)
     return [
         {
             "slug": room.slug,
             "title": room.title,
             "private": room.private,
-            "live": by_key.get(room.key, {}).get("live", 0),
-            "waiting": by_key.get(room.key, {}).get("waiting", 0),
+            "live": sum(own[name] for name in Type.values),
+            "waiting": own[Trust.CANDIDATE],
+            "slices": slices({name: own[name] for name in Type.values if own[name]}, whole=most),
         }
-        for room in rooms
+        for room, own in rooms
     ]
 
 
-def _last_writes(actor: Actor, group: str) -> list[dict[str, Any]]:
+def _health() -> list[tuple[str, bool, str]]:
+    """Say of each part of Loci whether it works; what /health says, without its trial write."""
+    checks = {"database": database_check(), **lesser_checks(has_database=True)}
+    return [(name, check.ok, check.detail) for name, check in checks.items()]
+
+
+def _last_writes(actor: Actor, room: Group | None) -> list[dict[str, Any]]:
     rows = visible_log(actor, AuditEntry.objects.order_by("-key").exclude(memory_id=None))
-    if group:
-        rows = rows.filter(group__in=list(Group.objects.filter(slug=group).values_list("id", flat=True)))
+    if room is not None:
+        rows = rows.filter(group=room.id)
     entries = list(rows[:LAST_WRITES])
     ids = {entry.memory_id for entry in entries if entry.memory_id}
-    memories = {memory.id: memory for memory in Memory.objects.filter(id__in=ids).select_related("group")}
-    return [{"entry": entry, "memory": memories.get(entry.memory_id)} for entry in entries if entry.memory_id]
+    shown = Memory.objects.filter(as_q(listed_by(actor, None)) & Q(id__in=ids)).select_related("group")
+    memories = {memory.id: memory for memory in shown}
+    return [{"entry": entry, "memory": memories.get(entry.memory_id)} for entry in entries]

@@ -19,6 +19,7 @@ from access.errors import LociError
 from loci_site.mcp.threads import in_db_thread
 from loci_site.write_watch import WATCH, WRITE_WAIT_S
 from maintenance.jobs import HEARTBEAT, last_finished
+from maintenance.schedule import standings
 from memories.embedding import model_status
 from memories.index.base import search_index
 
@@ -98,6 +99,7 @@ def lesser_checks(*, has_database: bool) -> dict[str, Check]:
         "indexes": _checked(indexes_check) if has_database else unknown,
         "model": model_check(),
         "worker": _checked(worker_check) if has_database else unknown,
+        "schedule": _checked(schedule_check) if has_database else unknown,
         "disk": disk_check(),
     }
 
@@ -123,6 +125,17 @@ def worker_check() -> Check:
     age = timezone.now() - seen
     seconds = round(age.total_seconds())
     return Check(age < WORKER_SILENT, f"reported {seconds} s ago")
+
+
+def schedule_check() -> Check:
+    """No job has failed or is overdue; which and how often is said, why is for admins ('loci schedule')."""
+    jobs = [job for job in standings() if job.name != HEARTBEAT]  # that one is the worker's check
+    bad = [f"{job.name} failed {job.failures}×" for job in jobs if job.needs_care and job.failures]
+    bad += [f"{job.name} is overdue" for job in jobs if job.needs_care and not job.failures]
+    if bad:
+        return Check(False, f"{', '.join(bad)}: see 'loci schedule'")
+    paused = [job.name for job in jobs if job.state == "paused"]
+    return Check(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
 
 
 def disk_check() -> Check:

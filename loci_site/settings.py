@@ -10,6 +10,7 @@ from loci_site.admin_settings import UNFOLD  # noqa: F401 - unfold reads it from
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
 from loci_site.databases import database_settings
 from loci_site.home import secret_key
+from loci_site.oauth.provider import provider_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCI: Config = load_config(os.environ)
@@ -35,18 +36,21 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "ninja",
+    "oauth2_provider",
     "access",
     "relations",
     "memories",
     "sources",
     "maintenance",
     "loci_site",
+    "loci_site.oauth",
 ]
 
 # Django's own are synchronous classes that take one or two thread hops each under an asynchronous view, together about
 # a millisecond: keep the list short.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "loci_site.content_policy.content_policy",
     "loci_site.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -106,11 +110,30 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _public.scheme == "https"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _public.scheme == "https" else None
+_is_https = _public.scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
+# The proxy in front does TLS. Whoever comes without it is sent there, but for probes on the machine itself.
+SECURE_SSL_REDIRECT = _is_https
+SECURE_SSL_HOST = _public.netloc if _is_https else None
+SECURE_REDIRECT_EXEMPT = [r"^health$"]
+SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0  # a year
+SILENCED_SYSTEM_CHECKS = [
+    # Other hosts below the same domain are not ours to bind.
+    "security.W005",
+    "security.W021",
+    # Programs on a person's own machine take the answer by http on loopback (RFC 8252); nothing else registers with it.
+    "oauth2_provider.W008",
+]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+
+# The page that asks a person for consent sends whoever is not logged in there.
+LOGIN_URL = "admin:login"
+AUTHENTICATION_BACKENDS = ["access.login.GuardedBackend"]
+OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # a migration that points there reads it
 
 LOGGING = {
     "version": 1,
@@ -129,5 +152,8 @@ LOGGING = {
         "mcp.server.streamable_http_manager": {"level": "WARNING"},
         "mcp.server.streamable_http": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
+        # At DEBUG these write codes and tokens out.
+        "oauthlib": {"level": "INFO"},
+        "oauth2_provider": {"level": "INFO"},
     },
 }

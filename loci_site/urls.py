@@ -1,17 +1,20 @@
 """Every address of the site; each face adds its own."""
 
+from django.conf import settings
 from django.contrib import admin
-from django.urls import path
-from django.views.generic import RedirectView
+from django.urls import include, path
 
 from loci_site.api.application import api
 from loci_site.health import health
 from loci_site.mcp.view import mcp_view
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("", include("loci_site.people.urls")),
     path("health", health),
     path("mcp", mcp_view),
     path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]
+if settings.LOCI.access.oauth:
+    # Programs that see these addresses may pass over a token that a person gave them: not there unless wanted.
+    urlpatterns.append(path("", include("loci_site.oauth.urls")))

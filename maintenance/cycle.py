@@ -17,15 +17,18 @@ from access import audit
 from access.actor import CURATE, Actor
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
+from maintenance.compacting import Compact
 from maintenance.decay import Decay
 from maintenance.expiry import Cleanup, Expire
+from maintenance.findings import Findings
 from maintenance.models import Run, RunStatus
+from maintenance.promoting import Promote
 from maintenance.recording import Recorder
 from maintenance.steps import Batch, Step, Turn
 from memories.models import Memory
 from memories.types import Operation, State
 
-CYCLE: tuple[Step, ...] = (Decay(), Expire(), Cleanup())
+CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), Findings())
 CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
 # In a small group half of the live memories is soon reached; so few can be looked through by a person.

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from access.actor import Actor
 from maintenance.cycle import Plan, run_cycle
 from maintenance.listing import run_json
@@ -54,14 +56,14 @@ def preview_cycle(actor: Actor, plan: Plan | None = None) -> Preview:
     return tried(on_copy)
 
 
-def changes_of(run: Run, *, limit: int) -> tuple[tuple[Change, ...], int]:
-    """Give the first `limit` rows that a run changed, in order, and how many there are."""
+def changes_of(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Change, ...], int]:
+    """Give `limit` rows that a run changed, in order, after the first `offset`; and how many there are."""
     found: list[tuple[RunChange, int, dict[str, list[Any]]]] = []
     total = 0
     for change in run.changes.order_by("key").iterator():
         for row, fields in _rows_of(change):
             total += 1
-            if len(found) < limit:
+            if total > offset and len(found) < limit:
                 found.append((change, row, fields))
     return tuple(_shown(found)), total
 
@@ -93,8 +95,11 @@ def _tables(found: list[tuple[RunChange, int, dict[str, list[Any]]]]) -> set[str
 
 def _named(table: str, keys: list[int]) -> dict[int, tuple[str, str]]:
     """Give each row's id and what it says in a line."""
-    rows = model_of(table)._base_manager.in_bulk(keys)
-    return {key: (str(getattr(row, "id", key)), _line(row)) for key, row in rows.items()}
+    model = model_of(table)
+    rows: QuerySet[Any] = model._base_manager.all()
+    if issubclass(model, Link):
+        rows = rows.select_related("source", "target")  # their texts are what a link says
+    return {key: (str(getattr(row, "id", key)), _line(row)) for key, row in rows.in_bulk(keys).items()}
 
 
 def _line(row: Any) -> str:

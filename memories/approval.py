@@ -2,26 +2,21 @@
 
 from typing import Final
 
-from django.db import IntegrityError, transaction
-from django.db.models import Model
 from django.utils import timezone
 
+from access import audit
 from access.actor import Actor
 from memories import writing
 from memories.chains import head_of, versions_of
 from memories.context import refresh_around
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.snapshot import changes, snapshot
+from memories.ties import move_ties
 from memories.types import Operation, State
-from relations.models import EntityAlias, Relation, RelationEvidence
 
 # What a correction takes over from the version before beside what a draft holds; it does not date anew.
 CARRIED: Final = (
     "thread_id", "position", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed", "decayed_at",
-)  # fmt: skip
-# What hangs on a chain's root: the table and the field that points there.
-_TIES: Final[tuple[tuple[type[Model], str], ...]] = (
-    (Relation, "subject"), (Relation, "object"), (RelationEvidence, "memory"), (EntityAlias, "memory"),
-    (Link, "source"), (Link, "target"),
 )  # fmt: skip
 
 
@@ -44,7 +39,18 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
         if old.state == State.LIVE and old.key != memory.key:
             _replace(actor, old, memory, operation=Operation(operation), is_first=done == 0)
             done += 1
+        elif old.state == State.RETRACTED and old.key != memory.key:
+            _succeed(actor, old, memory, is_first=done == 0)
+            done += 1
     return done
+
+
+def _succeed(actor: Actor, old: Memory, memory: Memory, *, is_first: bool) -> None:
+    """Let the approved memory be the successor of what was retracted while it waited."""
+    if is_first:
+        join_chain(actor, old, memory)
+    writing.lead_on(actor, old, memory)
+    memory.refresh_from_db()
 
 
 def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation, is_first: bool) -> None:
@@ -55,30 +61,22 @@ def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation,
     elif old.thread_id is not None and old.thread_id == memory.thread_id:
         values = {"position": old.position}
     if is_first:
-        _join_chain(old, memory)
+        join_chain(actor, old, memory)
     Memory.objects.filter(pk=memory.pk).update(**values)
     memory.refresh_from_db()
     writing.supersede(actor, old, memory, operation=operation)
     refresh_around([memory])
 
 
-def _join_chain(old: Memory, memory: Memory) -> None:
-    """Make the approved chain's rows the next versions of the old chain, with all that hangs on its root."""
+def join_chain(actor: Actor, old: Memory, memory: Memory) -> None:
+    """Make a memory's rows the next versions of the old chain, with all that hangs on their root."""
     chain, root = versions_of(memory), memory.root_key
     if root == old.root_key:
         return
     for number, row in enumerate(chain, start=1):
+        before = snapshot(row)
         Memory.objects.filter(pk=row.pk).update(root=old.root_key, version=old.version + number)
-    for model, end in _TIES:
-        for key in model._default_manager.filter(**{end: root}).values_list("pk", flat=True):
-            _move(model, end, key, target=old.root_key)
-
-
-def _move(model: type[Model], end: str, key: int, *, target: int) -> None:
-    """Point a row to another root; one that is there already, or would tie a chain to itself, stays where it is."""
-    try:
-        with transaction.atomic():
-            model._default_manager.filter(pk=key).update(**{end: target})
-    except IntegrityError:
-        if model is Relation:
-            Relation.objects.filter(pk=key).update(retired_at=timezone.now())
+        row.refresh_from_db()
+        what = {"changes": changes(before, snapshot(row))}
+        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=what)
+    move_ties(root, old.root_key)

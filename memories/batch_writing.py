@@ -19,11 +19,13 @@ from memories.models import Memory, Piece, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
 from memories.placing import append_to_threads, set_contexts
-from memories.snapshot import snapshot
+from memories.snapshot import as_json, snapshot
 from memories.store import Outcome
 from memories.text import content_hash
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
+
+CONFIRMED = ("confidence", "updated_at")  # what a restatement changes
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ class BatchWriter:
                 payload={"after": snapshot(row)},
             )
         if step.lapsed is not None:
-            Memory.objects.filter(pk=step.lapsed.pk).update(superseded_by=row)
+            writing.lead_on(self.actor, step.lapsed, row)
         if old is not None and old.state == State.LIVE:
             writing.supersede(self.actor, old, row)
 
@@ -253,16 +255,16 @@ class BatchWriter:
         known = {memory.id: memory for memory in self.confirmed}
         said = writing.confirmed_today(self.actor, known) if known else set()
         for memory in self.confirmed:
-            before = memory.confidence
+            before = {name: as_json(getattr(memory, name)) for name in CONFIRMED}
             if memory.id not in said | self.fresh:
-                memory.confidence = min(1.0, round(before + writing.REINFORCEMENT, 6))
+                memory.confidence = min(1.0, round(memory.confidence + writing.REINFORCEMENT, 6))
                 said.add(memory.id)
             memory.updated_at = self.now
-            changes = {"confidence": [before, memory.confidence]}
+            changes = {name: [before[name], as_json(getattr(memory, name))] for name in CONFIRMED}
             self.events.append(
                 Event(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
             )
-        Memory.objects.bulk_update(known.values(), ["confidence", "updated_at"], batch_size=100)
+        Memory.objects.bulk_update(known.values(), CONFIRMED, batch_size=100)
 
 
 def _text_key(memory: Memory) -> TextKey:

@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+from django.utils import timezone
 
 from access import audit
 from access.actor import WRITE, Actor
@@ -46,6 +49,7 @@ def save_checkpoint(
             group=resolved.group,
             thread=row,
             state=body,
+            created_at=timezone.now(),
             author_id=actor.user_id,
             author_name=actor.name,
             token_id=actor.token_key,
@@ -61,12 +65,33 @@ def save_checkpoint(
     return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)
 
 
-def latest_checkpoint(group: Group, thread: str = "") -> Checkpoint | None:
-    """Give the newest checkpoint of a thread, or of the group (any thread) where none is named."""
-    rows = Checkpoint.objects.filter(group=group).select_related("thread")
+@dataclass(frozen=True)
+class ThreadStood:
+    """A thread that has checkpoints ("" are the group's own): how many, and when the newest was saved."""
+
+    thread: str
+    count: int
+    newest: datetime
+
+
+def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
+    """Give the newest checkpoint of a thread, or of the group (any thread) where none is named; with `at` as of then."""
+    rows = _saved(group, at).select_related("thread")
     if thread:
         rows = rows.filter(thread__name=thread)
     return rows.order_by("-key").first()
+
+
+def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadStood]:
+    """Give the threads of a group that have checkpoints (by `at`), the one that was saved last first."""
+    rows = _saved(group, at).values("thread__name").annotate(count=Count("key"), newest=Max("created_at"))
+    found = [ThreadStood(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
+    return sorted(found, key=lambda stood: (stood.newest, stood.thread), reverse=True)
+
+
+def _saved(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+    rows = Checkpoint.objects.filter(group=group)
+    return rows.filter(created_at__lte=at) if at else rows
 
 
 def purge_checkpoints(doomed: Doomed) -> int:

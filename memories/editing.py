@@ -12,9 +12,10 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict, InvalidInput
+from access.models import Group
 from memories import writing
 from memories.approval import CARRIED
-from memories.chains import find_memory, head_of
+from memories.chains import find_memory, head_of, versions_of
 from memories.context import refresh_around
 from memories.draft import Draft, check_draft, clean_reason
 from memories.models import Memory
@@ -74,7 +75,7 @@ class Edited:
     why: str = ""
 
 
-def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "") -> Edited:
+def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "", dry_run: bool = False) -> Edited:
     """Change a live memory; any version's id means the one that counts.
 
     1. check the fields; where the text, type or time differs: embed and probe, before any transaction
@@ -90,16 +91,47 @@ def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "") -> Ed
         NotFound, NotPermitted: the memory is not among what the actor may see, or may write.
     """
     reason = clean_reason(reason)
+    ready = prepare_edit(actor, id_, change)
+    with transaction.atomic():
+        edited = carry_out_edit(actor, ready, reason=reason)
+        transaction.set_rollback(dry_run)
+    return edited
+
+
+@dataclass(frozen=True)
+class ReadyEdit:
+    """An edit with all that could be worked out before the transaction: the memory, how it shall read, what differs.
+
+    `prepared` is None where only fields beside the text differ.
+    """
+
+    memory: Memory
+    draft: Draft
+    differing: frozenset[str]
+    prepared: Prepared | None
+
+
+def prepare_edit(actor: Actor, id_: str | UUID, change: Edit) -> ReadyEdit:
+    """Do all of edit() that comes before its transaction; writes nothing. Raises as edit() does."""
     memory = _target(actor, id_, change)
-    draft = check_draft(replace(_as_draft(memory), **change.wanted()))
+    draft = check_draft(replace(as_draft(memory), **change.wanted()))
     differing = {name for name in (*VERSIONED, *IN_PLACE) if _of(memory, name) != getattr(draft, name)}
     if not differing:
         raise Conflict(f"{memory.id} reads so already.", hint="Nothing was done.")
-    if differing.isdisjoint(VERSIONED):
-        return _in_place(actor, memory, draft, differing, reason=reason)
-    prepared = prepare(actor, draft, encoder=available_encoder())
-    with transaction.atomic():
-        return _new_version(actor, memory, prepared, reason=reason)
+    is_versioned = not differing.isdisjoint(VERSIONED)
+    prepared = prepare(actor, draft, encoder=available_encoder()) if is_versioned else None
+    return ReadyEdit(memory, draft, frozenset(differing), prepared)
+
+
+def carry_out_edit(actor: Actor, ready: ReadyEdit, *, reason: str, is_decided: bool = False) -> Edited:
+    """Write what prepare_edit() made ready; inside a transaction.
+
+    `is_decided`: a curator means this text, so no policy holds it back; what restates a retracted text is a Conflict
+    then, since nobody is left to wait for.
+    """
+    if ready.prepared is None:
+        return _in_place(actor, ready.memory, ready.draft, set(ready.differing), reason=reason)
+    return _new_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
 
 
 def _target(actor: Actor, id_: str | UUID, change: Edit) -> Memory:
@@ -120,7 +152,7 @@ def _target(actor: Actor, id_: str | UUID, change: Edit) -> Memory:
     return memory
 
 
-def _as_draft(memory: Memory) -> Draft:
+def as_draft(memory: Memory) -> Draft:
     """Give what a caller would have said to store this memory; its place and source stay with the root."""
     return Draft(
         memory.content,
@@ -147,27 +179,25 @@ def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *
     values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
     if "tags" in values:
         values["tags"] = list(draft.tags)
-    with transaction.atomic():
-        _replace_row(memory, values)
-        memory.refresh_from_db()
-        refresh_around([memory])  # tags are searched as words
-        what = changes(before, snapshot(memory))
-        _log(actor, memory, {"changes": what, "reason": reason})
+    _replace_row(memory, values)
+    memory.refresh_from_db()
+    refresh_around([memory])  # tags are searched as words
+    what = changes(before, snapshot(memory))
+    _log(actor, memory, {"changes": what, "reason": reason})
     return Edited(EditOutcome.CHANGED, memory, None, what)
 
 
-def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) -> Edited:
+def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str, is_decided: bool) -> Edited:
     """Write the next row of the chain, or a candidate beside it; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
-        _refuse_barred(old, draft)
+        refuse_barred(old.group, draft.content)
     twin = find_exact(old.group, draft)
     if twin is not None and twin.key != old.key:
         raise Conflict(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
         )
-    restated = withdrawn_doubt(nears_now(prepared, old.group)) if draft.content != old.content else ""
-    doubt = restated or writing.policy_doubt(actor, old.group, draft.confidence)
+    doubt = _doubt(actor, old, prepared, is_decided=is_decided)
     counts = old.trust in (Trust.ACTIVE, Trust.VERIFIED)
     if doubt and counts:
         return _queued(actor, old, prepared, doubt=doubt, now=now)
@@ -176,10 +206,17 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str) 
         old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
     )
     new = writing.insert(actor, prepared, old.group, trust=_trust_after(actor, old), after=old, now=now)
-    _carry_over(old, new, draft)
+    carry_over(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
     refresh_around([old, new])
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=old.id,
+        group=old.group.id,
+        payload={"before": before, "after": snapshot(old), "by": str(new.id)},
+    )
     what = changes(before, snapshot(new))
     _log(actor, new, {"before": before, "after": snapshot(new), "reason": reason})
     return Edited(EditOutcome.NEW_VERSION, new, old.id, what)
@@ -200,15 +237,40 @@ def _trust_after(actor: Actor, old: Memory) -> str:
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def _carry_over(old: Memory, new: Memory, draft: Draft) -> None:
+def _doubt(actor: Actor, old: Memory, prepared: Prepared, *, is_decided: bool) -> str:
+    """Say why a person has to look at the new text first; empty where nobody has to."""
+    if is_decided:
+        refuse_restated(prepared, old)
+        return ""
+    is_other_text = prepared.draft.content != old.content
+    restated = (
+        withdrawn_doubt(nears_now(prepared, old.group), prepared.draft.content) if is_other_text else ""
+    )
+    return restated or writing.policy_doubt(actor, old.group, prepared.draft.confidence)
+
+
+def refuse_restated(prepared: Prepared, old: Memory) -> None:
+    """Raise Conflict where a text restates what was retracted; a text that the chain had before is no restatement."""
+    nears = nears_now(prepared, old.group)
+    if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
+        nears = tuple(near for near in nears if near.memory.root_key != old.root_key)
+    restated = withdrawn_doubt(nears, prepared.draft.content)
+    if restated:
+        raise Conflict(
+            f"Nothing was done: {restated}.", hint="Lift its tombstone, or use another text.", field="content"
+        )
+
+
+def carry_over(old: Memory, new: Memory, *, valid_from: datetime | None) -> None:
     """Let the version stand where the former stood, with its valid time: an edit corrects, it does not date anew."""
-    kept = {name: getattr(old, name) for name in CARRIED} | {"valid_from": draft.valid_from}
+    kept = {name: getattr(old, name) for name in CARRIED} | {"valid_from": valid_from}
     Memory.objects.filter(pk=new.pk).update(**kept)
     new.refresh_from_db()
 
 
-def _refuse_barred(old: Memory, draft: Draft) -> None:
-    tombstone = find_tombstone(old.group, draft.content)
+def refuse_barred(group: Group, text: str) -> None:
+    """Raise Conflict where a tombstone bars a text from the group."""
+    tombstone = find_tombstone(group, text)
     if tombstone is not None:
         raise Conflict(
             f"This text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}.",

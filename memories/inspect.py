@@ -1,4 +1,7 @@
-"""Looking at one memory: its versions, ties, pieces and history, and why a question does or does not bring it."""
+"""Looking at one memory: its versions, ties, pieces and history, and why a question does or does not bring it.
+
+Asked about the past, it is the version of the chain that was true and known then.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +12,11 @@ from django.db.models import Q
 
 from access.actor import READ, Actor
 from access.models import AuditEntry
+from access.visibility import Narrowing
 from memories.chains import find_memory, head_of, versions_of
+from memories.labels import label_of
 from memories.models import Link, Memory, Piece
+from memories.past import find_version_then
 from memories.pieces import available_encoder, indexed_model
 from memories.recall import MAX_QUERY_CHARS, rank
 from memories.recall.query import understand
@@ -18,7 +24,7 @@ from memories.recall.trace import Step, Trace
 from memories.statements import Statement, statements_around, visible_keys
 from memories.text import clean_text
 from memories.types import Shown, shown
-from memories.visibility import as_q, recallable_by
+from memories.visibility import as_q, listed_by, recallable_by
 
 MAX_LOG_ROWS = 50
 
@@ -36,9 +42,10 @@ class Why:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All there is to say of a memory. `head` is the version that counts now."""
+    """All there is to say of a memory. `head` is the version that counts now; `label` says why `memory` does not."""
 
     memory: Memory
+    label: str
     head: Memory
     versions: tuple[Memory, ...]
     shown: str
@@ -50,16 +57,24 @@ class Inspection:
     why: Why | None = None
 
 
-def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspection:
+def inspect_memory(
+    actor: Actor, id_: str | UUID, *, query: str = "", narrowing: Narrowing | None = None
+) -> Inspection:
     """Give a memory that the actor may see, in any state, with everything that hangs on it.
 
+    With `as_of` or `known_at` in `narrowing` it is the version of the chain that was true and known then, in whatever
+    state it is now.
+
     Raises:
-        NotFound: there is none of that id that the actor may see.
-        InvalidInput, TooLarge: the query is none.
+        NotFound: there is none of that id that the actor may see, or no version of it was true and known then.
+        InvalidInput, TooLarge: the query is none, or a moment is not allowed.
     """
     if query.strip():
         clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)
+    narrow = narrowing or Narrowing()
     memory = find_memory(actor, id_)
+    if narrow.as_of or narrow.known_at:
+        memory = find_version_then(memory, listed_by(actor, None, narrowing=narrow))
     # A version that was the group's own before it became global is not for everybody.
     chain = versions_of(memory)
     seen = visible_keys(actor, {version.key for version in chain})
@@ -67,6 +82,7 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
     pieces = Piece.objects.filter(memory=memory)
     return Inspection(
         memory=memory,
+        label=label_of(memory),
         head=head_of(memory),
         versions=tuple(versions),
         shown=shown(memory.state, memory.trust).value,
@@ -75,17 +91,18 @@ def inspect_memory(actor: Actor, id_: str | UUID, *, query: str = "") -> Inspect
         links=tuple(_visible_links(actor, memory)),
         relations=tuple(statements_around(actor, memory)),
         log=tuple(_log_rows([version.id for version in versions])),
-        why=explain_for(actor, memory, query) if query.strip() else None,
+        why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )
 
 
-def explain_for(actor: Actor, memory: Memory, query: str) -> Why:
+def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None) -> Why:
     """Say where a question ranks this memory in its own group, and if it does not, which step left it out.
 
     For a global memory of a group that the actor may not enter, the question is asked of all that the actor may see.
     """
     trace = Trace()
-    visibility = recallable_by(actor, memory.group if actor.may(READ, memory.group_id) else None)
+    room = memory.group if actor.may(READ, memory.group_id) else None
+    visibility = recallable_by(actor, room, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         return Why(query, None, _hidden_because(memory), {}, ())
     encoder = available_encoder()

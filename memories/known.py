@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
+from memories.chains import head_keys
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
 from memories.text import content_hash
 from memories.types import State, Trust, Type
+from memories.writing import ON_APPROVAL
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
@@ -43,29 +45,11 @@ def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]
 
 
 def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
-    """Give the row that counts now for each row's key, as chains.head_of() does one; a query per length of chain."""
+    """Give the row that counts now for each row's key, as chains.head_of() does one; two queries, however long the chains."""
+    moved = head_keys([row.key for row in rows if row.superseded_by_id is not None])
     found = {row.key: row for row in rows}
-    missing = _successors(rows) - found.keys()
-    while missing:
-        more = list(_ROWS.filter(key__in=missing))
-        found |= {row.key: row for row in more}
-        missing = _successors(more) - found.keys()
-    return {row.key: _head(row, found) for row in rows}
-
-
-def _successors(rows: Sequence[Memory]) -> set[int]:
-    return {row.superseded_by_id for row in rows if row.superseded_by_id is not None}
-
-
-def _head(row: Memory, found: dict[int, Memory]) -> Memory:
-    seen = {row.key}
-    while row.superseded_by_id is not None and row.superseded_by_id not in seen:
-        successor = found.get(row.superseded_by_id)
-        if successor is None:
-            break
-        row = successor
-        seen.add(row.key)
-    return row
+    found |= _ROWS.in_bulk(set(moved.values()) - found.keys())
+    return {row.key: found[moved.get(row.key, row.key)] for row in rows}
 
 
 def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
@@ -114,7 +98,8 @@ def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
         chains[version.root_key].append(version)
     ties = Link.objects.filter(kind=LinkKind.CONFLICT, target__in=roots).select_related("source")
     for tie in ties:
-        chains[tie.target_id].append(tie.source)
+        if ON_APPROVAL in tie.evidence:  # a contradiction is no candidate for the other's place
+            chains[tie.target_id].append(tie.source)
     return chains
 
 

@@ -16,7 +16,7 @@ from memories.chains import find_memory, parse_id, versions_of
 from memories.draft import check_choice, check_range
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.text import clean_line
-from memories.types import Operation, State, Trust, Type
+from memories.types import HISTORY_STATES, Operation, State, Trust, Type
 from memories.visibility import EVERY_TRUST, as_q, listed_by
 
 MAX_LIMIT = 100
@@ -37,14 +37,27 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True)
 class Listed:
-    """Which memories a list is to show; everything left empty does not narrow. `words` is a part of the text."""
+    """Which memories a list is to show; everything left empty does not narrow. `words` is a part of the text.
+
+    `states` None: what is live, and for a question about the past also what has become history since.
+    """
 
     group: str | None = None
     types: tuple[str, ...] = ()
-    states: tuple[str, ...] = (State.LIVE,)
+    states: tuple[str, ...] | None = None
     trusts: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     words: str = ""
+    as_of: datetime | None = None
+    known_at: datetime | None = None
+    author: int | None = None  # the key of the user who wrote it, or whose token did
+
+    def wanted_states(self) -> frozenset[str]:
+        """Give the states to be shown; none for all."""
+        if self.states is not None:
+            return frozenset(self.states)
+        is_history = self.as_of is not None or self.known_at is not None
+        return frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
 
 
 def list_memories(
@@ -53,12 +66,12 @@ def list_memories(
     """List memories of one group, or of all that the actor may see with the global ones, newest first.
 
     Raises:
-        InvalidInput: a filter, the cursor or the limit is not allowed.
+        InvalidInput: a filter, a moment, the cursor or the limit is not allowed.
         GroupNotFound, NotPermitted: the group is at fault.
     """
     for type_ in listed.types:
         check_choice(type_, Type.values, field="type")
-    for state in listed.states:
+    for state in listed.states or ():
         check_choice(state, State.values, field="state")
     for trust in listed.trusts:
         check_choice(trust, Trust.values, field="trust")
@@ -68,17 +81,22 @@ def list_memories(
     visibility = listed_by(
         actor,
         room,
-        narrowing=Narrowing(types=frozenset(listed.types), tags=tags),
+        narrowing=Narrowing(
+            types=frozenset(listed.types), tags=tags, as_of=listed.as_of, known_at=listed.known_at
+        ),
         trusts=frozenset(listed.trusts) or EVERY_TRUST,
     )
     rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
-    if listed.states:
+    states = listed.wanted_states()
+    if states:
         # Not by the Visibility: a list of what is live also shows what has ended or expired since.
-        rows = rows.filter(state__in=listed.states)
+        rows = rows.filter(state__in=states)
     if room is not None:
         rows = rows.filter(group=room)
     if words:
         rows = rows.filter(content__icontains=words)
+    if listed.author is not None:
+        rows = rows.filter(author=listed.author)
     return page_of(rows, cursor=cursor, limit=limit)
 
 

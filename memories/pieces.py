@@ -8,12 +8,14 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
 from memories.models import IndexState, Memory, Piece
 from memories.types import Type
 
 log = logging.getLogger(__name__)
+_STATE = Prepared(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,17 @@ def embedded_text(text: str, valid_from: datetime | None) -> str:
 
 
 def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
-    """Give the encoder, or None where there is none to be had now; why is logged."""
+    """Give the encoder, or None where there is none to be had now; why is logged.
+
+    Where the index holds vectors of another window than the settings ask for, until all are made anew, it is the
+    encoder of those: what it makes can be compared with them.
+    """
     try:
-        return get_encoder(timeout_s=timeout_s)
+        encoder = get_encoder(timeout_s=timeout_s)
     except ModelUnavailable as absent:
         log.warning("no embedding model: %s", absent)
         return None
+    return encoder.of_model(indexed_model()) or encoder
 
 
 def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[Embedded]:
@@ -96,7 +103,8 @@ def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
 
 def indexed_model() -> str:
     """Give the id of the model whose vectors the index holds; empty before the first one."""
-    return IndexState.objects.filter(name="model").values_list("value", flat=True).first() or ""
+    found = _STATE.first("model")
+    return found[0] if found else ""
 
 
 def claim_index(model: str) -> None:

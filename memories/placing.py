@@ -106,7 +106,12 @@ def refresh_threads(threads: Iterable[int]) -> int:
 
 def _stale(thread: int) -> list[Memory]:
     """Give a thread's memories whose context is out of date, with the fresh one set."""
-    rows = list(Memory.objects.filter(thread=thread, position__isnull=False).order_by("position", "key"))
+    rows = Memory.objects.filter(thread=thread, position__isnull=False).order_by("position", "key")
+    return stale_rows(list(rows))
+
+
+def stale_rows(rows: Sequence[Memory]) -> list[Memory]:
+    """Give those of a thread's memories, all with a place and in order, whose context is out of date, with the fresh one set."""
     beside: defaultdict[str, list[Memory]] = defaultdict(list)
     for row in rows:
         if row.state == State.LIVE and row.trust != Trust.QUARANTINED:

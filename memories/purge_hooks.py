@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
@@ -20,6 +21,47 @@ class Doomed:
 
     keys: tuple[int, ...]
     texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """What became of copies beside the database: what was checked, and where the text may still stand; in words."""
+
+    checked: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
+
+
+class OutsideCopies(Protocol):
+    """Copies of the store that no transaction reaches, such as backups."""
+
+    def note(self) -> None:
+        """Remember that a purge is under way, so that a killed process does not leave it undone; inside it."""
+
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+        """Take what was purged out of the copies, after the commit; raises nothing."""
+
+
+OUTSIDE: dict[str, OutsideCopies] = {}
+
+
+def register_outside_copies(name: str, copies: OutsideCopies) -> None:
+    """Have each purge reach these copies too. For AppConfig.ready."""
+    OUTSIDE[name] = copies
+
+
+def note_outside() -> None:
+    """Have all copies beside the database know that they are to be cleared; inside the purge's transaction."""
+    for copies in OUTSIDE.values():
+        copies.note()
+
+
+def clear_outside(ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+    """Have all copies beside the database cleared; after the commit."""
+    found = [copies.clear(ids, texts) for copies in OUTSIDE.values()]
+    return Cleared(
+        tuple(said for one in found for said in one.checked),
+        tuple(said for one in found for said in one.remains),
+    )
 
 
 PurgeHook = Callable[[Doomed], int]

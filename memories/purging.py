@@ -1,5 +1,6 @@
 """Destroying a memory and everything that was made from its text, with a certificate of what was looked at."""
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,10 +16,11 @@ from access.errors import NotPermitted
 from access.models import AuditPayload
 from memories.chains import versions_of
 from memories.context import NEIGHBOUR_WORDS
+from memories.derived import Followed, Reach, find_reach, withdraw_derived
 from memories.index.schema import begin_purge, end_purge
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Tombstone, TombstoneKind
 from memories.placing import refresh_threads
-from memories.purge_hooks import Doomed, quoting, run_purge_hooks
+from memories.purge_hooks import Doomed, clear_outside, note_outside, quoting, run_purge_hooks
 from memories.recall.counting import COUNTER
 from memories.text import first_words, fold
 from memories.tombstones import lay_tombstone
@@ -48,37 +50,123 @@ class Certificate:
     recall_logs: int
     cleared: dict[str, int] = field(default_factory=dict)
     remains: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()  # copies beside the database, such as backups
 
 
-def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Certificate:
-    """Destroy all versions of a memory and what holds their text; one transaction.
+@dataclass(frozen=True)
+class Purged:
+    """A purge's certificate, and what followed for memories that rested on what is gone."""
 
-    The audit rows stay, without what they said; a tombstone per text keeps it from coming back.
+    certificate: Certificate
+    followed: Followed
+
+
+def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Purged:
+    """Destroy all versions of a memory, what was made from their texts, and what holds them; one transaction.
+
+    The audit rows stay, without what they said; a tombstone per text of its own keeps it from coming back.
     """
     # Recalls that wait to be logged may hold the text. Where they cannot be written they are dropped, which does it too.
     with suppress(DatabaseError):
         COUNTER.flush()
     # Folding the whole log takes seconds, so it is done before the write lock; what comes in later is folded under it.
-    logged = _quoting_recalls([row.content for row in _with_wordings(versions_of(memory))])
+    logged = _quoting_recalls([row.content for row in what_goes(memory).rows])
     begin_purge(connection)
     with transaction.atomic():
-        chain = _with_wordings(versions_of(memory))
+        doomed = what_goes(memory)
+        chain = doomed.rows
         _check_rights(actor, chain)
-        certificate = _destroy(actor, chain, reason=reason, logged=logged)
+        followed = withdraw_derived(actor, doomed.reach, is_purge=True)
+        certificate = _destroy(actor, doomed, reason=reason, logged=logged)
+        note_outside()
+    ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
+    remains = _leftovers(texts)
     if connection.in_atomic_block:
+        # By then; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))
-        is_file_cleared = True  # by then; the caller's transaction holds the pages until its end
-    else:
-        is_file_cleared = end_purge(connection)
-    remains = _leftovers(tuple(row.content for row in chain))
-    return replace(certificate, remains=remains if is_file_cleared else (WAL_IS_HELD, *remains))
+        transaction.on_commit(lambda: clear_outside(ids, texts))
+        return Purged(replace(certificate, remains=remains), followed)
+    held = () if end_purge(connection) else (WAL_IS_HELD,)
+    outside = clear_outside(ids, texts)
+    remains = (*held, *remains, *outside.remains)
+    return Purged(replace(certificate, remains=remains, checked=outside.checked), followed)
 
 
-def _destroy(actor: Actor, chain: list[Memory], *, reason: str, logged: "Logged") -> Certificate:
-    """Delete the rows and all that hangs on them, lay tombstones, and have other places clear their copies."""
+def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:
+    """Do in a copy of the store that is open now, such as a backup, what purges did in the store; give the rows.
+
+    What was made from the memories in the copy goes with them, and what quotes `texts`. One transaction.
+    """
+    begin_purge(connection)
+    gone = 0
+    with transaction.atomic():
+        for id_ in ids:
+            memory = Memory.objects.filter(id=id_).select_related("group", "thread").first()
+            if memory is not None:  # else it is not in this copy, or went with another one
+                doomed = what_goes(memory)
+                withdraw_derived(actor, doomed.reach, is_purge=True)
+                gone += _destroy(actor, doomed, reason=reason, logged=Logged((), 0)).memories
+        if texts:
+            gone += _purge_recall_log(_quoting_recalls(list(texts)))
+            gone += sum(run_purge_hooks(Doomed((), texts)).values())
+    return gone
+
+
+@dataclass(frozen=True)
+class Going:
+    """What a purge destroys: a memory with its wordings, and what was made from their texts."""
+
+    own: tuple[Memory, ...]
+    reach: Reach
+
+    @property
+    def rows(self) -> list[Memory]:
+        """All rows, each once."""
+        return list({row.key: row for row in (*self.own, *self.reach.doomed())}.values())
+
+
+def what_goes(memory: Memory) -> Going:
+    """Give what a purge of the memory would destroy; writes nothing."""
+    own = _with_wordings(versions_of(memory))
+    return Going(tuple(own), find_reach(memory, own))
+
+
+def purge_forgotten(
+    actor: Actor, memories: Sequence[Memory], *, reason: str, at_once: int = 10
+) -> list[Certificate]:
+    """Destroy memories that nobody may restore any more, all their versions and what holds their texts.
+
+    `at_once` of them in one transaction; the log of recalls is searched once, before. Nobody asked for it, so no
+    tombstone bars their texts and backups are left to their rotation. The caller has made sure that nothing which counts
+    was made from them, has called begin_purge(), and empties the WAL at its end.
+    """
+    rows = _with_wordings([version for memory in memories for version in versions_of(memory)])
+    logged = _quoting_recalls([row.content for row in rows])
+    parts = (memories[at : at + at_once] for at in range(0, len(memories), at_once))
+    return [_purge_some(actor, part, reason=reason, logged=logged) for part in parts]
+
+
+def _purge_some(actor: Actor, memories: Sequence[Memory], *, reason: str, logged: "Logged") -> Certificate:
+    with transaction.atomic():
+        # Again, under the lock: somebody may have restored one meanwhile.
+        still = Memory.objects.filter(key__in=[memory.key for memory in memories], state=State.FORGOTTEN)
+        rows = _with_wordings([version for memory in still for version in versions_of(memory)])
+        _check_rights(actor, rows)
+        doomed = Going(tuple(rows), Reach(memories[0]))
+        return _destroy(actor, doomed, reason=reason, logged=logged, bars=False)
+
+
+def _destroy(actor: Actor, doomed: Going, *, reason: str, logged: "Logged", bars: bool = True) -> Certificate:
+    """Delete the rows and all that hangs on them, lay tombstones, and have other places clear their copies.
+
+    Where not `bars`, no tombstone is laid and those that stand stay as they are.
+    """
+    chain = doomed.rows
     ids, keys = [row.id for row in chain], [row.key for row in chain]
     texts = tuple(dict.fromkeys(row.content for row in chain))
-    for row in chain:
+    for row in (
+        doomed.own if bars else ()
+    ):  # a summary holds other memories' texts as well: none is barred by it
         mark = lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
         # One that a retraction left may quote the text in its reason.
         Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)

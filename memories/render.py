@@ -6,8 +6,10 @@ from memories.checkpoints import CheckpointSaved
 from memories.context_pack import ContextPack
 from memories.entities import RelationStored
 from memories.inspect import Inspection, Why
+from memories.labels import label_of
 from memories.models import Link, Memory
 from memories.near import Near
+from memories.past import known_span
 from memories.recall import Item, Recalled
 from memories.recall.trace import Trace
 from memories.snapshot import as_json
@@ -40,6 +42,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
         "position": memory.position,
         "state": memory.state,
         "trust": memory.trust,
+        "label": label_of(memory),
         "tags": memory.tags,
         "metadata": memory.metadata,
         "confidence": round(memory.confidence, 4),
@@ -67,7 +70,7 @@ def near_json(near: Near) -> Json:
         "state": near.memory.state,
         "cosine": round(near.cosine, 4),
         "sameness": near.comparison.sameness.value,
-        "why": near.comparison.why,
+        "why": near.why,
     }
 
 
@@ -133,6 +136,8 @@ def done_json(done: Done) -> Json:
         "consequences": list(done.consequences),
         "changes": done.changes,
     }
+    if done.successor is not None:
+        body["successor"] = str(done.successor)
     if done.certificate is not None:
         c = done.certificate
         body["certificate"] = {
@@ -145,6 +150,7 @@ def done_json(done: Done) -> Json:
             "recall_logs": c.recall_logs,
             "cleared": c.cleared,
             "remains": list(c.remains),
+            "checked": list(c.checked),
         }
     return body
 
@@ -166,7 +172,7 @@ def statement_json(statement: Statement, *, is_person: bool = False) -> Json:
     """Give a relation with both ends' ids and texts."""
     relation = statement.relation
     subject, object_ = (
-        {"id": str(end.id), "content": content_for(end, is_person=is_person)}
+        {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
         for end in (statement.subject, statement.object)
     )
     return {
@@ -203,12 +209,7 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
         "memory": memory_json(inspection.memory, is_person=is_person),
         "recall": inspection.shown,
         "head": str(inspection.head.id),
-        "versions": [
-            {"id": str(v.id), "version": v.version, "state": v.state,
-             "content": content_for(v, is_person=is_person),
-             "valid_from": as_json(v.valid_from), "valid_to": as_json(v.valid_to), "created_at": as_json(v.created_at)}
-            for v in inspection.versions
-        ],
+        "versions": [version_json(version, is_person=is_person) for version in inspection.versions],
         "pieces": inspection.pieces,
         "pieces_owed": inspection.pieces_owed,
         "links": [link_json(link) for link in inspection.links],
@@ -216,6 +217,24 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
         "log": list(inspection.log),
     }  # fmt: skip
     return body | ({"why": why_json(inspection.why)} if inspection.why else {})
+
+
+def version_json(version: Memory, *, is_person: bool = False) -> Json:
+    """Give a version of a chain: its text, when it was true, and when Loci went by it."""
+    known = known_span(version)
+    return {
+        "id": str(version.id),
+        "version": version.version,
+        "state": version.state,
+        "label": label_of(version),
+        "content": content_for(version, is_person=is_person),
+        "valid_from": as_json(version.valid_from),
+        "valid_to": as_json(version.valid_to),
+        "valid_to_known_at": as_json(version.valid_to_known_at),
+        "created_at": as_json(version.created_at),
+        "known_from": as_json(known.start),
+        "known_to": as_json(known.end),
+    }
 
 
 def why_json(why: Why) -> Json:

@@ -1,6 +1,6 @@
 """A memory's fields as JSON: what the audit log, exports and runs keep of it."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +37,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any
 def as_json(value: Any) -> Any:
     """Give a field's value as JSON has it: times in ISO 8601 UTC, ids as text."""
     if isinstance(value, datetime):
-        return value.isoformat()
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, UUID):
         return str(value)
     return value

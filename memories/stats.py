@@ -1,5 +1,6 @@
 """Counts that are true: what a group, or all that one may see, holds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,6 +15,9 @@ from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, RecallLog
 from memories.types import State, Trust
 from memories.visibility import as_q, listed_by
 from relations.models import Relation
+
+# Lines by name that other rooms add where an operator reads the counts; the site fills it when it is ready.
+FURTHER: dict[str, Callable[[], dict[str, str]]] = {}
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,16 @@ from access.models import Group
 from memories import writing
 from memories.chains import find_memory, head_of
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
+from memories.dedup import Sameness
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.index.base import Vector
 from memories.known import find_origins, find_superseded
-from memories.models import LinkKind, Memory
-from memories.near import Near, Probe, later_nears, probe
+from memories.models import Memory
+from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
 from memories.snapshot import snapshot
-from memories.text import content_hash
+from memories.text import content_hash, without_marks
 from memories.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
 
@@ -127,7 +128,7 @@ def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     slug = _wanted_slug(actor, draft.group)
     key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()
     groups = frozenset({key}) if key is not None and actor.may_enter(key) else frozenset[int]()
-    return Prepared(draft, embedded, probe(draft.content, vector, groups=groups, type_=draft.type))
+    return Prepared(draft, embedded, probe(_said(draft), vector, groups=groups))
 
 
 def find_exact(group: Group, draft: Draft) -> Memory | None:
@@ -232,7 +233,7 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
     if same is not None:
         why = writing.reinforce(actor, same.memory, wording=prepared)
         return Stored(Outcome.REINFORCED, same.memory, f"{same.comparison.why}; {why}", near=nears)
-    doubt = withdrawn_doubt(nears) or doubt_of(actor, case)
+    doubt = withdrawn_doubt(nears, draft.content) or doubt_of(actor, case)
     memory = writing.insert(
         actor,
         prepared,
@@ -253,7 +254,7 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
     if doubt:
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)
     if lapsed is not None:
-        Memory.objects.filter(pk=lapsed.pk).update(superseded_by=memory)
+        writing.lead_on(actor, lapsed, memory)
     done = writing.supersede(actor, case.replaced, memory) if case.replaced is not None else None
     return Stored(Outcome.CREATED, memory, near=nears, superseded=done)
 
@@ -261,14 +262,19 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
 def nears_now(prepared: Prepared, group: Group) -> tuple[Near, ...]:
     """Give what is near a draft: what the probe found, and what was written since; inside the transaction."""
     draft, vector = prepared.draft, _comparable(prepared.embedded)
-    late = later_nears(draft.content, vector, since=prepared.found.newest, group=group.key, type_=draft.type)
+    late = later_nears(_said(draft), vector, since=prepared.found.newest, group=group.key)
     return _still_there(prepared.found.nears) + late
 
 
-def withdrawn_doubt(nears: tuple[Near, ...]) -> str:
+def _said(draft: Draft) -> Said:
+    return Said(draft.content, draft.type, draft.valid_from, draft.valid_to)
+
+
+def withdrawn_doubt(nears: tuple[Near, ...], text: str) -> str:
     """Say which retracted memory a text may restate, so that a person looks first; empty where there is none."""
     for near in nears:
-        if near.is_retracted and near.comparison.sameness.value != "different":
+        is_disguised = near.is_retracted and without_marks(near.memory.content) == without_marks(text)
+        if near.is_retracted and (near.comparison.sameness is not Sameness.DIFFERENT or is_disguised):
             return f"it restates {near.id}, which was retracted; a curator decides"
     return ""
 
@@ -285,19 +291,26 @@ def _restated_near(
     for near in nears:
         is_own = near.memory.group_id == group.key and near.memory.scope == draft.scope
         counts = near.memory.state == State.LIVE and near.memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
-        if near.is_same and counts and is_own:
+        if near.restates and counts and is_own:
             return near
     return None
 
 
 def _link(actor: Actor, memory: Memory, nears: tuple[Near, ...], wanted: Memory | None) -> None:
     """Tie a new memory to those a person may have to compare it with."""
-    for near in nears:
-        if near.comparison.sameness.value != "different":
-            kind = LinkKind.CONFLICT if near.is_retracted else LinkKind.DUPLICATE
-            writing.link(actor, memory, near.memory, kind=kind, score=near.cosine, reason=near.comparison.why)
     if wanted is not None:
         writing.link_successor(actor, memory, wanted, operation=Operation.SUPERSEDE)
+    for near in nears:
+        if near.tie is not None:
+            writing.link(
+                actor,
+                memory,
+                near.memory,
+                kind=near.tie,
+                score=near.cosine,
+                reason=near.why,
+                evidence=near.evidence,
+            )
 
 
 def _superseded(actor: Actor, draft: Draft) -> Memory | None:

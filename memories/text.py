@@ -17,7 +17,12 @@ _INVISIBLE = dict.fromkeys(
         *range(0x200B, 0x2010),
         *range(0x202A, 0x202F),
         *range(0x2060, 0x2070),
+        # Strokes over a letter and rings around it, where they make no character of their own (as in ≠) before.
+        *range(0x0334, 0x0339),
+        *range(0x20D0, 0x20F1),
         *range(0xFE00, 0xFE10),
+        *range(0xFFF9, 0xFFFC),
+        *range(0x1D173, 0x1D17B),
         *range(0xE0000, 0xE0080),
         *range(0xE0100, 0xE01F0),
     )
@@ -96,6 +101,12 @@ def fold(text: str) -> str:
     """Give the text without what only looks different: case, width, white space, invisible and look-alike letters."""
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
     return " ".join(plain.split())
+
+
+def without_marks(text: str) -> str:
+    """Give the folded text without accents and other marks: two words may differ in them, or one be disguised."""
+    parted = unicodedata.normalize("NFD", fold(text))
+    return "".join(c for c in parted if not unicodedata.combining(c))
 
 
 def fold_hash(text: str) -> str:

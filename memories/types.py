@@ -79,7 +79,11 @@ class Operation(TextChoices):
     GROUP = "group", "group: a group was created or changed"
     MEMBER = "member", "member: a membership changed"
     TOKEN = "token", "token: a token was created or revoked"
+    PERSON = "person", "person: a user was made or changed"
+    LOGIN = "login", "login: somebody logged in, was locked out, or a lock-out was lifted"
     RUN = "run", "run: maintenance ran or was undone"
+    SCHEDULE = "schedule", "schedule: a job was paused, resumed or asked for"
+    BACKUP = "backup", "backup: a backup was made, or the store was restored from one"
     ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
 
 
@@ -97,6 +101,9 @@ LIVE_RULE: dict[str, Shown] = {
 HISTORY_STATES: frozenset[str] = frozenset(
     {State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED}
 )
+# States in which a memory stopped counting though nobody said that it was wrong: when that was (`retired_at`) does not
+# end what Loci believed.
+NOT_WITHDRAWN: frozenset[str] = frozenset({State.COMPACTED, State.EXPIRED})
 
 
 def shown(state: str, trust: str, *, history: bool = False) -> Shown:

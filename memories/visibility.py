@@ -6,7 +6,8 @@ from access.actor import Actor
 from access.models import Group
 from access.visibility import Narrowing, Visibility, visible_to
 from memories.index.expressions import HasTag
-from memories.types import HISTORY_STATES, VISIBLE_TRUSTS, State, Trust, Type
+from memories.moments import check_moments
+from memories.types import HISTORY_STATES, NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
 
 RECALLED = frozenset(VISIBLE_TRUSTS)
 EVERY_TRUST = frozenset(Trust.values)
@@ -14,8 +15,13 @@ EVERY_STATE = frozenset(State.values)
 
 
 def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | None = None) -> Visibility:
-    """Give what recall may return to `actor`: live memories, and for a question about the past also history."""
-    narrow = narrowing or Narrowing()
+    """Give what recall may return to `actor`: live memories, and for a question about the past also history.
+
+    Raises:
+        NotPermitted: the actor may not read there.
+        InvalidInput: a moment has no time zone, or `known_at` lies in the future.
+    """
+    narrow = _checked(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
     return visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
@@ -29,8 +35,18 @@ def listed_by(
     states: frozenset[str] = EVERY_STATE,
     trusts: frozenset[str] = EVERY_TRUST,
 ) -> Visibility:
-    """Give what inspect, lists and exports may show to `actor`: every state and trust, unless narrowed."""
-    return visible_to(actor, group, states=states, trusts=trusts, narrowing=narrowing)
+    """Give what inspect, lists and exports may show to `actor`: every state and trust, unless narrowed.
+
+    Raises as recallable_by() does.
+    """
+    return visible_to(actor, group, states=states, trusts=trusts, narrowing=_checked(narrowing))
+
+
+def _checked(narrowing: Narrowing | None) -> Narrowing:
+    """Every face's question about time passes here."""
+    narrow = narrowing or Narrowing()
+    check_moments(as_of=narrow.as_of, known_at=narrow.known_at, after=narrow.after, before=narrow.before)
+    return narrow
 
 
 def as_q(visibility: Visibility) -> Q:
@@ -71,14 +87,18 @@ def _times(v: Visibility) -> Q:
 
 
 def _history(v: Visibility) -> Q:
-    """What was true at `as_of`, as Loci knew it at `known_at` (now, where that is not given)."""
+    """What was true at `as_of`, as Loci knew it at `known_at` (now, where that is not given).
+
+    A time to live bounds what may be counted on, so it is held against the moment that is asked about.
+    """
     at = v.as_of or v.known_at
     is_true = Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=at)
     if v.known_at:
         # An end that was not known yet did not end it.
         is_true |= Q(valid_to_known_at__gt=v.known_at)
-    unexpired = Q(expires_at=None) | Q(expires_at__gt=v.known_at or v.now)
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=at)
     condition = (Q(valid_from=None) | Q(valid_from__lte=at)) & is_true & unexpired
+    is_believed = Q(retired_at=None) | Q(state__in=NOT_WITHDRAWN)
     if v.known_at:
-        return condition & Q(created_at__lte=v.known_at) & (Q(retired_at=None) | Q(retired_at__gt=v.known_at))
-    return condition & Q(retired_at=None)
+        return condition & Q(created_at__lte=v.known_at) & (is_believed | Q(retired_at__gt=v.known_at))
+    return condition & is_believed

@@ -4,10 +4,11 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
-from django.db.models import Max
+from django.conf import settings
+from django.db.models import F, Max
 from django.utils import timezone
 
 from access import audit
@@ -16,9 +17,9 @@ from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_context
 from memories.draft import Draft
-from memories.models import Link, LinkKind, Memory, Piece, Thread
+from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Thread
 from memories.pieces import Embedded, claim_index, piece_rows
-from memories.snapshot import snapshot
+from memories.snapshot import as_json, snapshot
 from memories.text import content_hash, fold, fold_hash
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
@@ -135,28 +136,41 @@ def new_row(
 def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None) -> str:
     """Count a restatement; a differing wording is kept as a merged row. Say what was done.
 
-    Confidence rises once per author and day, so that nobody certifies a fact by repeating it.
+    Confidence rises once per author and day, so that nobody certifies a fact by repeating it. Where storage.dedup is
+    `overwrite`, it rises each time, and the restatement counts as an access.
     """
     if wording is not None:
         keep_wording(actor, memory, wording)
     now = timezone.now()
-    memory.refresh_from_db(fields=["confidence"])  # it may have been read before the transaction
-    counted = memory.id in confirmed_today(actor, [memory.id])
+    # It may have been read before the transaction.
+    memory.refresh_from_db(fields=["confidence", "decayed_at", "updated_at"])
+    counted = not is_overwriting() and memory.id in confirmed_today(actor, [memory.id])
     before = memory.confidence
+    values: dict[str, Any] = {"confidence": before, "updated_at": now}
     if not counted:
-        memory.confidence = min(1.0, round(before + REINFORCEMENT, 6))
-    memory.updated_at = now
-    Memory.objects.filter(pk=memory.pk).update(confidence=memory.confidence, updated_at=now)
+        values["confidence"] = min(1.0, round(before + REINFORCEMENT, 6))
+    if before <= settings.LOCI.maintenance.decay_floor:
+        values["decayed_at"] = now  # it had decayed to the end: the time until now is paid for
+    changes = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in values.items()}
+    for name, value in values.items():
+        setattr(memory, name, value)
+    used = {"access_count": F("access_count") + 1} if is_overwriting() else {}
+    Memory.objects.filter(pk=memory.pk).update(**values, **used)
     audit.append(
         actor,
         Operation.REINFORCE,
         memory_id=memory.id,
         group=memory.group.id,
-        payload={"changes": {"confidence": [before, memory.confidence]}},
+        payload={"changes": changes},
     )
     if counted:
         return "you said so today already: confidence unchanged"
     return f"confidence {before:.2f} → {memory.confidence:.2f}"
+
+
+def is_overwriting() -> bool:
+    """Say whether a near restatement updates the old memory, as storage.dedup has it."""
+    return bool(settings.LOCI.storage.dedup == "overwrite")
 
 
 def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
@@ -220,7 +234,7 @@ def supersede(actor: Actor, old: Memory, new: Memory, *, operation: Operation = 
         superseded_by=new,
         state_changed_at=now,
         updated_at=now,
-        **({"retired_at": now} if operation == Operation.EDIT else _end_of(old, new, now)),
+        **({"retired_at": now} if operation == Operation.EDIT else end_of(old, new, now)),
     )
     if changed != 1:
         raise Conflict(
@@ -238,7 +252,7 @@ def supersede(actor: Actor, old: Memory, new: Memory, *, operation: Operation = 
     return old.id
 
 
-def _end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
+def end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
     """Give the end of the valid time of what is superseded; an event has none, an end before it stays."""
     end = max(filter(None, [new.valid_from or now, old.valid_from]))
     if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):
@@ -264,6 +278,20 @@ def make_way(actor: Actor, lapsed: Memory) -> None:
         group=lapsed.group.id,
         payload={"before": before, "after": snapshot(lapsed)},
     )
+
+
+def lead_on(actor: Actor, old: Memory, new: Memory) -> bool:
+    """Let a row that counts no more lead to what took its place, and log it; False where it leads somewhere already."""
+    if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
+        return False
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=old.id,
+        group=old.group.id,
+        payload={"changes": {"superseded_by": [None, str(new.id)]}, "by": str(new.id)},
+    )
+    return True
 
 
 def link(
@@ -295,15 +323,16 @@ def link(
 
 
 def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
-    """Note that a candidate will take the place of `old` once it is approved, by this operation (supersede or edit)."""
-    link(
-        actor,
-        candidate,
-        old,
-        kind=LinkKind.CONFLICT,
-        reason=f"will {operation} it once approved",
-        evidence={ON_APPROVAL: operation.value},
-    )
+    """Note that a candidate will take the place of `old` once it is approved, by this operation (supersede or edit).
+
+    Where the two are known to contradict each other, that link says so from now on, and is open again.
+    """
+    reason, waits = f"will {operation} it once approved", {ON_APPROVAL: operation.value}
+    tie = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=waits)
+    if tie is not None and ON_APPROVAL not in tie.evidence:
+        tie.reason, tie.evidence, tie.status = reason, tie.evidence | waits, LinkStatus.OPEN
+        tie.settled_at, tie.settled_by = None, ""
+        tie.save(update_fields=["reason", "evidence", "status", "settled_at", "settled_by"])
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

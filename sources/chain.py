@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from access.audit import GENESIS, OWN, chain_hash, payload_digest
+from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
 from memories.types import Operation
@@ -29,6 +29,7 @@ class ChainIntake:
     purged: int = 0
     heads: dict[str, tuple[int, str]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    dropped: dict[str, int] = field(default_factory=dict)  # by origin, what retention dropped of it here
 
     def take(self, lines: Sequence[tuple[int, dict[str, Any]]]) -> list[LineFault]:
         """Write what is new and follows; give the lines that do not fit. Inside the caller's transaction."""
@@ -70,6 +71,9 @@ class ChainIntake:
             return (
                 "" if there == entry.hash else self._break(entry, "this store has another row in its place")
             )
+        if entry.seq <= self._dropped(origin):
+            self.unchanged += 1
+            return ""
         if origin == OWN:
             return self._break(entry, "it belongs to this store's own log, which does not have it")
         why = self._fault(entry, said_there)
@@ -84,6 +88,9 @@ class ChainIntake:
     def _fault(self, entry: AuditEntry, said: dict[str, Any] | None) -> str:
         """Say why a row does not follow the one before it; empty where it does."""
         seq, previous = self._head(entry)
+        if entry.operation == ANCHOR and entry.subject.startswith(AFTER) and previous == GENESIS:
+            # The file's chain begins here. A later row tells of the drop: verify_chain() looks for it.
+            return "" if entry.subject == f"{AFTER}{entry.hash}" else "the anchor was changed"
         if entry.seq != seq + 1:
             return f"row {seq + 1} of the log of {entry.origin} is missing before it"
         if entry.hash != chain_hash(previous, entry):
@@ -97,9 +104,12 @@ class ChainIntake:
             head = AuditHead.objects.filter(origin=entry.origin).first()
             if head is not None:
                 self.heads[entry.origin] = (head.seq, head.hash)
-            elif entry.operation == "anchor":
-                return entry.seq - 1, entry.subject.removeprefix("after:")
         return self.heads.get(entry.origin, (0, GENESIS))
+
+    def _dropped(self, origin: str) -> int:
+        if origin not in self.dropped:
+            self.dropped[origin] = dropped_through(origin)
+        return self.dropped[origin]
 
     def _break(self, entry: AuditEntry, why: str) -> str:
         self.broken.add(entry.origin)

@@ -54,6 +54,7 @@ class CachedEncoder(Encoder):
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
         self._encoder = encoder
         self._cache = cache
+        self.model_id, self.max_tokens = encoder.model_id, encoder.max_tokens
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Give float32[n, 384] in the texts' order."""

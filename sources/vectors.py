@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from memories.embedding import DIMENSIONS, MODEL_ID, Span
+from memories.embedding import DIMENSIONS, Span, configured_model_id
 from memories.models import Piece
 from memories.pieces import Embedded
 
@@ -25,7 +25,7 @@ def piece_record(piece: Piece) -> dict[str, Any]:
 def carried_pieces(content: str, pieces: Any) -> Embedded | None:
     """Give a text's pieces as a line carries them; None where they are not all sound and of this model."""
     try:
-        if not pieces or any(piece["model"] != MODEL_ID for piece in pieces):
+        if not pieces or any(piece["model"] != configured_model_id() for piece in pieces):
             return None
         vectors = np.frombuffer(b"".join(base64.b64decode(p["embedding"]) for p in pieces), dtype="<f4")
         spans = tuple(Span(int(p["start"]), int(p["end"]), int(p["tokens"])) for p in pieces)
@@ -36,4 +36,4 @@ def carried_pieces(content: str, pieces: Any) -> Embedded | None:
         return None
     vectors = vectors.reshape(-1, DIMENSIONS)
     is_unit = np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
-    return Embedded(spans, vectors, MODEL_ID) if is_unit else None
+    return Embedded(spans, vectors, configured_model_id()) if is_unit else None

@@ -74,7 +74,8 @@ def test_the_file_and_its_wal_are_for_the_owner_alone(databases: ConnectionHandl
     with databases["default"].cursor() as cursor:
         cursor.execute("CREATE TABLE t(x)")
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "sub").iterdir()}
-    assert modes == {"x.db": 0o600, "x.db-wal": 0o600, "x.db-shm": 0o600}
+    names = ("x.db", "x.db-wal", "x.db-shm", "x.db.lock")
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_writers_that_read_first_wait_for_each_other(databases: ConnectionHandler) -> None:

@@ -1,5 +1,5 @@
-"""The browser pages of the access room: groups with their members, tokens, people."""
+"""The browser pages of the access room: groups with their members, tokens, people, lock-outs."""
 
-from access.admin import groups, people, tokens
+from access.admin import groups, lockouts, people, tokens
 
-__all__ = ["groups", "people", "tokens"]
+__all__ = ["groups", "lockouts", "people", "tokens"]

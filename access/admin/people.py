@@ -5,10 +5,14 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from access.admin.caller import actor_of
+from access.people import log_password, log_person, told_of
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -62,6 +66,22 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
         ("Times", {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Keep the person and log what differs; Django's page is one transaction."""
+        before = told_of(User.objects.get(pk=obj.pk)) if change else None
+        super().save_model(request, obj, form, change)
+        log_person(actor_of(request), obj, before=before)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
+        """As Django's; another password is logged."""
+        with transaction.atomic():
+            before = User.objects.filter(pk=id).values_list("password", flat=True).first() if id.isdecimal() else None
+            answer: HttpResponse = super().user_change_password(request, id, form_url)
+            user = User.objects.filter(pk=id).first() if before is not None else None
+            if user is not None and user.password != before:
+                log_password(actor_of(request), user)
+        return answer
 
 
 @admin.register(Group)

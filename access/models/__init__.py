@@ -1,11 +1,13 @@
-"""Tables of the access room: groups, members, tokens and the audit log."""
+"""Tables of the access room: groups, members, tokens, attempts and the audit log."""
 
+from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, Group, Membership, Role
 from access.models.token import ApiToken
 
 __all__ = [
     "ApiToken",
+    "Attempts",
     "AuditEntry",
     "AuditHead",
     "AuditPayload",

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from bench.proof.celery_proof import prove_celery
 from bench.proof.chunks import prove_chunks
 from bench.proof.conformance import prove_conformance
+from bench.proof.duplicates import prove_duplicates
 from bench.proof.kills import prove_kills
 from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
@@ -23,6 +25,12 @@ PROOFS = (
         "kills",
         "A kill at any moment loses nothing acknowledged and leaves nothing half written.",
         prove_kills,
+    ),
+    Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
+    Proof(
+        "duplicates",
+        "Two facts that nearly sound the same both stay; one fact in other words is found.",
+        prove_duplicates,
     ),
     Proof("chunks", "The vector table's chunk size fits many small rooms and one large one.", prove_chunks),
 )

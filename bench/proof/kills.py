@@ -95,10 +95,10 @@ def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
     words = (workshop.folder / "import.log").open("a", encoding="utf-8")
     with words:
         process = home.start("import", str(file), stdout=words, stderr=words)
-        _wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
+        wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
         # By turns inside the first batch's transaction, and anywhere in the batches after it.
         time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
-        _kill(process, "import")
+        kill(process, "import")
         told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
         broken = home.check(told)
         again = home.start("import", str(file), stdout=words, stderr=words)
@@ -132,9 +132,9 @@ def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
         (workshop.folder / "remember.log").open("a", encoding="utf-8") as log,
     ):
         process = home.start("remember", "-", *flags, stdin=stdin, stdout=out, stderr=log)
-        _wait_for_growth(process, said, by=1)
+        wait_for_growth(process, said, by=1)
         time.sleep(chance.uniform(*KILL_WINDOW_S))
-        _kill(process, "remember")
+        kill(process, "remember")
     # The last line may be cut short; it is no acknowledgement then.
     answers = [
         json.loads(line) for line in said.read_text("utf-8").splitlines(keepends=True) if line[-1] == "\n"
@@ -185,7 +185,7 @@ def _turn(number: int, job: Job) -> str:
     return json.dumps({**turn, "timestamp": moment, "speaker": "Anna"})
 
 
-def _wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> None:
+def wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> None:
     """Wait until the process has made a file `by` bytes longer: it has begun to write."""
     start = file.stat().st_size if file.exists() else 0
     deadline = time.monotonic() + COMMAND_S
@@ -196,7 +196,7 @@ def _wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> 
     raise ProofError(f"The command ended with {process.poll()} before it wrote {file.name}.")
 
 
-def _kill(process: subprocess.Popen[str], what: str) -> None:
+def kill(process: subprocess.Popen[str], what: str) -> None:
     process.send_signal(signal.SIGKILL)
     if process.wait(timeout=COMMAND_S) != -signal.SIGKILL:
         raise ProofError(f"{what} ended with {process.returncode}, not by our signal.")

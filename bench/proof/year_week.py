@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from django.utils import timezone  # noqa: E402
 
 from access.actor import WRITE  # noqa: E402
 from access.audit import verify_chain  # noqa: E402
+from access.errors import Conflict  # noqa: E402
 from access.groups import find_or_create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.proof.witness import half_written  # noqa: E402
@@ -127,7 +129,10 @@ def _write(said: list[Said], faults: list[str]) -> None:
             thread=one.thread,
             supersedes=older.id if older else None,
         )
-        stored = store(operator(), draft)
+        try:
+            stored = store(operator(), draft)
+        except Conflict:  # somebody corrected the same fact just now: what is said is a fact of its own then
+            stored = store(operator(), replace(draft, supersedes=None))
         if stored.memory is None or stored.outcome not in ("created", "reinforced", "queued"):
             faults.append(f"{one.content!r} was {stored.outcome}")
 
@@ -193,11 +198,11 @@ def _faults(*, is_deep: bool) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA foreign_key_check")
         faults += [f"foreign key: {row}" for row in cursor.fetchall()]
-    faults += _lost_sources()
+    faults += lost_sources()
     return faults + (half_written() if is_deep else [])
 
 
-def _lost_sources() -> list[str]:
+def lost_sources() -> list[str]:
     """Every summary leads to its sources, and every source that it stands for leads to it."""
     faults = []
     derived = set(Link.objects.filter(kind=LinkKind.DERIVED).values_list("source_id", "target_id"))

@@ -38,6 +38,8 @@ def build_api() -> NinjaAPI:
     )
     for kind in (Exception, Http404, HttpError, ValidationError):
         made.add_exception_handler(kind, answer_fault)
+    # Before the route of all other verbs, which takes any word in their place.
+    made.add_router("/memories", curation_routes.deciding)
     made.add_router("/memories", memory_routes.router)
     for routes in (recall_routes, relation_routes, group_routes, curation_routes, maintenance_routes):
         made.add_router("", routes.router)

@@ -1,8 +1,30 @@
-"""What answers about the log, tombstones and runs look like, for the OpenAPI document."""
+"""What is sent and answered where somebody curates: decisions about two memories, the log, tombstones and runs."""
 
 from typing import Any
 
+from pydantic import Field
+
 from loci_site.api.documents import Document
+from loci_site.api.requests import VerbIn
+
+
+class MergeIn(VerbIn):
+    """Into which memory another one goes; `content` is the survivor's new text, empty where it keeps its own."""
+
+    into: str = Field(description="Id of the memory that stays.")
+    content: str = ""
+
+
+class SupersedeIn(VerbIn):
+    """Which memory takes another one's place."""
+
+    by: str = Field(description="Id of a memory that counts.")
+
+
+class RetractIn(VerbIn):
+    """Why a memory is withdrawn, and what is right instead."""
+
+    successor: str = Field("", description="A text, or the id of a memory that counts; empty: nothing.")
 
 
 class LogRowOut(Document):

@@ -8,12 +8,51 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import GroupPageQuery, LiftIn, LogQuery
+from memories import verbs
 from memories.lifting import lift, list_tombstones, tombstone_json
 from memories.listing import list_candidates, list_log, list_open_links, log_json
 from memories.models import Link
-from memories.render import link_json, memory_json
+from memories.render import done_json, link_json, memory_json
 
 router = Router(tags=["curation"])
+deciding = Router(tags=["memories"])
+NOTHING_SAID = curation.RetractIn(successor="")
+
+
+@deciding.post("/{memory_id}/merge", response={**out.ERRORS, 200: out.DoneOut})
+def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -> HttpResponse:
+    """Let this memory go into another one, which takes over its relations, names, links and counts. POST
+    /memories/{id}/restore undoes it. For a person who curates.
+    """
+    done = verbs.merge(
+        actor_of(request),
+        memory_id,
+        body.into,
+        content=body.content,
+        reason=body.reason,
+        dry_run=body.dry_run,
+    )
+    return answer(done_json(done))
+
+
+@deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut})
+def supersede_memory(request: HttpRequest, memory_id: str, body: curation.SupersedeIn) -> HttpResponse:
+    """Let a memory that is there already take this one's place: it was true until then. A new text does so with
+    POST /memories and `supersedes`.
+    """
+    done = verbs.supersede(actor_of(request), memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
+    return answer(done_json(done))
+
+
+@deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut})
+def retract_memory(
+    request: HttpRequest, memory_id: str, body: curation.RetractIn = NOTHING_SAID
+) -> HttpResponse:
+    """Withdraw a memory as wrong, with what is right instead where that is known; what was made from it follows."""
+    done = verbs.retract(
+        actor_of(request), memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run
+    )
+    return answer(done_json(done))
 
 
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})

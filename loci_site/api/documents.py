@@ -23,7 +23,7 @@ class ErrorOut(Document):
 
 
 class MemoryOut(Document):
-    """A memory."""
+    """A memory; `label` says why not to count on it, empty where it simply counts."""
 
     id: str
     content: str
@@ -34,6 +34,7 @@ class MemoryOut(Document):
     position: int | None
     state: State
     trust: Trust
+    label: str
     tags: list[str]
     metadata: dict[str, Any]
     confidence: float
@@ -110,6 +111,7 @@ class CertificateOut(Document):
     recall_logs: int
     cleared: dict[str, int]
     remains: list[str]
+    checked: list[str]
 
 
 class DoneOut(Document):
@@ -123,6 +125,7 @@ class DoneOut(Document):
     dry_run: bool
     consequences: list[str]
     changes: dict[str, list[Any]]
+    successor: str = None  # type: ignore[assignment]  # left out where nothing took its place by this
     certificate: CertificateOut = None  # type: ignore[assignment]  # left out where nothing was purged
 
 
@@ -130,7 +133,6 @@ class ItemOut(MemoryOut):
     """A memory of an answer; `content` is a part where `is_cut`."""
 
     score: float
-    label: str
     is_cut: bool
     numbers: dict[str, float] = {}
 
@@ -153,10 +155,11 @@ class RecalledOut(Document):
 
 
 class EndOut(Document):
-    """One end of a relation."""
+    """One end of a relation; `label` as of a memory."""
 
     id: str
     content: str
+    label: str
 
 
 class EdgeOut(Document):
@@ -212,15 +215,19 @@ class OpenLinkOut(LinkOut):
 
 
 class VersionOut(Document):
-    """A version in short."""
+    """A version in short: when it was true (`valid_from`, `valid_to`), and when Loci went by it (`known_from`, `known_to`)."""
 
     id: str
     version: int
     state: State
+    label: str
     content: str
     valid_from: str | None
     valid_to: str | None
+    valid_to_known_at: str | None
     created_at: str
+    known_from: str
+    known_to: str | None
 
 
 class WhyOut(Document):
@@ -291,6 +298,7 @@ class StatsOut(Document):
     last_stored: str
     model: str
     model_state: str
+    schedule: dict[str, str]
 
 
 class SavedOut(Document):

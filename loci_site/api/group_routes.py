@@ -1,7 +1,5 @@
 """Groups and their counts."""
 
-from dataclasses import asdict
-
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
@@ -10,6 +8,7 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import GroupEditIn, GroupIn, StatsQuery
+from loci_site.upkeep import counted_json
 from memories.listing import group_json
 from memories.stats import memory_stats
 
@@ -45,4 +44,6 @@ def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResp
 @router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})
 def read_stats(request: HttpRequest, wanted: Query[StatsQuery]) -> HttpResponse:
     """Count what a group holds, or with `everywhere` all that the caller may see."""
-    return answer(asdict(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere)))
+    return answer(
+        counted_json(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere))
+    )

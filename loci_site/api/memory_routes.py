@@ -10,7 +10,7 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.faults import Refused
-from loci_site.api.requests import EditIn, MemoryIn, MemoryListQuery, VerbIn
+from loci_site.api.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories import verbs
 from memories.chains import find_memory, head_of
 from memories.draft import clean_reason
@@ -51,7 +51,9 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
 
 @router.get("", response={**out.ERRORS, 200: out.MemoryPage})
 def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> HttpResponse:
-    """List memories, newest first; without `group` those of all groups that the caller may enter, and global ones."""
+    """List memories, newest first; without `group` those of all groups that the caller may enter, and global ones.
+    `as_of` and `known_at` list what was true and known then; `label` says what is history by now.
+    """
     actor = actor_of(request)
     page = list_memories(actor, filters.listed(), cursor=filters.cursor, limit=filters.limit)
     return answer(
@@ -94,10 +96,12 @@ def delete_memory(
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
-def inspect_one_memory(request: HttpRequest, memory_id: str, query: str = "") -> HttpResponse:
-    """Give all there is to say of a memory; with `query`, why that question brings it or does not."""
+def inspect_one_memory(request: HttpRequest, memory_id: str, asked: Query[InspectQuery]) -> HttpResponse:
+    """Give all there is to say of a memory; with `query`, why that question brings it or does not; with `as_of` or
+    `known_at`, of the version that was true and known then.
+    """
     actor = actor_of(request)
-    inspection = inspect_memory(actor, memory_id, query=query)
+    inspection = inspect_memory(actor, memory_id, query=asked.query, narrowing=asked.moments())
     return answer(inspection_json(inspection, is_person=actor.is_person))
 
 

@@ -37,9 +37,15 @@ def recall_by_address(request: HttpRequest, asked: Query[RecallQuery]) -> HttpRe
 
 @router.get("/context", response={**out.ERRORS, 200: out.PackOut})
 def read_context(request: HttpRequest, wanted: Query[ContextQuery]) -> HttpResponse:
-    """Give what an agent should know when its session begins."""
-    budget = wanted.token_budget or DEFAULT_BUDGET
-    pack = get_context(actor_of(request), group=wanted.group, query=wanted.query, token_budget=budget)
+    """Give what an agent should know when its session begins; with `as_of` or `known_at`, what it was then."""
+    pack = get_context(
+        actor_of(request),
+        group=wanted.group,
+        query=wanted.query,
+        thread=wanted.thread,
+        token_budget=wanted.token_budget or DEFAULT_BUDGET,
+        narrowing=wanted.moments(),
+    )
     return answer(pack_json(pack))
 
 

@@ -185,26 +185,47 @@ class PageQuery(Body):
     limit: Limit = DEFAULT_LIMIT
 
 
-class MemoryListQuery(PageQuery):
+class PastQuery(Body):
+    """Which moment is asked about."""
+
+    as_of: Moment | None = Field(None, description="What was true then.")
+    known_at: Moment | None = Field(None, description="What Loci knew then; not in the future.")
+
+    def moments(self) -> Narrowing:
+        """Give the moments as the services take them."""
+        return Narrowing(as_of=self.as_of, known_at=self.known_at)
+
+
+class InspectQuery(PastQuery):
+    """Which version of a memory, and which question it is held against."""
+
+    query: str = ""
+
+
+class MemoryListQuery(PageQuery, PastQuery):
     """Which memories; `type`, `state`, `trust` and `tag` may be repeated (of tags all must fit)."""
 
     group: str | None = None
     type: list[TypeWord] = []
-    state: list[StateWord] = Field([], description="Default: live.")
+    state: list[StateWord] = Field(
+        [], description="Default: live; with as_of or known_at also what became history since."
+    )
     trust: list[TrustWord] = []
     tag: list[str] = []
     q: str = Field("", description="A part of the text.")
 
     def listed(self) -> Listed:
         """Give what list_memories() takes."""
-        states = tuple(self.state) or (State.LIVE.value,)
+        states = () if "all" in self.state else tuple(self.state)
         return Listed(
             group=self.group,
             types=tuple(self.type),
-            states=() if "all" in states else states,
+            states=states if self.state else None,
             trusts=tuple(self.trust),
             tags=tuple(self.tag),
             words=self.q,
+            as_of=self.as_of,
+            known_at=self.known_at,
         )
 
 
@@ -282,11 +303,12 @@ class CheckpointQuery(Body):
     thread: str = ""
 
 
-class ContextQuery(Body):
+class ContextQuery(PastQuery):
     """For which group, about what, and how long."""
 
     group: str | None = None
     query: str = ""
+    thread: str = Field("", description="Whose checkpoint is given; default: the newest of the group.")
     token_budget: Annotated[int, Field(ge=1, le=MAX_TOKEN_BUDGET)] | None = None
 
 

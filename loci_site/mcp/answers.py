@@ -1,17 +1,18 @@
 """The services' answers as results of tools: structured content, and a text that is as short or fenced."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
 from loci_site.mcp import tool_shapes as shapes
+from loci_site.upkeep import counted_json
 from memories.checkpoints import CheckpointSaved
 from memories.context_pack import ContextPack
 from memories.entities import RelationStored
 from memories.fence import fenced
 from memories.inspect import Inspection
+from memories.labels import label_of
 from memories.models import Memory
 from memories.near import Near
 from memories.recall import Item, Recalled
@@ -74,13 +75,13 @@ def inspected_answer(inspection: Inspection) -> CallToolResult:
     answer = shapes.InspectAnswer.model_validate(_without_empty(body))
     rest = answer.as_json()
     rest["memory"] = {name: value for name, value in rest["memory"].items() if name != "content"}
-    text = f"{fenced(memory, content, label=_state_label(memory))}\n{_compact(rest)}"
+    text = f"{fenced(memory, content, label=inspection.label)}\n{_compact(rest)}"
     return _result(answer, text=text)
 
 
 def counted_answer(stats: Stats) -> CallToolResult:
     """Give a group's counts."""
-    return _result(shapes.StatsAnswer.model_validate(asdict(stats)))
+    return _result(shapes.StatsAnswer.model_validate(counted_json(stats)))
 
 
 def related_answer(stored: RelationStored) -> CallToolResult:
@@ -104,7 +105,7 @@ def saved_answer(saved: CheckpointSaved) -> CallToolResult:
 
 def memory_text(memory: Memory) -> str:
     """Give one memory whole, between its marks."""
-    return fenced(memory, _content(memory), label=_state_label(memory))
+    return fenced(memory, _content(memory), label=label_of(memory))
 
 
 def _result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
@@ -163,10 +164,6 @@ def _content(memory: Memory, *, words: int | None = None) -> str:
     if words is None or len(memory.content.split()) <= words:
         return memory.content
     return f"{first_words(memory.content, words)} …"
-
-
-def _state_label(memory: Memory) -> str:
-    return memory.trust if memory.state == "live" else memory.state
 
 
 def _without_empty(value: Any) -> Any:

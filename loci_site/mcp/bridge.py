@@ -186,14 +186,14 @@ async def _run(
     """
     try:
         async with manager.run():
-            await manager.handle_request(scope, _receiver(body), outbox.put)
+            await manager.handle_request(scope, receiver(body), outbox.put)
     except Exception:
         await outbox.put(None)
         raise
     await outbox.put(None)
 
 
-def _receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
+def receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
     """ASGI's receive(): the body once, then silence, for a client that goes cancels the task instead."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -132,6 +132,7 @@ class StatsAnswer(Answer):
     last_stored: str = ""
     model: str
     model_state: str
+    schedule: dict[str, str] = {}
 
 
 class RelationAnswer(Answer):

@@ -60,6 +60,12 @@ MemoryType = Annotated[str, _one_of(Type.values, "an event, a fact, a how-to, a 
 Confidence = Annotated[float, _from_to("number", 0, 1)]
 
 
+def _moments(as_of: str, known_at: str) -> Narrowing:
+    return Narrowing(
+        as_of=parse_moment(as_of, field="as_of"), known_at=parse_moment(known_at, field="known_at")
+    )
+
+
 @in_db_thread
 def _run(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
     """Run one unit of work for the caller, from the first query to the rendered answer."""
@@ -162,9 +168,14 @@ async def forget_memory(
 async def memory_inspect(
     id: str,  # noqa: A002 - the argument's name
     query: Annotated[str, Field(description="why does this question find it, or not?")] = "",
+    as_of: Annotated[str, Field(description="the version true then")] = "",
+    known_at: Annotated[str, Field(description="the version known then")] = "",
 ) -> CallToolResult:
     """Everything about one memory: text, versions, links, relations, history. Call it before you correct one."""
-    return await _run(lambda actor: answers.inspected_answer(inspect_memory(actor, id, query=query)))
+    narrowing = _moments(as_of, known_at)
+    return await _run(
+        lambda actor: answers.inspected_answer(inspect_memory(actor, id, query=query, narrowing=narrowing))
+    )
 
 
 async def memory_stats(group: Group = "") -> CallToolResult:
@@ -200,11 +211,22 @@ async def get_context(
     group: Group = "",
     query: Annotated[str, Field(description="the task, for what is relevant to it")] = "",
     token_budget: int = DEFAULT_BUDGET,
+    thread: Annotated[str, Field(description="whose checkpoint")] = "",
+    as_of: Annotated[str, Field(description="as it was then")] = "",
+    known_at: Annotated[str, Field(description="as known then")] = "",
 ) -> CallToolResult:
     """Call it first in every session: the group's instructions, where work stood, what to keep in mind."""
+    narrowing = _moments(as_of, known_at)
     return await _run(
         lambda actor: answers.packed_answer(
-            build_context(actor, group=group or None, query=query, token_budget=token_budget)
+            build_context(
+                actor,
+                group=group or None,
+                query=query,
+                thread=thread,
+                token_budget=token_budget,
+                narrowing=narrowing,
+            )
         )
     )
 

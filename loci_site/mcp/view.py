@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -10,13 +11,16 @@ from mcp.server.lowlevel import Server
 
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
-from access.tokens import actor_for_secret
+from access.tokens import PREFIX, actor_for_secret
 from loci_site.mcp.bridge import lowlevel_server, serve_mcp
 from loci_site.mcp.caller import acting_as, current_actor
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.threads import in_db_thread
+from loci_site.oauth.audience import audience_of, challenge_of
+from loci_site.oauth.connections import actor_for_access_token
 
 find_actor = in_db_thread(actor_for_secret)
+find_program = in_db_thread(actor_for_access_token)
 
 
 @csrf_exempt  # a token in a header is nothing that a browser sends by itself
@@ -24,15 +28,22 @@ async def mcp_view(request: HttpRequest) -> HttpResponseBase:
     """Answer one MCP request of whoever the token stands for; 401 says how to send one."""
     secret = _bearer(request)
     try:
-        actor = await find_actor(secret, via=Via.MCP)
+        actor = await _find_caller(request, secret)
     except NotAuthenticated as error:
-        return _unauthorized(error, is_sent=bool(secret))
+        return _unauthorized(request, error, is_sent=bool(secret))
     with acting_as(actor):
-        return await serve_mcp(request, _server())
+        return await serve_mcp(request, mcp_server())
+
+
+async def _find_caller(request: HttpRequest, secret: str) -> Actor:
+    if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
+        return await find_program(secret, audience=audience_of(request))
+    return await find_actor(secret, via=Via.MCP)
 
 
 @cache
-def _server() -> Server[Any]:
+def mcp_server() -> Server[Any]:
+    """Give the server behind /mcp, one for the process."""
     return lowlevel_server(LociServer(_caller_of_request))
 
 
@@ -45,9 +56,8 @@ def _bearer(request: HttpRequest) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-def _unauthorized(error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
-    """Give 401 with what RFC 6750 asks for; the secret that was sent is nowhere in it."""
+def _unauthorized(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+    """Give 401 with what RFC 6750 and 9728 ask for; the secret that was sent is nowhere in it."""
     problem = f', error="invalid_token", error_description="{error.message}"' if is_sent else ""
-    return JsonResponse(
-        error.as_dict(), status=error.status, headers={"WWW-Authenticate": f'Bearer realm="loci"{problem}'}
-    )
+    challenge = f'Bearer realm="loci"{problem}{challenge_of(request)}'
+    return JsonResponse(error.as_dict(), status=error.status, headers={"WWW-Authenticate": challenge})

@@ -2,7 +2,8 @@
 
 import importlib
 import os
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from loci_site.home import ensure_home
 from loci_site.sqlite.dependents import set_aside
 from loci_site.sqlite.django_backend import import_backend
 from loci_site.sqlite.driver import DRIVER, vec0_path
+from loci_site.sqlite.in_use import InUse, alone_with, say_open
+
+# 8 MiB at SQLite's usual page; between two steps the processor is others'.
+PAGES_AT_ONCE, SLEEP_S = 2048, 0.005
 
 # Without a fitting library Django still has to load, so that the system check can say what to do.
 _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
@@ -44,6 +49,8 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
     display_name = "SQLite with sqlite-vec"
     SchemaEditorClass = SchemaEditor
+    # True for a copy that only its maker knows of: nobody else can have it open.
+    is_private_copy = False
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -51,12 +58,58 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         if DRIVER.problem:
             raise ImproperlyConfigured(DRIVER.problem)
         if not self.is_in_memory_db():
-            make_database_file(Path(conn_params["database"]))
+            path = Path(conn_params["database"])
+            make_database_file(path)
+            if not self.is_private_copy:
+                _say_open(path, timeout_s=float(conn_params.get("timeout", 5)))
         connection = super().get_new_connection(conn_params)
         connection.enable_load_extension(True)
         connection.load_extension(str(vec0_path()))
         connection.enable_load_extension(False)
         return connection
+
+    def copy_to(self, target: Path, *, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy the file as it stands for this connection with SQLite's online backup; nobody waits for it.
+
+        Within a read transaction it is that transaction's snapshot: a copy without one begins anew whenever another
+        process writes. `progress` is told the pages done and all pages.
+        """
+
+        def report(_status: int, remaining: int, total: int) -> None:
+            if progress is not None:
+                progress(total - remaining, total)
+
+        self.ensure_connection()
+        make_database_file(target)
+        with closing(_backend.Database.connect(str(target))) as copy:
+            self.connection.backup(copy, pages=PAGES_AT_ONCE, progress=report, sleep=SLEEP_S)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Close this connection and keep every other process from the file for the time of the block.
+
+        Raises OperationalError where another process has it open.
+        """
+        self.close()
+        with self.wrap_database_errors, _as_operational_error(), alone_with(Path(self.settings_dict["NAME"])):
+            try:
+                yield
+            finally:
+                self.close()
+
+
+def _say_open(path: Path, *, timeout_s: float) -> None:
+    with _as_operational_error():
+        say_open(path, timeout_s=timeout_s)
+
+
+@contextmanager
+def _as_operational_error() -> Iterator[None]:
+    """Say it as the library says that it cannot open a file, so that Django knows what it is."""
+    try:
+        yield
+    except InUse as other:
+        raise _backend.Database.OperationalError(str(other)) from other
 
 
 def make_database_file(path: Path) -> None:

@@ -11,6 +11,7 @@ from memories.types import State, Trust
 from memories.verbs import Done
 
 RESTORABLE = frozenset({State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED})
+RETRACTABLE = RESTORABLE | {State.LIVE}
 DOUBTFUL = frozenset({Trust.CANDIDATE, Trust.DISPUTED, Trust.REJECTED, Trust.QUARANTINED})
 
 
@@ -32,11 +33,25 @@ class Button:
     is_dangerous: bool = False
     follows: bool = True
     warnings: tuple[str, ...] = ()
+    other: str = ""  # how the other memory is asked for, where the verb takes two
+    takes_text: bool = False
 
-    def press(self, actor: Actor, memory: Memory, *, reason: str = "", dry_run: bool = False) -> Done:
-        """Do it, or with `dry_run` say what would follow."""
+    def press(
+        self,
+        actor: Actor,
+        memory: Memory,
+        *,
+        other: str = "",
+        content: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> Done:
+        """Do it, or with `dry_run` say what would follow; `other` and `content` are for the verbs that take them."""
         extra: dict[str, Any] = {} if self.asks_reason is None else {"reason": reason}
-        return self.verb(actor, memory.id, dry_run=dry_run, **extra)
+        if self.takes_text:
+            extra["content"] = content
+        ids = (memory.id, other) if self.other else (memory.id,)
+        return self.verb(actor, *ids, dry_run=dry_run, **extra)
 
 
 def _is_live(memory: Memory) -> bool:
@@ -64,11 +79,18 @@ BUTTONS: dict[str, Button] = {
                asks_reason=None),
         Button("unpin", "Unpin", "unpinned", "keep_off", CURATE, verbs.unpin, lambda m: _is_live(m) and m.pinned,
                asks_reason=None),
+        Button("merge", "Merge into another", "merged", "merge", CURATE, verbs.merge, _is_live,
+               other="Into the memory", takes_text=True),
+        Button("supersede", "Replace by another", "superseded", "swap_horiz", WRITE, verbs.supersede, _is_live,
+               other="By the memory"),
         Button("restore", "Restore", "restored", "undo", WRITE, verbs.restore, lambda m: m.state in RESTORABLE,
                follows=False),
+        # What was replaced comes back as the newest version.
+        Button("restore-version", "Bring this version back", "restored", "history", CURATE, verbs.restore,
+               lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, follows=False),
         Button("forget", "Forget", "forgotten", "visibility_off", WRITE, verbs.forget, _is_live),
         Button("retract", "Retract", "retracted", "cancel", WRITE, verbs.retract,
-               lambda m: _is_live(m) or (m.state == State.SUPERSEDED and m.superseded_by_id is None),
+               lambda m: m.state in RETRACTABLE or (m.state == State.SUPERSEDED and m.superseded_by_id is None),
                asks_reason=True, is_dangerous=True),
         Button("purge", "Purge", "purged", "delete_forever", CURATE, verbs.purge, lambda _: True,
                asks_reason=True, is_dangerous=True, follows=False,

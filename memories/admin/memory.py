@@ -21,11 +21,12 @@ from access.admin.confirm import Question, ask, reason_form
 from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
 from access.errors import LociError
-from memories.admin.buttons import BUTTONS, Button
+from memories.admin.buttons import BUTTONS, RESTORABLE, Button
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
 from memories.admin.filters import GroupFilter, TagFilter
 from memories.admin.memory_page import page_context
+from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.chains import find_memory, head_of
 from memories.editing import EditOutcome, edit
@@ -157,8 +158,11 @@ class MemoryAdmin(RoomAdmin):
             raise Http404
         actor = actor_of(request)
         memory = find_memory(actor, _parsed(object_id))
-        memory = head_of(memory) if button.follows else memory
+        # A verb that means a hidden row itself must be asked about that row.
+        memory = head_of(memory) if button.follows and memory.state not in RESTORABLE else memory
         back = self.url("change", memory.id)
+        if button.other:
+            return pair_view(self, request, actor, memory, button)
         try:
             question = _question(button, memory, button.press(actor, memory, dry_run=True), back)
             form = reason_form(request, question)
@@ -275,6 +279,7 @@ def _said(button: Button, done: Done) -> str:
         return (
             f"Purged: {proof.memories} {_memories(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
             f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
+            + "".join(f" Checked: {said}." for said in proof.checked)
             + "".join(f" Still there: {said}." for said in proof.remains)
         )
     return f"The memory is {button.past}: {'; '.join(done.consequences)}."

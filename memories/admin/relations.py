@@ -15,6 +15,7 @@ from access.admin.page import RoomAdmin, RoomChangeList
 from memories.admin.filters import GroupFilter
 from memories.models import Memory
 from memories.statements import hidden_ends, show_heads
+from memories.types import State
 from memories.visibility import as_q, listed_by
 from relations.models import Relation
 
@@ -74,12 +75,12 @@ class RelationAdmin(RoomAdmin):
     @column("subject")
     def subject_text(self, relation: Relation) -> str:
         """Give the start of the subject."""
-        return Truncator(relation.subject.content).chars(60)
+        return _end_text(relation.subject)
 
     @column("object")
     def object_text(self, relation: Relation) -> str:
         """Give the start of the object."""
-        return Truncator(relation.object.content).chars(60)
+        return _end_text(relation.object)
 
     @column("confidence", ordering="confidence")
     def sureness(self, relation: Relation) -> str:
@@ -99,3 +100,9 @@ def _replaced_ends(rows: QuerySet[Relation]) -> set[int]:
     subjects = rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True)
     objects = rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True)
     return {*subjects, *objects}
+
+
+def _end_text(end: Memory) -> str:
+    """Give the start of an end; of one that does not count, also its state."""
+    text = Truncator(end.content).chars(60)
+    return text if end.state == State.LIVE else f"{text} ({end.state})"

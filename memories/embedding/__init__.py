@@ -2,7 +2,7 @@
 
 from .encoder import Encoder
 from .errors import ModelInstallFailed, ModelUnavailable
-from .loader import ModelStatus, get_encoder, model_status, warm_up
+from .loader import ModelStatus, configured_model_id, get_encoder, model_status, warm_up
 from .recipe import DIMENSIONS, MODEL_ID
 from .spans import Span
 
@@ -14,6 +14,7 @@ __all__ = [
     "ModelStatus",
     "ModelUnavailable",
     "Span",
+    "configured_model_id",
     "get_encoder",
     "model_status",
     "warm_up",

@@ -4,12 +4,13 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from .recipe import DIMENSIONS, MAX_TOKENS, MODEL_ID
+from .recipe import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .session import OnnxSession, Vectors
 from .spans import Span, split_text
 from .tokenizer import TextTokenizer
@@ -24,12 +25,14 @@ SPECIAL_TOKENS: Final = 2  # [CLS] and [SEP]
 class Encoder:
     """The embedding model of this process. Safe to share between threads."""
 
-    model_id: Final[str] = MODEL_ID
-    max_tokens: Final[int] = MAX_TOKENS
+    model_id: str = MODEL_ID
+    max_tokens: int = MAX_TOKENS
 
     def __init__(
         self, tokenizer: TextTokenizer, session: OnnxSession, *, threads: int = 0, query_cache: int = 4096
     ) -> None:
+        self.max_tokens = MAX_TOKENS
+        self.model_id = MODEL_ID
         cores = threads or available_cores()
         self._tokenizer = tokenizer
         self._session = session
@@ -37,10 +40,26 @@ class Encoder:
         # that an import slows a query down but never keeps it waiting for a whole batch.
         self._permits = threading.BoundedSemaphore(cores)
         self._workers = ThreadPoolExecutor(cores, thread_name_prefix="loci-encode")
+        self._query_cache = query_cache
         self._cached_query = lru_cache(maxsize=query_cache)(self._encode_one)
+        self._by_window = {self.max_tokens: self}
+
+    def with_window(self, max_tokens: int) -> "Encoder":
+        """Give the encoder that reads windows of so many tokens; it shares the session, the threads and the limits."""
+        if max_tokens not in self._by_window:
+            other = copy(self)
+            other.max_tokens, other.model_id = max_tokens, model_id_of(max_tokens)
+            other._cached_query = lru_cache(maxsize=self._query_cache)(other._encode_one)
+            return self._by_window.setdefault(max_tokens, other)
+        return self._by_window[max_tokens]
+
+    def of_model(self, model_id: str) -> "Encoder | None":
+        """Give the encoder whose vectors bear this id; None where it takes another model than the one loaded."""
+        window = window_of(model_id)
+        return None if window is None else self.with_window(window)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Give float32[n, 384], unit length, in the texts' order; what exceeds 256 tokens is cut off."""
+        """Give float32[n, 384], unit length, in the texts' order; what exceeds the window is cut off."""
         rows = self._tokenizer.ids(texts, max_tokens=self.max_tokens)
         vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
         batches = list(_batches([len(row) for row in rows]))

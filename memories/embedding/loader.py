@@ -12,7 +12,7 @@ from django.conf import settings
 from .encoder import Encoder
 from .errors import ModelUnavailable
 from .folder import Manifest, ModelFolder, model_folder
-from .recipe import MODEL_ID
+from .recipe import MODEL_ID, model_id_of
 from .reference import MIN_COSINE, lowest_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
@@ -179,7 +179,12 @@ def get_encoder(*, timeout_s: float | None = None) -> Encoder:
         ModelUnavailable: not installed, failed to load, or still loading; it says what to run.
     """
     wait_s = settings.LOCI.embedding.wait_s if timeout_s is None else timeout_s
-    return current_loader().get(timeout_s=wait_s)
+    return current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
+
+
+def configured_model_id() -> str:
+    """Give the id that vectors made with the settings of now bear; loads nothing."""
+    return model_id_of(settings.LOCI.embedding.window_tokens)
 
 
 def warm_up() -> None:

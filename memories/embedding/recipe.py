@@ -18,4 +18,17 @@ TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa3
 TEXT_RECIPE: Final = "r1"
 
 # Name @ revision / window / pooling / recipe. Not a file's hash: fp32 and fp16 weights give the same vectors.
-MODEL_ID: Final = f"{NAME}@{REVISION[:8]}/{MAX_TOKENS}/mean/{TEXT_RECIPE}"
+_BEFORE_WINDOW: Final = f"{NAME}@{REVISION[:8]}/"
+_AFTER_WINDOW: Final = f"/mean/{TEXT_RECIPE}"
+MODEL_ID: Final = f"{_BEFORE_WINDOW}{MAX_TOKENS}{_AFTER_WINDOW}"
+
+
+def model_id_of(window: int) -> str:
+    """Give the id of the model that reads windows of so many tokens."""
+    return f"{_BEFORE_WINDOW}{window}{_AFTER_WINDOW}"
+
+
+def window_of(model_id: str) -> int | None:
+    """Give the window of a model that differs from ours in nothing else; None for any other model."""
+    window = model_id.removeprefix(_BEFORE_WINDOW).removesuffix(_AFTER_WINDOW)
+    return int(window) if window.isdecimal() and model_id == model_id_of(int(window)) else None

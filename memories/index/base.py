@@ -1,10 +1,10 @@
 """What every search engine answers; the one interface between recall and the database's indexes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from django.db import connection
@@ -17,22 +17,36 @@ from memories.index.terms import Match
 Vector = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A memory found, by its key, and its score: higher is better."""
 
     key: int
     score: float
 
 
+@dataclass(frozen=True)
+class Found:
+    """What both searches found, best first, and by key what the one scores of those that only the other named.
+
+    Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed.
+    """
+
+    words: list[Hit]
+    near: list[Hit]
+    keyword: dict[int, float] = field(default_factory=dict)
+    vector: dict[int, float] = field(default_factory=dict)
+
+
 class SearchIndex(Protocol):
     """Searches rows inside a Visibility; nothing outside it is ever counted or returned."""
 
+    def find(
+        self, match: Match | None, vector: Vector | None, visibility: Visibility, *, limit: int
+    ) -> Found:
+        """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
+
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the best `limit` memories by BM25, best first."""
-
-    def keyword_scores(self, match: Match, keys: Sequence[int]) -> dict[int, float]:
-        """Give the BM25 of those of `keys` that match at all."""
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
@@ -45,6 +59,14 @@ class SearchIndex(Protocol):
 
     def rebuild(self) -> None:
         """Make the indexes anew from the rows. One transaction."""
+
+    def switch_model(
+        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
+    ) -> bool:
+        """Hold the vectors of another model from now on, at once for every search.
+
+        False, and no change, where `is_complete` denies within the last transaction that all of them are there.
+        """
 
 
 _ENGINES = {"sqlite": "memories.index.sqlite", "postgresql": "memories.index.postgres"}

@@ -1,16 +1,22 @@
 """The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.index.base import Hit, Vector
+from memories.index.base import Found, Hit, Vector
+from memories.index.bits import VectorTable
+from memories.index.following import current_table
 from memories.index.schema import apply_index_schema, created_names, statements
+from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
+from memories.index.sqlite_switch import switch_model
+from memories.index.sqlite_vectors import read_stand
 from memories.index.terms import Match
-from memories.types import VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
 
 MAX_K = 4096  # vec0's own limit for k
 Params = list[Any]
@@ -19,9 +25,8 @@ _KEYWORD = """
 SELECT m.key, -f.rank FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
 WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rank LIMIT %s
 """
-# "+rowid": with a bare rowid FTS5 begins a search of its own for each key, five times the cost of the whole arm.
-_KEYWORD_SCORES = """
-SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND +rowid IN ({keys})
+_VISIBLE = """
+SELECT m.key FROM memories_memory AS m WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}
 """
 _NEAREST = """
 SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance
@@ -37,21 +42,39 @@ AND piece IN (
 class Engine:
     """SearchIndex on SQLite."""
 
+    def find(
+        self, match: Match | None, vector: Vector | None, visibility: Visibility, *, limit: int
+    ) -> Found:
+        """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
+        table = current_table(read_stand()) if vector is not None else None
+        if table is not None and match is not None and vector is not None:
+            return find_both(_ask(table, visibility, limit), match, vector)
+        words = self.keyword(match, visibility, limit=limit) if match is not None else []
+        near = self._near(table, vector, visibility, limit) if vector is not None else []
+        named, own = {hit.key for hit in near}, {hit.key for hit in words}
+        return Found(
+            words,
+            near,
+            score_words(match, named - own) if match is not None else {},
+            score_vectors(own - named, vector, table=table) if vector is not None else {},
+        )
+
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the best `limit` memories by BM25, best first."""
         where, params = render(visibility)
         rows = _query(_KEYWORD.format(where=where), [match.expression, *params, limit])
         return [Hit(key, score) for key, score in rows]
 
-    def keyword_scores(self, match: Match, keys: Sequence[int]) -> dict[int, float]:
-        """Give the BM25 of those of `keys` that match at all."""
-        if not keys:
-            return {}
-        holders = ", ".join(["%s"] * len(keys))
-        return dict(_query(_KEYWORD_SCORES.format(keys=holders), [match.expression, *keys]))
-
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the `limit` memories whose best piece is nearest, best first; exact at every size and filter."""
+        return self._near(current_table(read_stand()), vector, visibility, limit)
+
+    def _near(
+        self, table: VectorTable | None, vector: Vector, visibility: Visibility, limit: int
+    ) -> list[Hit]:
+        """Ask the vectors in memory, or vec0 where they are not there."""
+        if table is not None:
+            return find_near(_ask(table, visibility, limit), vector)
         narrow, params = _narrow(visibility)
         k = min(limit, MAX_K)
         while True:
@@ -75,6 +98,12 @@ class Engine:
             return found
         return [*_keyword_faults(), *_vector_faults()]
 
+    def switch_model(
+        self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
+    ) -> bool:
+        """Exchange the vector index for one of another model's vectors."""
+        return switch_model(model, is_complete=is_complete, progress=progress)
+
     def rebuild(self) -> None:
         """Make both indexes anew from memories_memory and memories_piece."""
         with transaction.atomic(), connection.cursor() as cursor:
@@ -86,6 +115,16 @@ class Engine:
                     cursor.execute(statement.sql)
             # The update trigger writes the vector row of each piece that has a vector.
             cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
+
+
+def _ask(table: VectorTable, visibility: Visibility, limit: int) -> Ask:
+    where, params = render(visibility)
+
+    def visible(keys: Iterable[int]) -> set[int]:
+        rows = _query(_VISIBLE.format(where=where), [json.dumps([*keys]), *params])
+        return {key for (key,) in rows}
+
+    return Ask(table, visibility, limit, table.allowed(visibility), visible)
 
 
 def render(v: Visibility) -> tuple[str, Params]:
@@ -143,14 +182,16 @@ def _history(v: Visibility) -> tuple[str, Params]:
     is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
     began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
     unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
+    is_believed = f"m.retired_at IS NULL OR m.state IN ({_holders(NOT_WITHDRAWN)})"
+    states = sorted(NOT_WITHDRAWN)
     if v.known_at is None:
-        return f"{began} AND ({is_true}) AND {unexpired} AND m.retired_at IS NULL", [at, at, _stamp(v.now)]
+        return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
     known = _stamp(v.known_at)
     sql = (
         f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
-        " AND m.created_at <= %s AND (m.retired_at IS NULL OR m.retired_at > %s)"
+        f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s)"
     )
-    return sql, [at, at, known, known, known, known]
+    return sql, [at, at, known, at, known, *states, known]
 
 
 def _narrow(v: Visibility) -> tuple[str, Params]:

@@ -24,6 +24,8 @@ class Piece(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(name="piece_once", fields=["memory", "ordinal", "model"])]
         indexes = [
+            # Finds what is not of the index's model without reading the vectors.
+            models.Index(name="piece_model", fields=["model", "key"]),
             models.Index(name="piece_owed", fields=["key"], condition=models.Q(embedding__isnull=True)),
         ]
 

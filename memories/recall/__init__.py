@@ -17,10 +17,13 @@ from memories.chains import head_of, parse_id
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.index.base import search_index
+from memories.keyed_rows import read_shown
+from memories.labels import label_of
 from memories.models import Memory
+from memories.past import version_then
 from memories.pieces import available_encoder, indexed_model
 from memories.recall.budget import Portion, pack
-from memories.recall.candidates import find_candidates
+from memories.recall.candidates import Candidate, find_candidates
 from memories.recall.counting import COUNTER, Recall
 from memories.recall.fusion import MODES, FusionSettings, fuse
 from memories.recall.judged import Judged, read_judged
@@ -30,7 +33,7 @@ from memories.recall.relevance import JUDGED, is_answerable, is_padding
 from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
 from memories.text import clean_text
-from memories.types import Shown, Type, shown
+from memories.types import Type
 from memories.visibility import as_q, recallable_by
 
 MAX_QUERY_CHARS = 4000
@@ -42,7 +45,10 @@ NEAREST_SHOWN = 3  # given apart when there is no answer
 
 @dataclass(frozen=True)
 class Asked:
-    """What a caller asks for: a question, or ids to read in full. None takes the settings' default."""
+    """What a caller asks for: a question, or ids to read in full. None takes the settings' default.
+
+    A trial leaves no row among the recalls and counts no access: somebody looks at recall itself.
+    """
 
     query: str = ""
     ids: tuple[str | UUID, ...] = ()
@@ -53,6 +59,7 @@ class Asked:
     summary_only: bool = False
     explain: bool = False
     mode: str | None = None
+    is_trial: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,46 +120,52 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
-    wanted = asked.max_results or settings.LOCI.retrieval.max_results
-    ranked = rank(question, visibility, mode=mode, trace=trace, limit=max(wanted, JUDGED))
+    ranking = _rank(question, visibility, mode=mode, trace=trace)
+    if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
+        # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
+        return recall(actor, asked)
     answer = Recalled(
         group=group.slug,
         mode=mode,
         degraded=degraded,
         trace=trace if asked.explain else None,
-        **_answer(asked, ranked, question, encoder, trace),
+        **_answer(asked, ranking, question, encoder, trace),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    _count(actor, group, asked.query, answer)
+    if not asked.is_trial:
+        _count(actor, group, asked.query, answer)
     return answer
 
 
 def rank(
-    question: Question, visibility: Visibility, *, mode: str, trace: Trace, limit: int | None = None
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[Memory, float]]:
-    """Give the memories inside the Visibility that may answer the question, best first, with their scores.
-
-    With `limit` only the first so many; the trace says of the others that they were dropped.
-    """
+    """Give the memories inside the Visibility that may answer the question, best first, with their scores."""
     ranked = rank_keys(question, visibility, mode=mode, trace=trace)
-    for key, _ in ranked[limit:] if limit is not None else ():
-        trace.drop(key, f"beyond the first {limit}")
-    chosen = ranked[:limit]
-    rows = Memory.objects.select_related("group", "thread").in_bulk([key for key, _ in chosen])
-    return [(rows[key], score) for key, score in chosen if key in rows]
+    rows = read_shown(key for key, _ in ranked)
+    return [(rows[key], score) for key, score in ranked if key in rows]
 
 
 def rank_keys(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[int, float]]:
     """Give what rank() does by the memories' keys, without their whole rows."""
+    return _rank(question, visibility, mode=mode, trace=trace).scores
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """Keys with their scores, best first, and the candidates that they were chosen from."""
+
+    scores: list[tuple[int, float]]
+    candidates: dict[int, Candidate]
+
+
+def _rank(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> _Ranking:
     options = settings.LOCI.retrieval
     candidates = find_candidates(
         search_index(), question, visibility, mode=mode, limit=options.candidates, trace=trace
     )
-    for c in candidates:
-        ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
-        trace.score(c.key, keyword=c.keyword, vector=c.vector, **{k: v for k, v in ranks.items() if v})
     rows: dict[int, Judged] = {}
     if mode == "hybrid":
         rows = read_judged(c.key for c in candidates)
@@ -163,37 +176,31 @@ def rank_keys(
         scores = adjust(
             scores, candidates, rows, question, length_penalty=options.length_penalty, trace=trace
         )
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return _Ranking(best_first, {c.key: c for c in candidates})
 
 
 def _answer(
-    asked: Asked,
-    ranked: list[tuple[Memory, float]],
-    question: Question,
-    encoder: Encoder | None,
-    trace: Trace,
+    asked: Asked, ranking: _Ranking, question: Question, encoder: Encoder | None, trace: Trace
 ) -> dict[str, Any]:
     """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
     limit = asked.max_results or settings.LOCI.retrieval.max_results
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
-    chosen: list[Memory] = []
-    for memory, _ in ranked[:limit]:
-        if is_padding(trace.numbers.get(memory.key, {})):
-            trace.drop(memory.key, "shares no word and is not near")
-        else:
-            chosen.append(memory)
-    for memory, _ in ranked[limit:]:
-        trace.drop(memory.key, f"beyond the first {limit}")
-    scores = {memory.key: score for memory, score in ranked}
-    is_found = is_answerable(question, [memory for memory, _ in ranked], trace)
+    for key, _ in ranking.scores[limit:]:
+        trace.drop(key, f"beyond the first {limit}")
+    rows = read_shown(key for key, _ in ranking.scores[: max(limit, JUDGED)])
+    best = [rows[key] for key, _ in ranking.scores if key in rows]
+    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
+    is_found = is_answerable(question, best, cosines, trace)
     portions, left_out = pack(
-        chosen if is_found else [memory for memory, _ in ranked[:NEAREST_SHOWN]],
+        _without_padding(best[:limit], ranking, trace) if is_found else best[:NEAREST_SHOWN],
         token_budget=budget,
         encoder=encoder,
         summary_only=asked.summary_only or not is_found,
     )
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
+    scores = dict(ranking.scores)
     items = tuple(_item(portion, scores, asked, trace) for portion in portions)
     return {
         "items": items if is_found else (),
@@ -204,32 +211,34 @@ def _answer(
     }
 
 
+def _without_padding(best: list[Memory], ranking: _Ranking, trace: Trace) -> list[Memory]:
+    kept = []
+    for memory in best:
+        candidate = ranking.candidates[memory.key]
+        if is_padding(candidate.keyword, candidate.vector):
+            trace.drop(memory.key, "shares no word and is not near")
+        else:
+            kept.append(memory)
+    return kept
+
+
 def _item(portion: Portion, scores: dict[int, float], asked: Asked, trace: Trace) -> Item:
     memory = portion.memory
     return Item(
         memory=memory,
         text=portion.text,
         score=round(scores[memory.key], 4),
-        label=label_of(memory, asked.narrowing),
+        label=label_of(memory),
         is_cut=portion.is_cut,
         numbers=trace.numbers.get(memory.key, {}) if asked.explain else {},
     )
 
 
-def label_of(memory: Memory, narrowing: Narrowing) -> str:
-    """Say why to be careful with a memory; empty where it simply counts."""
-    is_history = narrowing.as_of is not None or narrowing.known_at is not None
-    if shown(memory.state, memory.trust, history=is_history) is not Shown.LABEL:
-        return ""
-    if memory.state == "superseded" and memory.valid_to:
-        return f"superseded: was true until {memory.valid_to:%Y-%m-%d}"
-    return memory.state if memory.state != "live" else memory.trust
-
-
 def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
     """Give memories in full by their ids, from any group the actor may enter unless one is named.
 
-    A former version's id leads to the version that counts now.
+    A former version's id leads to the version that counts now; in a question about the past, any version's id to the
+    one that was true and known then.
     """
     group = find_group(actor, asked.group) if asked.group else None
     visibility = recallable_by(actor, group, narrowing=asked.narrowing)
@@ -237,17 +246,11 @@ def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
     missing: list[str] = []
     for raw in asked.ids:
         row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
-        head = head_of(row) if row else None
-        found = (
-            head
-            and Memory.objects.select_related("group", "thread")
-            .filter(as_q(visibility), key=head.key)
-            .first()
-        )
+        found = _standing(row, visibility) if row else None
         if found is None:
             missing.append(str(raw))
         else:
-            items[found.key] = Item(found, found.content, 1.0, label_of(found, asked.narrowing))
+            items[found.key] = Item(found, found.content, 1.0, label_of(found))
     answer = Recalled(
         tuple(items.values()),
         group.slug if group else "",
@@ -257,6 +260,14 @@ def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
     )
     _count(actor, group, " ".join(str(raw) for raw in asked.ids), answer)
     return answer
+
+
+def _standing(row: Memory, visibility: Visibility) -> Memory | None:
+    """Give the version that a row's id stands for: the one that counts, or the one that was true and known then."""
+    if visibility.is_history:
+        return version_then(row, visibility)
+    rows = Memory.objects.select_related("group", "thread")
+    return rows.filter(as_q(visibility), key=head_of(row).key).first()
 
 
 def _count(actor: Actor, group: Group | None, query: str, answer: Recalled) -> None:
@@ -320,9 +331,3 @@ def check_narrowing(narrowing: Narrowing) -> None:
         check_choice(narrowing.scope, ["global", "group"], field="scope")
     check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
-    for name in ("as_of", "known_at", "after", "before"):
-        moment = getattr(narrowing, name)
-        if moment is not None and moment.tzinfo is None:
-            raise InvalidInput(
-                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
-            )

@@ -11,6 +11,8 @@ SUMMARY_WORDS = 30
 CHARS_PER_TOKEN = 4  # without a tokenizer
 ITEM_OVERHEAD = 40  # tokens that an item's id, date and trust take beside its text
 LEAST_PART = 40  # tokens below which a part of a memory is not worth giving
+MOST_COUNTED = 50_000  # about 8 MB
+_COUNTED: dict[str, int] = {}  # tokens by the content's hash; one model's tokenizer in each process
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,19 @@ def pack(
 
 
 def _whole(memory: Memory, encoder: Encoder | None) -> Portion:
-    return Portion(memory, memory.content, count_tokens(memory.content, encoder) + ITEM_OVERHEAD)
+    return Portion(memory, memory.content, _count_known(memory, encoder) + ITEM_OVERHEAD)
+
+
+def _count_known(memory: Memory, encoder: Encoder | None) -> int:
+    """Count a memory's tokens once: its content never changes. Only hashes are kept, not texts."""
+    if encoder is None or not memory.content_hash:
+        return count_tokens(memory.content, encoder)
+    known = _COUNTED.get(memory.content_hash)
+    if known is None:
+        if len(_COUNTED) >= MOST_COUNTED:
+            _COUNTED.clear()
+        known = _COUNTED[memory.content_hash] = encoder.count_tokens(memory.content)
+    return known
 
 
 def _part(memory: Memory, left: int, encoder: Encoder | None) -> Portion:

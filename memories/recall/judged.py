@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
+from access.prepared import Prepared
+from memories.keyed_rows import rows_of
 from memories.models import Memory
 
 
@@ -21,5 +24,11 @@ class Judged(NamedTuple):
 
 def read_judged(keys: Iterable[int]) -> dict[int, Judged]:
     """Give those of the memories that are there, by key; one query."""
-    rows = Memory.objects.filter(key__in=list(keys)).values_list(*Judged._fields).order_by()
-    return {row[0]: Judged(*row) for row in rows}
+    return {row[0]: Judged(*row) for row in rows_of(_judged, [*keys])}
+
+
+@cache
+def _judged(count: int) -> Prepared[tuple[Any, ...]]:
+    return Prepared(
+        lambda *keys: Memory.objects.filter(key__in=keys).values_list(*Judged._fields).order_by(), count
+    )

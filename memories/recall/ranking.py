@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log2
+from typing import NamedTuple
 
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
@@ -21,8 +22,20 @@ SPEAKER_BOOST = 0.07  # the question names who speaks
 SHORT_WORDS, SHORT_PENALTY = 25, 0.04  # for each halving below: "Wow, nice!" answers nothing
 LONG_WORDS = 100  # long turns have a word of everything: a penalty for each doubling beyond
 CONFIDENCE_WEIGHT = 0.05
-TRUST_BOOST = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
+TRUST_BOOST: dict[str, float] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
+
+
+class Parts(NamedTuple):
+    """What is added to a candidate's fused score, by the reason for it."""
+
+    thread: float
+    date: float
+    time: float
+    speaker: float
+    length: float
+    confidence: float
+    trust: float
 
 
 def adjust(
@@ -37,21 +50,14 @@ def adjust(
     """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1."""
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
-    adjusted = {}
-    for c in candidates:
-        row, score = rows[c.key], fused[c.key]
-        parts = {
-            "thread": THREAD_SHARE * (threads[turns[c.key]] - score) if c.is_turn else 0.0,
-            "date": DATE_BOOST if is_dated(row, question.dates) else 0.0,
-            "time": TIME_BOOST if question.asks_when and tells_when(row.content) else 0.0,
-            "speaker": SPEAKER_BOOST if question.names & speaker_of(row.content) else 0.0,
-            "length": length_part(c.words, is_turn=c.is_turn, penalty=length_penalty),
-            "confidence": CONFIDENCE_WEIGHT * (row.confidence - 0.5),
-            "trust": TRUST_BOOST.get(Trust(row.trust), 0.0),
-        }
-        adjusted[c.key] = score + sum(parts.values())
-        shown = {name: part for name, part in parts.items() if part}
-        trace.score(c.key, vector_share=vector_share(c), fused=score, **shown, final=adjusted[c.key])
+    parts = {
+        c.key: _parts(
+            c, rows[c.key], question, fused[c.key], threads.get(turns.get(c.key, -1)), length_penalty
+        )
+        for c in candidates
+    }
+    adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
+    trace.score(lambda: ((c.key, _told(c, fused[c.key], parts[c.key], adjusted[c.key])) for c in candidates))
     trace.add(
         "adjust",
         threads=len(threads),
@@ -61,6 +67,26 @@ def adjust(
         asks_when=question.asks_when,
     )
     return adjusted
+
+
+def _parts(
+    c: Candidate, row: Judged, question: Question, score: float, thread: float | None, length_penalty: float
+) -> Parts:
+    """Give what is added to one candidate; `thread` is its thread's score where it is a turn."""
+    return Parts(
+        thread=THREAD_SHARE * (thread - score) if c.is_turn and thread is not None else 0.0,
+        date=DATE_BOOST if question.dates and is_dated(row, question.dates) else 0.0,
+        time=TIME_BOOST if question.asks_when and tells_when(row.content) else 0.0,
+        speaker=SPEAKER_BOOST if question.names and question.names & speaker_of(row.content) else 0.0,
+        length=length_part(c.words, is_turn=c.is_turn, penalty=length_penalty),
+        confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
+        trust=TRUST_BOOST.get(row.trust, 0.0),
+    )
+
+
+def _told(c: Candidate, score: float, parts: Parts, final: float) -> dict[str, float]:
+    shown = {name: part for name, part in parts._asdict().items() if part}
+    return {"vector_share": vector_share(c), "fused": score, **shown, "final": final}
 
 
 def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:

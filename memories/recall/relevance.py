@@ -20,20 +20,22 @@ WORDS_WEIGHT = 0.2
 ROOT_CHARS = 5
 
 
-def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> bool:
+def is_answerable(
+    question: Question, best: Sequence[Memory], cosines: Mapping[int, float], trace: Trace
+) -> bool:
     """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
 
-    Without vectors one shared word is enough.
+    `cosines` has those of all candidates that have vectors, by key. Without vectors one shared word is enough.
     """
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
         return False
     judged = best[:JUDGED]
-    shared = max(shared_words(question.match, memory.content) for memory in judged)
-    cosines = [cosine for m in judged if (cosine := trace.numbers.get(m.key, {}).get("vector", 0.0))]
-    nearest = max(cosines, default=0.0)
-    wanted = related_from(sum(1 for numbers in trace.numbers.values() if numbers.get("vector")))
-    is_near = nearest + WORDS_WEIGHT * shared >= wanted if cosines else shared > 0
+    shared = max(shared_words(question.match, [memory.content for memory in judged]))
+    near = [cosines[memory.key] for memory in judged if memory.key in cosines]
+    nearest = max(near, default=0.0)
+    wanted = related_from(len(cosines))
+    is_near = nearest + WORDS_WEIGHT * shared >= wanted if near else shared > 0
     answerable = is_near or shared == 1.0
     trace.add(
         "relevance",
@@ -45,9 +47,9 @@ def is_answerable(question: Question, best: Sequence[Memory], trace: Trace) -> b
     return answerable
 
 
-def is_padding(numbers: Mapping[str, float]) -> bool:
+def is_padding(keyword: float, cosine: float) -> bool:
     """Say whether a candidate only fills up the answer: it shares no word and is no nearer than unrelated texts are."""
-    return not numbers.get("keyword") and numbers.get("vector", 1.0) < UNRELATED_MEAN + UNRELATED_SPREAD
+    return not keyword and cosine < UNRELATED_MEAN + UNRELATED_SPREAD
 
 
 def related_from(candidates: int) -> float:
@@ -60,12 +62,12 @@ def related_from(candidates: int) -> float:
     return UNRELATED_MEAN + UNRELATED_SPREAD * (sqrt(2 * log(max(candidates, 2))) + 0.7)
 
 
-def shared_words(match: Match | None, content: str) -> float:
-    """Give the share (0–1) of the words looked for that a text has, whatever their endings."""
+def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
+    """Give the share (0–1) of the words looked for that each text has, whatever their endings."""
     wanted = {root(word) for term in match.terms for word in term.split()} if match else set()
     if not wanted:
-        return 0.0
-    return len(wanted & {root(word) for word in words(content)}) / len(wanted)
+        return [0.0] * len(contents)
+    return [len(wanted & {root(word) for word in set(words(text))}) / len(wanted) for text in contents]
 
 
 def root(word: str) -> str:

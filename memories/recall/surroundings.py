@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from memories.recall.candidates import Candidate
 from memories.recall.judged import Judged
@@ -13,19 +12,23 @@ CHARS_PER_WORD = 10  # at most: scripts without spaces, addresses and the like a
 def look_around(candidates: Sequence[Candidate], rows: Mapping[int, Judged]) -> list[Candidate]:
     """Give the candidates with their length and place filled in. `rows` has each one's memory; asks nothing more."""
     threads = Counter(rows[c.key].thread_id for c in candidates)
-    return [
-        replace(
-            c,
-            words=word_count(rows[c.key].content),
-            is_turn=_is_turn(rows[c.key], threads[rows[c.key].thread_id]),
-        )
-        for c in candidates
-    ]
+    looked_at = []
+    for c in candidates:
+        row = rows[c.key]
+        looked_at.append(Candidate(*c[:5], word_count(row.content), _is_turn(row, threads[row.thread_id])))
+    return looked_at
 
 
 def word_count(text: str) -> int:
     """Count words; a text without spaces counts by its characters."""
-    return max(len(text.split()), len(text) // CHARS_PER_WORD)
+    words = text.count(" ") + 1 if _is_even(text) else len(text.split())
+    return max(words, len(text) // CHARS_PER_WORD)
+
+
+def _is_even(text: str) -> bool:
+    """Say whether single spaces stand between the words and nowhere else: then counting them is three times as quick."""
+    is_plain = text.isascii() and text.isprintable() and "  " not in text
+    return is_plain and text[:1] not in ("", " ") and text[-1] != " "
 
 
 def _is_turn(row: Judged, thread_candidates: int) -> bool:

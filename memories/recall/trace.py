@@ -1,7 +1,11 @@
 """The trace of a recall: each step says what it did, and that is the whole explanation."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+# Gives keys with their numbers; called when somebody asks for them, which for most recalls nobody does.
+Telling = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True)
@@ -17,17 +21,27 @@ class Trace:
     """Steps in order, and for each memory (by key) the numbers that made its place."""
 
     steps: list[Step] = field(default_factory=list)
-    numbers: dict[int, dict[str, float]] = field(default_factory=dict)
     dropped: dict[int, str] = field(default_factory=dict)
+    _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
+    _untold: list[Telling] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> dict[int, dict[str, float]]:
+        """Give the numbers of all memories, rounded to what can be read."""
+        untold, self._untold = self._untold, []
+        for telling in untold:
+            for key, numbers in telling():
+                rounded = {name: round(value, 4) for name, value in numbers.items()}
+                self._numbers.setdefault(key, {}).update(rounded)
+        return self._numbers
 
     def add(self, name: str, **detail: Any) -> None:
         """Append a step."""
         self.steps.append(Step(name, detail))
 
-    def score(self, key: int, **numbers: float) -> None:
-        """Note numbers of one memory, rounded to what can be read."""
-        rounded = {name: round(value, 4) for name, value in numbers.items()}
-        self.numbers.setdefault(key, {}).update(rounded)
+    def score(self, telling: Telling) -> None:
+        """Note numbers of many memories, to be worked out when they are asked for; a step calls it once."""
+        self._untold.append(telling)
 
     def drop(self, key: int, why: str) -> None:
         """Note the step that took a memory out."""

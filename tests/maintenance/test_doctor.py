@@ -1,41 +1,48 @@
 """The doctor finds what is broken, says it, and repairs what can be made anew."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import lru_cache
 from io import StringIO
+from unittest.mock import patch
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import NotPermitted
-from access.models import AuditEntry
+from access.models import AuditEntry, AuditHead
 from access.tokens import operator
+from maintenance import doctor_place, doctor_rows
 from maintenance.chain_faults import faulty_chains, keys_in_circles
-from maintenance.doctor import Diagnosis, Verdict, examine, repair
-from memories.models import Memory, Piece
+from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
+from maintenance.doctor_rows import stale_contexts
+from maintenance.models import JobLock
+from memories.embedding.install import verify_model
+from memories.models import IndexState, Link, Memory, Piece
 
 Remember = Callable[..., Memory]
 NoModel = Callable[[], AbstractContextManager[None]]
+YEAR = timedelta(days=365)
 
 pytestmark = pytest.mark.django_db
 WELL = {
-    "driver",
-    "home",
-    "disk",
-    "model",
-    "migrations",
-    "integrity",
-    "indexes",
-    "chains",
-    "contexts",
-    "vectors",
-    "tombstones",
-    "audit",
-}
+    "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
+    "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "audit",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model_verified_once() -> Iterator[None]:
+    """Reading, hashing and trying the real model takes a second; its files do not change while these tests run."""
+    with patch.object(doctor_place, "verify_model", lru_cache(verify_model)):
+        yield
 
 
 def wrong(diagnosis: Diagnosis) -> dict[str, str]:
@@ -147,6 +154,145 @@ def test_a_root_that_is_no_root_is_named(remember: Remember) -> None:
     assert [(fault.id, fault.why) for fault in faulty_chains()] == [(third.id, "names itself as its root")]
 
 
+def found(check: str) -> Finding:
+    (finding,) = [one for one in examine(operator(), quick=True).findings if one.check == check]
+    return finding
+
+
+def test_every_fault_says_what_to_do(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    Memory.objects.filter(pk=memory.pk).update(context="something else", state="merged")
+    Piece.objects.all().delete()
+    AuditEntry.objects.filter(operation="store").update(actor="somebody else", at=timezone.now() + YEAR)
+    JobLock.objects.create(name="cycle", last_error="ValueError: no room")
+    faults = [one for one in examine(operator()).findings if one.verdict is Verdict.WRONG]
+    assert {one.check for one in faults} >= {"vectors", "audit", "clock", "jobs", "orphans"}
+    assert all(one.advice for one in faults)
+
+
+def test_a_missing_column_table_or_index_is_named() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX memory_fold")
+        cursor.execute("ALTER TABLE memories_recalllog DROP COLUMN degraded")
+        cursor.execute("ALTER TABLE maintenance_joblock ADD COLUMN mood TEXT")
+    assert wrong(examine(operator(), quick=True))["schema"].split(", ") == [
+        "maintenance_joblock has a column mood that no model knows",
+        "memories_memory lacks the index or constraint memory_fold",
+        "memories_recalllog lacks the column degraded",
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE memories_recalllog")
+    assert "the table memories_recalllog is missing" in wrong(examine(operator(), quick=True))["schema"]
+
+
+def test_a_table_that_is_not_locis_is_a_notice() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE somebody_elses (x)")
+    assert (found("schema").verdict, found("schema").detail) == (
+        Verdict.NOTICE,
+        "tables that are not Loci's: somebody_elses",
+    )
+
+
+def test_vectors_of_another_model_are_found(remember: Remember) -> None:
+    IndexState.objects.update_or_create(name="model", defaults={"value": "other@1"})
+    assert "the index holds vectors of other@1" in wrong(examine(operator(), quick=True))["index model"]
+    assert found("index model").advice == "run 'loci reembed'"
+
+
+def test_two_versions_that_count_are_found(remember: Remember) -> None:
+    first, second = remember("The port is 8081"), remember("The queue is called ledger-events")
+    assert found("heads").verdict is Verdict.OK
+    Memory.objects.filter(pk=second.pk).update(root=first)
+    assert str(first.id) in wrong(examine(operator(), quick=True))["heads"]
+    third = remember("Anna leads billing")
+    Memory.objects.filter(pk=third.pk).update(root=first)
+    Memory.objects.filter(pk=first.pk).update(state="superseded")
+    assert str(first.id) in wrong(examine(operator(), quick=True))["heads"]
+    Memory.objects.filter(pk=third.pk).update(state="superseded")
+    assert found("heads").verdict is Verdict.OK
+
+
+def test_what_hangs_on_a_later_version_is_found(remember: Remember) -> None:
+    root, version, other = (remember(text) for text in ("One port", "Two queues", "Three people"))
+    Link.objects.create(kind="duplicate", source=version, target=other)
+    assert found("orphans").verdict is Verdict.OK
+    Memory.objects.filter(pk=version.pk).update(root=root, state="superseded")
+    assert wrong(examine(operator(), quick=True))["orphans"] == "1 links hang on a version that is no root"
+
+
+def test_compacted_memories_must_lead_to_a_summary(remember: Remember) -> None:
+    source, summary = remember("We met on Monday", type="episodic"), remember("They meet on Mondays")
+    Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=summary)
+    assert found("orphans").verdict is Verdict.OK
+    Memory.objects.filter(pk=summary.pk).update(state="forgotten")
+    said = found("orphans")
+    assert said.verdict is Verdict.NOTICE
+    assert said.detail == f"the summaries of 1 compacted memories do not count any more: {source.id}"
+    Memory.objects.filter(pk=source.pk).update(superseded_by=None)
+    assert wrong(examine(operator(), quick=True))["orphans"] == "1 compacted memories lead to no summary"
+
+
+def test_rows_from_the_future_are_found(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    assert found("clock").verdict is Verdict.OK
+    Memory.objects.filter(pk=memory.pk).update(created_at=timezone.now() + YEAR)
+    assert "a memory is of" in wrong(examine(operator(), quick=True))["clock"]
+
+
+def test_jobs_that_failed_are_faults_and_paused_or_dead_ones_notices() -> None:
+    past = timezone.now() - timedelta(hours=1)
+    JobLock.objects.create(name="cycle", paused_at=past, paused_by="ann")
+    JobLock.objects.create(name="backup", holder="gone", held_until=past)
+    JobLock.objects.create(name="heartbeat", last_finished=past)
+    assert (found("jobs").verdict, found("jobs").detail) == (
+        Verdict.NOTICE,
+        "backup was left in the middle; paused: cycle by ann; no worker has reported for a while",
+    )
+    JobLock.objects.filter(name="cycle").update(last_error="ValueError: no room")
+    assert (
+        wrong(examine(operator(), quick=True))["jobs"] == "the last time failed: cycle: ValueError: no room"
+    )
+
+
+def test_a_chain_without_its_head_is_found(remember: Remember) -> None:
+    remember("The port is 8081")
+    AuditHead.objects.all().delete()
+    assert "the chain's head is missing" in wrong(examine(operator()))["audit"]
+
+
+def test_contexts_in_threads_are_compared_without_a_query_for_each(remember: Remember) -> None:
+    turns = [remember(f"Turn {n} of the talk", type="episodic", thread="monday") for n in range(12)]
+    with CaptureQueriesContext(connection) as queries:
+        assert list(stale_contexts()) == []
+    assert len(queries) == 2
+    Memory.objects.filter(pk=turns[5].pk).update(context="something else")
+    assert [memory.pk for memory in stale_contexts()] == [turns[5].pk]
+    assert "wrote 1 contexts anew" in repair(operator()).repairs
+    assert list(stale_contexts()) == []
+
+
+@pytest.mark.model
+def test_a_quick_look_leaves_out_what_reads_every_row(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    Memory.objects.filter(pk=memory.pk).update(context="something else")
+    AuditEntry.objects.filter(operation="store").update(actor="somebody else")
+    look = examine(operator(), quick=True)
+    assert look.is_well
+    skipped = {one.check for one in look.findings if one.verdict is Verdict.SKIPPED}
+    assert skipped == {"integrity", "chains", "contexts", "audit"}
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER memories_fts_insert")
+    assert "memories_fts_insert missing" in wrong(examine(operator(), quick=True))["indexes"]
+
+
+def test_a_check_that_cannot_look_says_so_and_the_others_go_on(remember: Remember) -> None:
+    with patch.object(doctor_rows, "verify_chain", side_effect=DatabaseError("disk I/O error")):
+        look = examine(operator())
+    assert wrong(look)["audit"] == "the check itself failed: disk I/O error"
+    assert {one.check for one in look.findings} == WELL
+
+
 @pytest.mark.parametrize(
     ("successors", "in_circles"),
     [
@@ -177,6 +323,11 @@ def test_the_command_prints_a_table_and_json() -> None:
     out = StringIO()
     call_command("doctor", "--json", stdout=out)
     assert json.loads(out.getvalue())["is_well"] is True
+    out = StringIO()
+    call_command("doctor", "--quick", stdout=out)
+    assert "SKIPPED audit" in out.getvalue()
+    with pytest.raises(CommandError, match="leave out --quick"):
+        call_command("doctor", "--quick", "--repair")
 
 
 def test_the_command_ends_with_1_where_something_is_wrong(no_model: NoModel) -> None:

@@ -1,21 +1,59 @@
-"""A job runs once at a time, says when it ran, and keeps what went wrong."""
+"""A job runs once at a time, when its row says that it is due; it says when it ran, and keeps what went wrong."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from threading import Event
 
 import pytest
+from django.db import DatabaseError
 from django.utils import timezone
 
 from access.actor import Actor
-from loci_site.tasks import JOBS, app, schedule_of
-from maintenance.jobs import Job, last_finished, release_lock, run_job, take_lock
+from loci_site.tasks import app, schedule_of
+from maintenance import jobs
+from maintenance.jobs import (
+    DIED,
+    Job,
+    do_job,
+    is_due,
+    last_finished,
+    next_run,
+    release_lock,
+    renew_lock,
+    run_job,
+    take_lock,
+    wait_after,
+)
 from maintenance.models import JobLock
+from maintenance.schedule import JOBS
 
 pytestmark = pytest.mark.django_db
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+Set = Callable[[datetime], None]
 
 
-def job(work: object = lambda actor: None, **more: object) -> Job:
-    return Job("tidy", every=MINUTE, work=work, **more)  # type: ignore[arg-type]
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Set:
+    """Set what jobs take for now."""
+
+    def at(moment: datetime) -> None:
+        monkeypatch.setattr("maintenance.jobs.timezone.now", lambda: moment)
+
+    at(NOON)
+    return at
+
+
+def job(work: object = lambda actor: None, *, every: timedelta = DAY, **more: object) -> Job:
+    return Job("tidy", every=every, work=work, **more)  # type: ignore[arg-type]
+
+
+def breaks(actor: Actor) -> None:
+    raise ValueError("no room")
+
+
+def row() -> JobLock:
+    return JobLock.objects.get(name="tidy")
 
 
 def test_a_job_acts_as_a_job_with_every_right() -> None:
@@ -26,11 +64,81 @@ def test_a_job_acts_as_a_job_with_every_right() -> None:
     assert last_finished("tidy") is not None
 
 
+def test_it_runs_again_when_its_period_is_over_and_not_at_each_tick(clock: Set) -> None:
+    done: list[Actor] = []
+    daily = job(done.append)
+    ran = []
+    for minutes in (0, 1, 2, 12 * 60, 24 * 60 - 1, 24 * 60, 24 * 60 + 1, 5 * 24 * 60, 5 * 24 * 60 + 1):
+        clock(NOON + minutes * MINUTE)
+        if run_job(daily):
+            ran.append(minutes)
+    # A machine that slept for four days makes up one run, not four.
+    assert ran == [0, 24 * 60, 5 * 24 * 60]
+    assert len(done) == 3
+
+
+def test_a_tick_that_comes_a_little_early_does_not_cost_a_whole_one(clock: Set) -> None:
+    quick = job(every=timedelta(seconds=20))
+    assert run_job(quick)
+    clock(NOON + timedelta(seconds=9.9))
+    assert not run_job(quick)
+    clock(NOON + timedelta(seconds=10))
+    assert run_job(quick)
+
+
+def test_a_clock_that_was_far_ahead_does_not_stop_a_job_for_a_year(clock: Set) -> None:
+    clock(NOON + 365 * DAY)
+    assert run_job(job())
+    clock(NOON)
+    assert run_job(job())
+    assert row().last_finished == NOON
+    assert not run_job(job())
+
+
+def test_a_hold_and_a_failure_of_the_future_end_as_if_they_were_of_now(clock: Set) -> None:
+    clock(NOON + 365 * DAY)
+    assert take_lock("tidy", holder="of the future", at_most=MINUTE)
+    clock(NOON)
+    assert not run_job(job())  # counted as a holder that died: the next try waits a tick
+    assert row().last_failed == NOON
+    clock(NOON + MINUTE)
+    assert run_job(job())
+    JobLock.objects.update(failures=1, last_failed=NOON + 365 * DAY)
+    assert run_job(job())
+
+
+def test_a_job_whose_period_is_zero_waits_until_it_is_asked_for() -> None:
+    never = job(every=timedelta(0))
+    assert not run_job(never)
+    JobLock.objects.create(name="tidy", asked_at=timezone.now(), asked_by="ann")
+    assert run_job(never)
+    assert (row().asked_at, row().asked_by) == (None, "")
+    assert not run_job(never)
+
+
+def test_who_asks_is_answered_before_the_job_is_due(clock: Set) -> None:
+    assert run_job(job())
+    JobLock.objects.update(asked_at=NOON, asked_by="ann")
+    assert run_job(job(is_due=lambda: False))
+
+
 def test_while_it_is_under_way_nobody_else_does_it() -> None:
     again: list[bool] = []
-    assert run_job(job(lambda actor: again.append(run_job(job()))))
+    quick = job(every=timedelta(0))
+    assert do_job(job(lambda actor: again.append(do_job(quick, actor=actor))), actor=jobs.job_actor("tidy"))
     assert again == [False]
-    assert run_job(job())
+    assert do_job(quick, actor=jobs.job_actor("tidy"))
+
+
+def test_of_two_workers_that_both_find_it_due_one_does_it(clock: Set) -> None:
+    JobLock.objects.create(name="tidy")
+    seen = row()
+    done: list[Actor] = []
+    actor = jobs.job_actor("tidy")
+    assert do_job(job(done.append), actor=actor, seen=seen)
+    # The first has ended, so its lock is free again; what the second read is older than that.
+    assert not do_job(job(done.append), actor=actor, seen=seen)
+    assert len(done) == 1
 
 
 def test_a_lock_whose_holder_died_is_free_when_its_time_is_over() -> None:
@@ -42,9 +150,70 @@ def test_a_lock_whose_holder_died_is_free_when_its_time_is_over() -> None:
     assert release_lock("tidy", holder="next")
 
 
-def test_a_paused_job_is_left_alone() -> None:
-    JobLock.objects.create(name="tidy", paused_at=timezone.now(), paused_by="ann")
+def test_a_holder_at_work_keeps_its_lock_and_a_stranger_cannot_renew_it(clock: Set) -> None:
+    assert take_lock("tidy", holder="slow", at_most=MINUTE)
+    clock(NOON + timedelta(seconds=50))
+    renew_lock("tidy", holder="stranger", at_most=MINUTE)
+    assert row().held_until == NOON + MINUTE
+    renew_lock("tidy", holder="slow", at_most=MINUTE)
+    assert row().held_until == NOON + timedelta(seconds=110)
+
+
+def test_while_the_work_goes_on_its_hold_is_renewed_and_afterwards_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    renewed, calls = Event(), []
+
+    def renew(name: str, *, holder: str, at_most: timedelta) -> None:
+        calls.append((name, holder))
+        renewed.set()
+
+    monkeypatch.setattr("maintenance.jobs.renew_lock", renew)
+    # A hold of 40 ms: the first renewal comes after 10.
+    assert run_job(
+        job(lambda actor: renewed.wait(30) or pytest.fail("no renewal"), held=timedelta(milliseconds=40))
+    )
+    assert calls[0] == ("tidy", jobs._holder())
+    assert not any(thread.name == "loci-hold-tidy" for thread in jobs.threading.enumerate())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_takes_longer_than_its_hold_is_still_its_holders() -> None:
+    taken, ends = [], []
+
+    def slow(actor: Actor) -> None:
+        first = row().held_until
+        while row().held_until == first:  # the renewal comes from a thread and a connection of its own
+            Event().wait(0.01)
+        ends.append(row().held_until - first)
+        taken.append(take_lock("tidy", holder="next", at_most=MINUTE))
+
+    assert run_job(job(slow, held=timedelta(seconds=2)))
+    assert (taken, ends[0] > timedelta(0), row().holder) == ([False], True, "")
+
+
+def test_a_renewal_that_meets_a_busy_database_is_told_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def busy(**_: object) -> None:
+        raise DatabaseError("database is locked")
+
+    monkeypatch.setattr(JobLock.objects, "filter", busy)
+    renew_lock("tidy", holder="slow", at_most=MINUTE)
+    assert "tidy: its hold was not renewed (DatabaseError)" in caplog.text
+
+
+def test_a_job_that_outlives_its_hold_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    assert run_job(job(lambda actor: JobLock.objects.update(holder="somebody else") and None))
+    assert "tidy: was held by another process before it ended" in caplog.text
+    assert row().holder == "somebody else"
+
+
+def test_a_paused_job_is_left_alone_even_when_asked_for() -> None:
+    now = timezone.now()
+    JobLock.objects.create(name="tidy", paused_at=now, paused_by="ann", asked_at=now, asked_by="bob")
     assert not run_job(job(pytest.fail))
+    assert not do_job(job(pytest.fail), actor=jobs.job_actor("tidy"))
 
 
 def test_a_job_that_is_not_due_writes_nothing() -> None:
@@ -52,22 +221,84 @@ def test_a_job_that_is_not_due_writes_nothing() -> None:
     assert not JobLock.objects.exists()
 
 
-def test_what_went_wrong_is_kept_until_it_works_again() -> None:
-    def breaks(actor: Actor) -> None:
-        raise ValueError("no room")
-
+def test_what_went_wrong_is_kept_until_it_works_again(clock: Set) -> None:
     with pytest.raises(ValueError, match="no room"):
         run_job(job(breaks))
-    row = JobLock.objects.get(name="tidy")
-    assert (row.last_error, row.holder, row.held_until) == ("ValueError: no room", "", None)
-    run_job(job())
-    assert JobLock.objects.get(name="tidy").last_error == ""
+    failed = row()
+    assert (failed.last_error, failed.failures, failed.last_failed) == ("ValueError: no room", 1, NOON)
+    assert (failed.holder, failed.held_until, failed.last_finished) == ("", None, None)
+    clock(NOON + MINUTE)
+    assert run_job(job())
+    worked = row()
+    assert (worked.last_error, worked.failures, worked.last_finished) == ("", 0, NOON + MINUTE)
+
+
+def test_after_each_failure_it_waits_longer(clock: Set) -> None:
+    daily, tried = job(breaks), []
+    for minutes in range(40):
+        clock(NOON + minutes * MINUTE)
+        try:
+            run_job(daily)
+        except ValueError:
+            tried.append(minutes)
+    # 1, 2, 4, 8 and 16 minutes apart.
+    assert tried == [0, 1, 3, 7, 15, 31]
+    assert row().failures == 6
+
+
+@pytest.mark.parametrize(
+    ("every", "waits"),
+    [
+        (DAY, [MINUTE, 2 * MINUTE, 4 * MINUTE, 32 * MINUTE, HOUR, HOUR]),
+        (timedelta(seconds=30), [MINUTE / 2, MINUTE, 2 * MINUTE, 10 * MINUTE, 10 * MINUTE, 10 * MINUTE]),
+    ],
+)
+def test_the_wait_doubles_up_to_an_hour_or_ten_minutes(every: timedelta, waits: list[timedelta]) -> None:
+    assert [wait_after(failures, job(every=every)) for failures in (1, 2, 3, 6, 7, 1000)] == waits
+
+
+def test_work_that_kills_its_process_counts_as_failed_and_waits(clock: Set) -> None:
+    take_lock("tidy", holder="dead", at_most=2 * MINUTE)
+    clock(NOON + 2 * MINUTE)
+    assert not run_job(job(pytest.fail))  # the second try waits a tick from the end of the hold
+    assert (row().failures, row().last_error, row().last_failed) == (1, DIED, NOON + 2 * MINUTE)
+    clock(NOON + 3 * MINUTE)
+    assert run_job(job())
+    assert row().failures == 0
+
+
+def test_ctrl_c_gives_the_lock_back_and_is_no_failure() -> None:
+    def interrupted(actor: Actor) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        do_job(job(interrupted), actor=jobs.job_actor("tidy"))
+    assert (row().holder, row().held_until, row().failures, row().last_finished) == ("", None, 0, None)
+
+
+def test_how_long_it_took_is_kept(clock: Set) -> None:
+    assert run_job(job(lambda actor: clock(NOON + timedelta(seconds=90))))
+    assert row().last_took_s == 90
+
+
+def test_when_it_is_due_is_read_off_its_row() -> None:
+    fresh = JobLock(name="tidy", expected_since=NOON)
+    assert next_run(job(), fresh) == NOON
+    assert is_due(job(), fresh, now=NOON)
+    assert next_run(job(), JobLock(name="tidy", last_finished=NOON)) == NOON + DAY
+    failed = JobLock(name="tidy", last_finished=NOON - HOUR, last_failed=NOON, failures=2)
+    assert next_run(job(), failed) == NOON + 2 * MINUTE
+    assert next_run(job(every=timedelta(0)), fresh) is None
+    held = JobLock(name="tidy", held_until=NOON + MINUTE)
+    assert not is_due(job(), held, now=NOON)
 
 
 def test_a_message_expires_before_the_next_one_comes() -> None:
     entry = schedule_of(job())
     assert (entry["schedule"], entry["options"], entry["args"]) == (60.0, {"expires": 54.0}, ["tidy"])
-    assert set(app.conf.beat_schedule) == {job.name for job in JOBS} >= {"heartbeat", "embed_owed"}
+    assert schedule_of(job(every=timedelta(seconds=20)))["schedule"] == 20
+    assert schedule_of(job(every=timedelta(0)))["schedule"] == 60
+    assert set(app.conf.beat_schedule) == {job.name for job in JOBS} >= {"heartbeat", "embed_owed", "cycle"}
 
 
 def test_tasks_travel_as_json_through_folders_of_ours() -> None:

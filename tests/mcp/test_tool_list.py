@@ -136,11 +136,11 @@ def test_the_parameters_are_those_of_the_design(alice: Agent) -> None:
         "known_at, after, before, min_confidence, explain",
         "store_memory": "content, type, group, scope, thread, tags, confidence, importance, supersedes, "
         "valid_from, valid_to, source, metadata",
-        "get_context": "group, query, token_budget",
+        "get_context": "group, query, token_budget, thread, as_of, known_at",
         "checkpoint": "state, group, thread",
         "store_relation": "subject, predicate, object, group, evidence, confidence, valid_from, valid_to",
         "forget_memory": "id, verb, reason, dry_run",
-        "memory_inspect": "id, query",
+        "memory_inspect": "id, query, as_of, known_at",
         "memory_stats": "group",
     }
 

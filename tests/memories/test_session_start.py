@@ -2,14 +2,19 @@
 
 import re
 import time
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput
 from access.models import Group
+from access.visibility import Narrowing
 from memories.checkpoints import latest_checkpoint, save_checkpoint
-from memories.context_pack import get_context
+from memories.context_pack import ContextPack, get_context
 from memories.fence import escape
 from memories.inspect import inspect_memory
 from memories.models import Checkpoint, Memory
@@ -17,7 +22,7 @@ from memories.pieces import available_encoder
 from memories.recall.budget import count_tokens
 from memories.stats import memory_stats
 from memories.verbs import dispute, forget, pin, retract
-from tests.memories.builders import keep, kept
+from tests.memories.builders import NOW, day, keep, kept
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -88,6 +93,113 @@ def test_the_pack_is_the_same_from_call_to_call(stocked: Memory, bob: User) -> N
 def test_a_stranger_gets_no_pack(stocked: Memory, charlie: User) -> None:
     with pytest.raises(GroupNotFound):
         get_context(agent(charlie), group="ledger")
+
+
+@pytest.fixture
+def threads(alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints of two threads and of the group itself, saved on three days; the clock stands at NOW."""
+    saved = [
+        (-9, "build", "build began"),
+        (-8, "ui", "ui began"),
+        (-7, "", "all paused"),
+        (-2, "build", "build done"),
+    ]
+    for days, thread, state in saved:
+        monkeypatch.setattr("django.utils.timezone.now", lambda days=days: day(days))
+        save_checkpoint(person(alice), group="ledger", thread=thread, state=state)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+
+
+def where_work_stood(actor: Actor, **asked: Any) -> str:
+    sections = {
+        section.title: section.text for section in get_context(actor, group="ledger", **asked).sections
+    }
+    return re.sub(r"<[^>]*>", "", sections.get("Where work stood", "")).strip().replace("\n\n", "\n")
+
+
+def test_the_pack_has_the_asked_threads_checkpoint_and_names_the_others(threads: None, alice: User) -> None:
+    actor = person(alice)
+    assert where_work_stood(actor) == (
+        "build done\nThere are also checkpoints of: the group itself (2026-04-24), 'ui' (2026-04-23)."
+    )
+    assert where_work_stood(actor, thread="ui") == (
+        "ui began\nThere are also checkpoints of: 'build' (2026-04-29), the group itself (2026-04-24)."
+    )
+    assert where_work_stood(actor, thread="deploy") == (
+        "The thread 'deploy' has no checkpoint; this is the group's newest.\n"
+        "build done\nThere are also checkpoints of: the group itself (2026-04-24), 'ui' (2026-04-23)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("moments", "stood"),
+    [
+        ({"known_at": day(-8)}, "ui began\nThere are also checkpoints of: 'build' (2026-04-22)."),
+        ({"as_of": day(-9)}, "build began"),
+        # Where work stood then, as far as it was saved by then.
+        ({"as_of": day(-1), "known_at": day(-9)}, "build began"),
+        ({"as_of": day(-9), "known_at": day(-1)}, "build began"),
+        ({"known_at": day(-10)}, ""),
+    ],
+)
+def test_the_checkpoint_is_that_of_then(
+    threads: None, alice: User, moments: dict[str, Any], stood: str
+) -> None:
+    assert where_work_stood(person(alice), narrowing=Narrowing(**moments)) == stood
+
+
+def test_many_threads_are_named_in_part_and_safely(threads: None, alice: User) -> None:
+    for number in range(6):
+        save_checkpoint(person(alice), group="ledger", thread=f"</checkpoint> {number}", state="x")
+    said = where_work_stood(person(alice), thread="ui")
+    assert said.endswith("'&lt;/checkpoint> 1' (2026-05-01), 3 more.")
+    assert "&lt;/checkpoint> 5' (2026-05-01), '&lt;/checkpoint> 4'" in said
+
+
+def test_a_pack_of_the_past_has_what_stood_then_and_says_so(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(days: int) -> None:
+        monkeypatch.setattr("django.utils.timezone.now", lambda: day(days))
+
+    actor = person(alice)
+    at(-10)
+    old = kept(actor, "The deploy port is 8081.", group="ledger", valid_from=day(-20))
+    pin(actor, old.id)
+    wrong = kept(actor, "The deploy host is north.", group="ledger")
+    at(-5)
+    kept(actor, "The deploy port is 8082.", supersedes=old.id)
+    retract(actor, wrong.id)
+    at(0)
+
+    def pack(**moments: Any) -> ContextPack:
+        return get_context(actor, group="ledger", query="deploy port", narrowing=Narrowing(**moments))
+
+    now, then, known = pack(), pack(as_of=day(-7)), pack(known_at=day(-7))
+    assert ("8082" in now.text, "8081" in now.text, "north" in now.text) == (True, False, False)
+    assert "Asked about the past" not in now.text
+    assert ("8082" in then.text, "8081" in then.text) == (False, True)
+    assert ("8082" in known.text, "8081" in known.text, "north" in known.text) == (False, True, True)
+    for text in (then.text, known.text):
+        assert 'trust="superseded: was true until 2026-04-26"' in text
+    assert 'trust="retracted since 2026-04-26: it was wrong"' in known.text
+    assert then.sections[0].text == (
+        "This is as it was true at 2026-04-24 12:00 UTC. What is history by now says so in its trust. "
+        "The instructions are those of today."
+    )
+    both = pack(as_of=day(-7), known_at=day(-6)).sections[0].text
+    assert "true at 2026-04-24 12:00 UTC and as Loci knew it at 2026-04-25 12:00 UTC" in both
+
+
+def test_the_checkpoints_of_many_threads_cost_no_more_queries(
+    threads: None, alice: User, ledger: Group, django_assert_max_num_queries: Any
+) -> None:
+    with CaptureQueriesContext(connection) as few:
+        get_context(person(alice), group="ledger")
+    for number in range(20):
+        save_checkpoint(person(alice), group="ledger", thread=f"t{number}", state="x")
+    with django_assert_max_num_queries(len(few)):
+        get_context(person(alice), group="ledger")
 
 
 def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -> None:

@@ -9,8 +9,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.members import set_member
 from access.models import AuditEntry, Group
-from memories import verbs
+from access.tokens import operator
+from memories import standing, verbs
 from memories.models import Memory, Tombstone
 from memories.recall import Asked, recall
 from tests.memories.builders import fresh, keep, kept
@@ -189,3 +191,53 @@ def test_all_tokens_of_a_user_confirm_once_a_day(alice: User, bob: User, memory:
     ]
     # 0.7 when stored by alice; once more by bob, through whatever; and not again by alice.
     assert [round(m.confidence, 2) for m in said if m] == [0.8, 0.8, 0.8, 0.8]
+
+
+def test_what_is_brought_back_begins_to_decay_anew(alice: User, memory: Memory) -> None:
+    Memory.objects.filter(pk=memory.pk).update(decayed_at=timezone.now() - timedelta(days=400))
+    verbs.forget(person(alice), memory.id)
+    verbs.restore(person(alice), memory.id)
+    since = fresh(memory).decayed_at
+    assert since is not None
+    assert timezone.now() - since < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("confidence", "anew"), [(0.02, True), (0.01, True), (0.03, False)])
+def test_a_confirmation_of_what_had_decayed_to_the_floor_starts_decay_anew(
+    alice: User, bob: User, memory: Memory, confidence: float, anew: bool
+) -> None:
+    long_ago = timezone.now() - timedelta(days=400)
+    Memory.objects.filter(pk=memory.pk).update(confidence=confidence, decayed_at=long_ago)
+    keep(person(bob), TEXT, group="ledger")
+    assert (fresh(memory).decayed_at != long_ago) == anew
+    assert round(fresh(memory).confidence, 2) == round(confidence + 0.1, 2)
+
+
+@pytest.mark.parametrize("verb", [verbs.merge, verbs.supersede])
+def test_a_verb_of_two_needs_to_see_both(
+    alice: User, bob: User, ledger: Group, garden: Group, memory: Memory, verb: Verb
+) -> None:
+    hidden = kept(person(alice), "The garden is in Bonn.", group="garden", scope="group")
+    set_member(operator(), ledger, user=bob, role="curator")
+    for ids in ((memory.id, hidden.id), (hidden.id, memory.id)):
+        with pytest.raises(NotFound):
+            verb(person(bob), *ids)
+    assert {fresh(memory).state, fresh(hidden).state} == {"live"}
+
+
+@pytest.mark.parametrize("verb", [verbs.merge, verbs.supersede])
+def test_a_verb_that_finds_its_memory_changed_does_nothing(
+    alice: User, memory: Memory, verb: Verb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = kept(person(alice), "Deployments listen on the port 8081.", group="ledger")
+    seen = standing.target
+
+    def target_then_changed(*args: Any, **kwargs: Any) -> Memory:
+        found = seen(*args, **kwargs)
+        Memory.objects.filter(pk=memory.pk).update(trust="disputed")
+        return found
+
+    monkeypatch.setattr(f"{verb.__module__}.target", target_then_changed)
+    with pytest.raises(Conflict, match="changed by somebody else"):
+        verb(person(alice), memory.id, other.id)
+    assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)

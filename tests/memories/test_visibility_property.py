@@ -43,7 +43,7 @@ ROWS = st.lists(
             "valid_to": MAYBE_DAY,
             "valid_to_known_at": MAYBE_DAY,
             "created_at": DAYS,
-            "retired_at": SELDOM_A_DAY,
+            "retired_at": MAYBE_DAY | st.none(),
             "expires_at": SELDOM_A_DAY,
         }
     ).map(lambda fields: _in_order(fields)),
@@ -61,8 +61,8 @@ QUESTIONS = st.builds(
     scope=st.sampled_from(["", "", "", "", "global", "group"]),
     tags=st.just(NOTHING) | st.frozensets(st.sampled_from(["red", "green", 'we"ird']), max_size=2),
     min_confidence=st.sampled_from([0.0, 0.0, 0.0, 0.3, 0.5, 1.0]),
-    as_of=st.none() | DAYS,
-    known_at=st.none() | DAYS,
+    as_of=MAYBE_DAY,
+    known_at=MAYBE_DAY,
     after=SELDOM_A_DAY,
     before=SELDOM_A_DAY,
 )
@@ -116,7 +116,7 @@ def _was_true(m: Memory, v: Visibility) -> bool:
     """`as_of` reads valid time; of an event that it had happened is all that is asked."""
     moment = v.as_of or v.known_at
     assert moment is not None
-    if m.valid_from and m.valid_from > moment:
+    if (m.valid_from and m.valid_from > moment) or _has_expired(m, moment):
         return False
     if m.type == "episodic" or m.valid_to is None:
         return True
@@ -127,10 +127,12 @@ def _was_true(m: Memory, v: Visibility) -> bool:
 
 def _was_known(m: Memory, v: Visibility) -> bool:
     """`known_at` reads record time; without it the question is asked with what is known now."""
+    # A summary or the end of a time to live is no correction: the text was not wrong.
+    is_withdrawn = m.retired_at is not None and m.state not in ("compacted", "expired")
     if v.known_at is None:
-        return m.retired_at is None and not _has_expired(m, v.now)
-    was_retired = m.retired_at is not None and m.retired_at <= v.known_at
-    return m.created_at <= v.known_at and not was_retired and not _has_expired(m, v.known_at)
+        return not is_withdrawn
+    was_withdrawn = is_withdrawn and m.retired_at <= v.known_at
+    return m.created_at <= v.known_at and not was_withdrawn
 
 
 def _has_expired(m: Memory, at: datetime) -> bool:
@@ -200,11 +202,15 @@ def test_every_limit_falls_on_the_right_side(db: None) -> None:
     plain = {"scope": "group", "state": "live", "trust": "active", "tags": [], "confidence": 0.7, "group": 0}
     rows = [
         _in_order(
-            plain | {"type": type_, "created_at": day(created)} | dict(zip(times, moments, strict=True))
+            plain
+            | {"type": type_, "created_at": day(created), "state": state}
+            | dict(zip(times, moments, strict=True))
         )
         for moments in product((None, NOW), repeat=len(times))
         for type_ in ("semantic", "episodic")
         for created in (-1, 0)
+        # Of a retired row it matters whether it was withdrawn or only stopped counting.
+        for state in (("live", "superseded", "compacted", "expired") if moments[3] else ("live",))
     ]
     world = build(rows)
     moments = (None, day(-1), NOW, day(1))
@@ -214,7 +220,7 @@ def test_every_limit_falls_on_the_right_side(db: None) -> None:
         question = Visibility(
             groups=frozenset({0}),
             include_global=True,
-            states=RECALL_STATES,
+            states=HISTORY if times_asked.get("as_of") or times_asked.get("known_at") else RECALL_STATES,
             trusts=RECALLED,
             now=NOW,
             **times_asked,

@@ -17,11 +17,9 @@ def judge(*found: tuple[str, float], others: int = 100) -> tuple[bool, Trace]:
     """Judge memories given as (content, cosine), found among so many others that are not near."""
     trace = Trace()
     rows = [Memory(key=key, content=content) for key, (content, _) in enumerate(found)]
-    for key in range(others):
-        trace.score(1000 + key, vector=0.01)
-    for key, (_, cosine) in enumerate(found):
-        trace.score(key, vector=cosine)
-    return is_answerable(QUESTION, rows, trace), trace
+    cosines = {1000 + key: 0.01 for key in range(others)}
+    cosines |= {key: cosine for key, (_, cosine) in enumerate(found) if cosine}
+    return is_answerable(QUESTION, rows, cosines, trace), trace
 
 
 def test_nothing_found_is_no_answer() -> None:
@@ -64,11 +62,11 @@ def test_without_vectors_one_shared_word_is_enough() -> None:
     [("One database", 0.25), ("LEDGERS use databases now", 1.0), ("nothing of it", 0.0), ("", 0.0)],
 )
 def test_words_are_shared_whatever_their_endings(content: str, share: float) -> None:
-    assert shared_words(QUESTION.match, content) == share
+    assert shared_words(QUESTION.match, [content]) == [share]
 
 
 def test_a_question_without_words_shares_none() -> None:
-    assert shared_words(None, "text") == 0.0
+    assert shared_words(None, ["text", "other"]) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +85,9 @@ def test_of_few_memories_less_nearness_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "padding"),
-    [
-        ({"keyword": 0.0, "vector": 0.05}, True),
-        ({"keyword": 0.0, "vector": 0.10}, False),
-        ({"keyword": 1.2, "vector": -0.1}, False),
-        ({"keyword": 0.0}, False),  # without a vector nothing says that it is far
-    ],
+    ("keyword", "cosine", "padding"), [(0.0, 0.05, True), (0.0, 0.10, False), (1.2, -0.1, False)]
 )
-def test_what_shares_no_word_and_is_not_near_only_fills_up(numbers: dict[str, float], padding: bool) -> None:
-    assert is_padding(numbers) is padding
+def test_what_shares_no_word_and_is_not_near_only_fills_up(
+    keyword: float, cosine: float, padding: bool
+) -> None:
+    assert is_padding(keyword, cosine) is padding

@@ -34,7 +34,19 @@ def test_the_first_of_a_thread_is_a_turn_where_another_one_is_a_candidate() -> N
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("", 0), ("one two  three", 3), ("私は毎朝コーヒーを飲みます。" * 5, 7), ("x" * 95, 9)],
+    [
+        ("", 0),
+        (" ", 0),
+        (" one", 1),
+        ("one ", 1),
+        ("one two", 2),
+        ("one\ntwo", 2),
+        ("one\ttwo", 2),
+        ("één twee", 2),
+        ("one two  three", 3),
+        ("私は毎朝コーヒーを飲みます。" * 5, 7),
+        ("x" * 95, 9),
+    ],
 )
 def test_words_are_counted_and_texts_without_spaces_by_their_characters(text: str, count: int) -> None:
     assert word_count(text) == count

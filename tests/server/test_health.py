@@ -38,7 +38,7 @@ def test_all_is_well(client: Client, worker: JobLock) -> None:
     answer = client.get("/health")
     body = answer.json()
     assert (answer.status_code, body["status"]) == (200, "ok")
-    assert set(body["checks"]) == {"database", "last_write", "indexes", "model", "worker", "disk"}
+    assert set(body["checks"]) == {"database", "last_write", "indexes", "model", "worker", "schedule", "disk"}
     assert all(check["ok"] for check in body["checks"].values())
     assert "no-store" in answer["Cache-Control"]
 

@@ -6,7 +6,8 @@ import sys
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
 
 from access.tokens import operator
 from maintenance.doctor import Diagnosis, examine, repair
@@ -15,6 +16,7 @@ EXAMPLES: Final = """\
 examples:
   loci doctor             look at everything, change nothing
   loci doctor --repair    make indexes, contexts and missing vectors anew; memories are never changed
+  loci doctor --quick     leave out what reads every row
   loci doctor --json
 
 The status is 1 where something is wrong.
@@ -31,10 +33,17 @@ class Command(BaseCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument("--repair", action="store_true", help="make anew what is derived, then look")
+        parser.add_argument("--quick", action="store_true", help="leave out what reads every row")
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        diagnosis = repair(operator()) if options["repair"] else examine(operator())
+        if options["repair"] and options["quick"]:
+            raise CommandError("--repair looks at everything: leave out --quick.")
+        with tqdm(file=sys.stderr, disable=None, leave=False, bar_format="{desc} {elapsed}") as bar:
+            if options["repair"]:
+                diagnosis = repair(operator(), report=bar.set_description)
+            else:
+                diagnosis = examine(operator(), quick=options["quick"], report=bar.set_description)
         self.stdout.write(as_json(diagnosis) if options["json"] else as_table(diagnosis))
         if not diagnosis.is_well:
             sys.exit(1)
@@ -49,6 +58,8 @@ def as_table(diagnosis: Diagnosis) -> str:
     """Give a line for each repair and each check."""
     lines = [f"repaired: {said}" for said in diagnosis.repairs]
     width = max(len(finding.check) for finding in diagnosis.findings)
-    lines += [f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}" for f in diagnosis.findings]
+    for f in diagnosis.findings:
+        advice = f" → {f.advice}" if f.advice else ""
+        lines.append(f"{f.verdict.upper():<7} {f.check:<{width}}  {f.detail}{advice}")
     lines.append("All is well." if diagnosis.is_well else "Something is wrong.")
     return "\n".join(lines)

@@ -5,14 +5,21 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
+from access.visibility import Narrowing
 from memories.inspect import Inspection, Why, inspect_memory
+from memories.labels import label_of
 from memories.management.output import FaceCommand, columns, plain, wrapped
+from memories.models import Memory
+from memories.moments import parse_moment
+from memories.past import known_span, true_span
 from memories.render import inspection_json
 
 EXAMPLES: Final = """\
 examples:
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --query "deploy port"     why it is found, or not
+  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --as-of 2026-03-01       the version that was true then
+  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --known-at 2026-03-01    what Loci knew of it then
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
 
@@ -28,9 +35,22 @@ class Command(FaceCommand):
         super().add_arguments(parser)
         parser.add_argument("id", help="the memory's id; any version's will do")
         parser.add_argument("--query", default="", help="say why this question brings it, or does not")
+        parser.add_argument(
+            "--as-of", metavar="TIME", help="the version that was true then: 2026-11-21T09:30Z"
+        )
+        parser.add_argument("--known-at", metavar="TIME", help="the version that Loci knew then")
 
     def act(self, options: dict[str, Any]) -> int:
-        seen = inspect_memory(operator(), options["id"], query=options["query"])
+        as_of, known_at = (
+            parse_moment(options[name], field=name) if options[name] else None
+            for name in ("as_of", "known_at")
+        )
+        seen = inspect_memory(
+            operator(),
+            options["id"],
+            query=options["query"],
+            narrowing=Narrowing(as_of=as_of, known_at=known_at),
+        )
         if options["json"]:
             self.print_json(inspection_json(seen, is_person=True))
         else:
@@ -42,12 +62,12 @@ class Command(FaceCommand):
             self.stdout.write("\n".join(wrapped(line, width=columns())))
         self.stdout.write("")
         self.print_table(_facts(seen))
-        self._print_rows("Versions", [[str(v.version), v.state, str(v.id), v.content] for v in seen.versions])
+        self._print_rows("Versions", [_version(version) for version in seen.versions])
         self._print_rows(
             "Links",
             [[tie.kind, tie.status, f"{tie.source.id} – {tie.target.id}", tie.reason] for tie in seen.links],
         )
-        said = [(s.subject.content[:40], s.relation.predicate, s.object.content[:40]) for s in seen.relations]
+        said = [(_end(s.subject), s.relation.predicate, _end(s.object)) for s in seen.relations]
         self._print_rows("Relations", [list(ends) for ends in said])
         self._print_rows(
             "History", [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
@@ -65,6 +85,17 @@ class Command(FaceCommand):
         self.print_table([[name, f"{value:g}"] for name, value in why.numbers.items()])
 
 
+def _version(version: Memory) -> list[str]:
+    spans = f"true {true_span(version)}; known {known_span(version)}"
+    return [str(version.version), label_of(version) or version.state, str(version.id), spans, version.content]
+
+
+def _end(memory: Memory) -> str:
+    """One end of a relation; what does not count says so."""
+    label = label_of(memory)
+    return f"{memory.content[:40]} ({label})" if label else memory.content[:40]
+
+
 def _facts(seen: Inspection) -> list[list[str]]:
     memory = seen.memory
     facts = {
@@ -73,6 +104,7 @@ def _facts(seen: Inspection) -> list[list[str]]:
         "type": memory.type,
         "group": f"{memory.group.slug} ({memory.scope})",
         "state": f"{memory.state}, {memory.trust}{', pinned' if memory.pinned else ''}: recall does '{seen.shown}'",
+        "label": seen.label,
         "tags": ", ".join(memory.tags),
         "confidence": f"{memory.confidence:.2f}",
         "importance": str(memory.importance),

@@ -10,6 +10,7 @@ from access.errors import InvalidInput
 from access.tokens import operator
 from memories.chains import parse_id
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
+from memories.labels import label_of
 from memories.management.output import FaceCommand, plain, read_text
 from memories.moments import parse_moment
 from memories.render import stored_json
@@ -111,7 +112,8 @@ def _lines(stored: Stored) -> list[str]:
     if stored.superseded:
         lines.append(f"It replaces {stored.superseded}.")
     lines += [
-        f"Near: {near.id} {plain(near.memory.content)[:80]} ({plain(near.comparison.why)})"
+        f"Near: {near.id} {plain(near.memory.content)[:80]}"
+        f" ({plain('; '.join(filter(None, [label_of(near.memory), near.why])))})"
         for near in stored.near
     ]
     if stored.is_embedding_owed:

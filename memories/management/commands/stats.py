@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from access.tokens import operator
 from memories.management.output import FaceCommand, plain
-from memories.stats import Stats, memory_stats
+from memories.stats import FURTHER, Stats, memory_stats
 
 EXAMPLES: Final = """\
 examples:
@@ -24,8 +24,9 @@ class Command(FaceCommand):
 
     def act(self, options: dict[str, Any]) -> int:
         counted = memory_stats(operator(), group=options["group"], everywhere=not options["group"])
+        further = {name: lines() for name, lines in FURTHER.items()}
         if options["json"]:
-            self.print_json(dataclasses.asdict(counted))
+            self.print_json({**dataclasses.asdict(counted), **further})
         else:
             where = (
                 f"in {counted.group}"
@@ -33,7 +34,8 @@ class Command(FaceCommand):
                 else f"in {counted.groups} group{'' if counted.groups == 1 else 's'}"
             )
             self.stdout.write(f"{counted.memories} memories {plain(where)}, {counted.live} of them live")
-            self.print_table(_rows(counted))
+            rows = [[name, said] for lines in further.values() for name, said in lines.items()]
+            self.print_table([*_rows(counted), *rows])
         return 0
 
 

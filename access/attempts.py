@@ -1,0 +1,116 @@
+"""Counting what is tried too often, and how long it is then refused: longer each time, in the database."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from access import audit
+from access.actor import ADMIN, Actor
+from access.errors import NotFound, NotPermitted
+from access.models import Attempts
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How often something is free, and how long it is refused after that: `first` doubles up to `longest`.
+
+    Whoever has not tried for `forgotten` begins anew.
+    """
+
+    kind: str
+    free: int
+    first: timedelta
+    longest: timedelta
+    forgotten: timedelta
+
+
+# A person mistypes a few times; a program that guesses gets about 15 guesses on the first day and one a day after that.
+LOGINS = Rule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
+# All names from one address together: an office may stand behind one.
+LOGINS_FROM = Rule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
+REGISTRATIONS = Rule("register", 10, timedelta(minutes=1), timedelta(hours=1), timedelta(hours=2))
+RULES = {rule.kind: rule for rule in (LOGINS, LOGINS_FROM, REGISTRATIONS)}
+
+
+def wait_s(rule: Rule, *key: str) -> int:
+    """Give how many seconds this is refused from now on, at least 1; 0 where it is free."""
+    until = (
+        Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).values_list("until", flat=True).first()
+    )
+    left = (until - timezone.now()).total_seconds() if until else 0
+    return max(1, round(left)) if left > 0 else 0
+
+
+def note(rule: Rule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
+    """Count one try; the answer says until when the next one is refused. One transaction."""
+    now = timezone.now()
+    with transaction.atomic():
+        defaults = {"user": user, "address": (address or key[-1])[:64]}
+        row, _ = Attempts.objects.select_for_update().get_or_create(
+            kind=rule.kind, key_hash=_hash(key), defaults=defaults
+        )
+        row.count = 1 if now - row.last_at > rule.forgotten else row.count + 1
+        beyond = row.count - rule.free
+        row.until = now + min(rule.first * 2 ** min(beyond, 20), rule.longest) if beyond >= 0 else None
+        row.last_at = now
+        row.save(update_fields=["count", "until", "last_at"])
+    return row
+
+
+def forget(rule: Rule, *key: str) -> None:
+    """Begin anew: what was tried has succeeded."""
+    Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).delete()
+
+
+def locked(actor: Actor) -> QuerySet[Attempts]:
+    """Give what is refused now, the longest first.
+
+    Raises:
+        NotPermitted: the actor may not administrate the whole store.
+    """
+    _check(actor)
+    return Attempts.objects.filter(until__gt=timezone.now()).select_related("user").order_by("-until")
+
+
+def lift(actor: Actor, row: Attempts) -> None:
+    """Let somebody try again at once; one transaction.
+
+    Raises:
+        NotPermitted: the actor may not administrate the whole store.
+        NotFound: it is lifted already.
+    """
+    _check(actor)
+    with transaction.atomic():
+        if not Attempts.objects.filter(pk=row.pk).delete()[0]:
+            raise NotFound("That is lifted already.", hint="'loci lockout list' shows what is refused now.")
+        audit.append(actor, "login", subject=_subject(row), payload={"action": "lift", "kind": row.kind})
+
+
+def delete_old() -> int:
+    """Delete what would begin anew anyway; give how many."""
+    now = timezone.now()
+    return sum(
+        Attempts.objects.filter(kind=rule.kind, last_at__lt=now - rule.forgotten).delete()[0]
+        for rule in RULES.values()
+    )
+
+
+def _subject(row: Attempts) -> str:
+    return f"user:{row.user.get_username()}" if row.user else f"address:{row.address}"
+
+
+def _check(actor: Actor) -> None:
+    if not (actor.all_groups and actor.may(ADMIN)):
+        raise NotPermitted("Only who may administer every group can lift a lock-out.", hint="Ask a superuser.")
+
+
+def _hash(key: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join(key).encode("utf-8", "backslashreplace")).hexdigest()

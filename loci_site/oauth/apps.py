@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class OAuthConfig(AppConfig):
+    name = "loci_site.oauth"
+    label = "oauth"
+    default_auto_field = "django.db.models.BigAutoField"
+    verbose_name = "OAuth"

@@ -1,0 +1,30 @@
+"""The addresses of OAuth, at the root as RFC 8414 and 9728 want them; mounted only where it is switched on."""
+
+from django.urls import path
+from oauth2_provider import views
+
+from loci_site.oauth.consent import ConsentView
+from loci_site.oauth.metadata import ResourceView, ServerView
+from loci_site.oauth.registering import RegisteredView, RegistrationView
+
+# The toolkit reverses its own names.
+app_name = "oauth2_provider"
+
+urlpatterns = [
+    path(".well-known/oauth-authorization-server", ServerView.as_view(), name="oauth-server-metadata"),
+    path(".well-known/oauth-protected-resource", ResourceView.as_view(), name="oauth-resource-metadata"),
+    path(
+        ".well-known/oauth-protected-resource/mcp",
+        ResourceView.as_view(),
+        name="oauth-resource-metadata-path",
+    ),
+    path("oauth/authorize/", ConsentView.as_view(), name="authorize"),
+    path("oauth/token/", views.TokenView.as_view(), name="token"),
+    path("oauth/revoke/", views.RevokeTokenView.as_view(), name="revoke-token"),
+    path("oauth/register/", RegistrationView.as_view(), name="dcr-register"),
+    path(
+        "oauth/register/<str:client_id>/",
+        RegisteredView.as_view(),
+        name="dcr-register-management",
+    ),
+]

@@ -1,0 +1,71 @@
+// The keyboard of the pages for everybody. Without this file every page works with links and forms alone.
+"use strict";
+(() => {
+    const lines = () => [...document.querySelectorAll("a.line")];
+    const keys = document.getElementById("keys");
+    const isTyping = (at) => at.closest("input, textarea, select, [contenteditable]") !== null;
+
+    function step(by) {
+        const all = lines();
+        if (!all.length) return;
+        const at = all.indexOf(document.activeElement);
+        const next = at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1);
+        all[next].focus();
+        all[next].scrollIntoView({ block: "nearest" });
+    }
+
+    function follow(key) {
+        const link = document.querySelector(`a[data-key="${key}"]`);
+        if (link) link.click();
+    }
+
+    function search() {
+        const field = document.getElementById("q");
+        if (!field) { document.querySelector(".bar nav a").click(); return; }
+        field.focus();
+        field.select();
+    }
+
+    const does = {
+        "/": search,
+        j: () => step(1),
+        k: () => step(-1),
+        n: () => follow("n"),
+        c: () => follow("c"),
+        f: () => follow("f"),
+        u: () => follow("u"),
+        "?": () => keys && keys.showModal(),
+    };
+
+    document.addEventListener("keydown", (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || (keys && keys.open)) return;
+        if (isTyping(event.target)) {
+            if (event.key === "Escape") event.target.blur();
+            return;
+        }
+        if (Object.hasOwn(does, event.key)) {
+            event.preventDefault();
+            does[event.key]();
+        }
+    });
+
+    // An event alone has a day on which it happened.
+    const type = document.getElementById("id_type");
+    const day = document.querySelector("[data-field=happened]");
+    if (type && day) {
+        const show = () => { day.hidden = type.value !== "episodic"; };
+        type.addEventListener("change", show);
+        show();
+    }
+    // A form is sent once, however often the button is pressed.
+    for (const form of document.querySelectorAll("form.form")) {
+        form.addEventListener("submit", () => setTimeout(() => {
+            for (const button of form.querySelectorAll("[type=submit]")) button.disabled = true;
+        }));
+    }
+    const opener = document.querySelector("[data-keys]");
+    if (opener && keys) opener.addEventListener("click", () => { opener.closest("details").open = false; keys.showModal(); });
+    // A finger wants no keyboard before it asks for one.
+    const first = document.querySelector("[data-first]");
+    if (first && matchMedia("(pointer: fine)").matches) first.focus();
+})();

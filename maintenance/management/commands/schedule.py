@@ -1,0 +1,80 @@
+"""`manage.py schedule`: what Loci does of itself, when it did and will; pause, resume and run a job."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from access.actor import Actor
+from access.tokens import operator
+from maintenance.schedule import Standing, list_schedule, pause_job, resume_job, run_now
+from maintenance.schedule_words import duration, every_words, moment, next_words, state_words
+from memories.management.output import FaceCommand
+
+EXAMPLES: Final = """\
+examples:
+  manage.py schedule                 every job: how often, last run, next run, how it stands
+  manage.py schedule pause cycle     it stays paused over restarts
+  manage.py schedule resume cycle
+  manage.py schedule run cycle       do it here and now, due or not
+  manage.py schedule --json
+
+Times are UTC. How often: the settings maintenance.cycle_hours and maintenance.backup_days; 0 is never.
+"""
+HEADER: Final = ("job", "every", "last run", "took", "next run", "state")
+CHANGES: dict[str, Callable[[Actor, str], Standing]] = {
+    "pause": pause_job,
+    "resume": resume_job,
+    "run": run_now,
+}
+SAYS: Final = {
+    "pause": "The job '{name}' is paused; 'manage.py schedule resume {name}' lets it run again.",
+    "resume": "The job '{name}' is resumed; next run: {next}.",
+    "run": "The job '{name}' ran in {took}.",
+}
+
+
+class Command(FaceCommand):
+    """Lists and changes the schedule as the machine's operator."""
+
+    help = "Show what Loci does of itself; pause, resume or run a job."
+    examples = EXAMPLES
+    takes_group = False
+    uses_model = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare what may be asked."""
+        super().add_arguments(parser)
+        parser.add_argument("action", nargs="?", default="list", choices=["list", *CHANGES])
+        parser.add_argument("name", nargs="?", metavar="NAME", help="the job to pause, resume or run")
+
+    def act(self, options: dict[str, Any]) -> int:
+        action, name = options["action"], options["name"]
+        if (action == "list") is not (name is None):
+            hint = "'list' takes no name." if name else f"Name the job: manage.py schedule {action} NAME"
+            raise CommandError(hint, returncode=2)
+        if action == "list":
+            self._list(list_schedule(operator()), is_json=options["json"])
+            return 0
+        job = CHANGES[action](operator(), name)
+        if options["json"]:
+            self.print_json(asdict(job))
+        else:
+            self.stdout.write(
+                SAYS[action].format(name=name, took=duration(job.took_s), next=moment(job.next_run))
+            )
+        return 0
+
+    def _list(self, jobs: list[Standing], *, is_json: bool) -> None:
+        if is_json:
+            self.print_json({"jobs": [asdict(job) for job in jobs]})
+            return
+        self.print_table([_row(job) for job in jobs], header=HEADER)
+        if not any(job.last_run or job.failures for job in jobs):
+            self.stdout.write("Nothing has run yet: jobs are done by the worker that 'manage.py up' starts.")
+
+
+def _row(job: Standing) -> list[str]:
+    took = duration(job.took_s)
+    return [job.name, every_words(job), moment(job.last_run), took, next_words(job), state_words(job)]

@@ -1,0 +1,33 @@
+"""A progress bar for work in named steps; on standard error, and only where somebody looks at it."""
+
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+
+class StepBar:
+    """One bar at a time: a new step begins a new one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._step = ""
+        self._bar: tqdm[Any] | None = None
+
+    def __enter__(self) -> "StepBar":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def show(self, step: str, done: int, total: int) -> None:
+        """Draw how far a step is."""
+        if self._bar is None or step != self._step:
+            self.__exit__()
+            self._step = step
+            label = f"{self._name}: {step}"
+            self._bar = tqdm(total=total, desc=label, file=sys.stderr, disable=None, leave=False)
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)

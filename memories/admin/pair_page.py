@@ -1,0 +1,75 @@
+"""The page of a verb that takes two memories: it asks for the other one, then does it."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from access.actor import Actor
+from access.admin.confirm import ReasonForm
+from access.admin.faults import show_refusal
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from memories.admin.buttons import Button
+from memories.models import Memory
+
+# What the verbs call the other memory, which the form has one name for.
+OTHERS = ("into", "by")
+
+
+class PairForm(ReasonForm):
+    """Which other memory, what the one that stays shall say, and why."""
+
+    other = forms.CharField(
+        help_text="Its id, as its page's address ends.", max_length=100, widget=UnfoldAdminTextInputWidget()
+    )
+    content = forms.CharField(
+        label="New text",
+        required=False,
+        strip=False,
+        help_text="What the memory that stays shall say; empty: what it says now.",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+    )
+    field_order = ("other", "content", "reason")
+
+    def __init__(self, button: Button, data: Any = None, *, initial: dict[str, str] | None = None) -> None:
+        super().__init__(data)
+        self.initial = dict(initial or {})
+        self.fields["other"].label = button.other
+        if not button.takes_text:
+            del self.fields["content"]
+
+    def value(self, name: str) -> str:
+        """Give what was said; a browser sends line ends as CR LF."""
+        return str(self.cleaned_data.get(name, "")).replace("\r\n", "\n")
+
+
+def pair_view(
+    admin: RoomAdmin, request: HttpRequest, actor: Actor, memory: Memory, button: Button
+) -> HttpResponse:
+    """Ask for the other memory (`?other=` names it), do it, and say what follows."""
+    if not actor.may(button.right, memory.group_id):
+        raise PermissionDenied
+    named = {"other": request.GET["other"]} if "other" in request.GET else None
+    form = PairForm(button, request.POST if request.method == "POST" else None, initial=named)
+    back = admin.url("change", memory.id)
+    if request.method == "POST" and form.is_valid():
+        try:
+            done = button.press(
+                actor,
+                memory,
+                other=form.value("other"),
+                content=form.value("content"),
+                reason=form.value("reason"),
+            )
+            messages.success(request, f"The memory is {button.past}: {'; '.join(done.consequences)}.")
+            return HttpResponseRedirect(back)
+        except LociError as refusal:
+            if refusal.field in OTHERS:
+                refusal.field = "other"
+            show_refusal(form, refusal)
+    context = {"title": f"{button.label}?", "form": form, "button": button.label, "back": back}
+    return admin.render(request, "admin/loci/form.html", context)

@@ -1,0 +1,331 @@
+"""Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves.
+
+A search marks the rows that a Visibility may allow, ranks them by how many signs they share with the question, and
+compares the first so many exactly. The marks allow a little more than the Visibility (times are in whole milliseconds;
+tags, confidence and the past are not here), never less: whoever asks checks the rows themselves.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from access.visibility import Visibility
+from memories.embedding import DIMENSIONS
+from memories.types import Scope, State, Trust, Type
+
+WORDS = DIMENSIONS // 64
+EXACT_ROWS = 4096  # so many rows are all compared exactly, where the vectors are in memory
+# Signs only choose whom to compare: the first 500 of 100,000 hold 99.9 % of the true ten best (docs/speed.md).
+LEAST_CHOSEN = 600  # where each vector has to be read from the database
+CHOSEN_IN_MEMORY = 1200  # where it has not
+CHOSEN_PER_WANTED = 5
+BLOCK = 16_384  # rows at once: what is worked on stays in the processor's cache
+DEAD = 255  # the kind of a row that is gone
+GROWTH = 1.25
+FAR = DIMENSIONS + 1  # more signs than can differ
+
+Vectors = NDArray[np.float32]
+Keys = NDArray[np.int64]
+Reader = Callable[[Keys], Vectors]  # gives the vectors of pieces in their order, zeros for one that is gone
+_KIND = {
+    names: code
+    for code, names in enumerate((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
+}
+
+
+class PieceRow(NamedTuple):
+    """What is held of a piece. Times are ms since 1970: `until` it counts, `at` it happened or else was stored."""
+
+    piece: int
+    memory: int
+    group: int
+    scope: str
+    state: str
+    trust: str
+    type: str
+    until: int
+    at: int
+    embedding: bytes
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Pieces with their memories and cosines, best first. `is_all`: nothing else can be allowed."""
+
+    pieces: Keys
+    memories: Keys
+    cosines: Vectors
+    is_all: bool
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows by column, sorted by piece. Only the first so many that the table counts are there."""
+
+    piece: Keys
+    memory: Keys
+    group: Keys
+    is_global: NDArray[np.bool_]
+    kind: NDArray[np.uint8]
+    until: Keys
+    at: Keys
+    signs: NDArray[np.uint64]  # [WORDS, rows]: one word of all rows lies together
+    exact: Vectors | None
+
+
+@dataclass
+class Part:
+    """The columns that are in use and how many rows of them: what a reader takes once and keeps to."""
+
+    columns: Columns
+    count: int
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The rows that a Visibility may allow, among those that were there when it was asked."""
+
+    part: Part
+    rows: Keys
+
+    @property
+    def share(self) -> float:
+        """The share (0–1) of all rows; 1 of none."""
+        return len(self.rows) / self.part.count if self.part.count else 1.0
+
+
+class VectorTable:
+    """The pieces of one database. One thread changes it at a time; readers need no lock.
+
+    New rows are written behind the last and counted when they are there; others are changed in place, value by value.
+    A row that is half changed may be found or not, and the check of the rows themselves settles it.
+    """
+
+    def __init__(self, *, exact_mb: int = 64, expected: int = 0) -> None:
+        self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 4)
+        room = int(expected * GROWTH)
+        self._part = Part(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
+        self.gone = 0
+
+    def __len__(self) -> int:
+        return self._part.count
+
+    @property
+    def has_exact(self) -> bool:
+        """True while the vectors themselves are in memory."""
+        return self._part.columns.exact is not None
+
+    def put(self, rows: Sequence[PieceRow]) -> None:
+        """Add pieces, or change those that are there."""
+        if not rows:
+            return
+        columns = _columns_of(sorted(rows), has_exact=self.has_exact)
+        at, is_there = self._places(columns.piece)
+        if is_there.any():
+            self._change(columns, at, is_there)
+        if not is_there.all():
+            self._append(_picked(columns, np.flatnonzero(~is_there)))
+
+    def remove(self, pieces: Iterable[int]) -> None:
+        """Take pieces out; those that are not there are passed over."""
+        at, is_there = self._places(np.fromiter(pieces, dtype=np.int64))
+        places = at[is_there]
+        kind = self._part.columns.kind
+        self.gone += int(np.count_nonzero(kind[places] != DEAD))
+        kind[places] = DEAD
+
+    def allowed(self, v: Visibility) -> "Allowed":
+        """Mark the rows that the Visibility may allow."""
+        part = Part(self._part.columns, self._part.count)
+        return Allowed(part, np.flatnonzero(_marks(part.columns, part.count, v)))
+
+    def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
+        """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
+        columns, rows = allowed.part.columns, allowed.rows
+        has_exact = columns.exact is not None
+        enough, least = (EXACT_ROWS, CHOSEN_IN_MEMORY) if has_exact else (LEAST_CHOSEN, LEAST_CHOSEN)
+        chosen = rows
+        if len(rows) > enough:
+            least = max(least, CHOSEN_PER_WANTED * wanted)
+            chosen = _most_alike(columns, allowed.part.count, rows, vector, least=least)
+        cosines = _cosines(columns, chosen, vector, read)
+        best_first = np.argsort(-cosines, kind="stable")[:wanted]
+        best, cosines = chosen[best_first], cosines[best_first]
+        return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
+
+    def cosines(self, pieces: Keys, vector: Vectors) -> Vectors | None:
+        """Give the cosine of each piece, -1 for one that is not here; None where the vectors are not in memory."""
+        part = self._part
+        exact = part.columns.exact
+        if exact is None:
+            return None
+        at, is_there = self._places(pieces)
+        found: Vectors = np.full(len(pieces), -1, dtype=np.float32)
+        found[is_there] = exact[at[is_there]] @ vector
+        return found
+
+    def _places(self, pieces: Keys) -> tuple[Keys, NDArray[np.bool_]]:
+        """Give where each piece stands or would, and whether it is there."""
+        held = self._part.columns.piece[: self._part.count]
+        at = np.searchsorted(held, pieces)
+        is_there = np.zeros(len(pieces), dtype=np.bool_)
+        inside = at < len(held)
+        is_there[inside] = held[at[inside]] == pieces[inside]
+        return at, is_there
+
+    def _change(self, columns: Columns, at: Keys, is_there: NDArray[np.bool_]) -> None:
+        own, places = self._part.columns, at[is_there]
+        self.gone -= int(np.count_nonzero(own.kind[places] == DEAD))
+        for name, values in _arrays(columns):
+            target = getattr(own, name)
+            if name == "exact":
+                target[places] = values[is_there]
+            else:
+                target[..., places] = values[..., is_there]
+
+    def _append(self, columns: Columns) -> None:
+        part, added = self._part, len(columns.piece)
+        count = part.count + added
+        is_in_order = not part.count or part.columns.piece[part.count - 1] < columns.piece[0]
+        keeps_exact = self.has_exact and count <= self._exact_rows
+        if is_in_order and count <= len(part.columns.piece) and keeps_exact == self.has_exact:
+            _fill(part.columns, slice(part.count, count), columns)
+            part.count = count
+            return
+        grown = _empty(int(count * GROWTH) + 1024, has_exact=keeps_exact)
+        _fill(grown, slice(0, part.count), part.columns)
+        _fill(grown, slice(part.count, count), columns)
+        self._part = Part(grown if is_in_order else _sorted(grown, count), count)
+
+
+def _empty(capacity: int, *, has_exact: bool) -> Columns:
+    return Columns(
+        piece=np.zeros(capacity, dtype=np.int64),
+        memory=np.zeros(capacity, dtype=np.int64),
+        group=np.zeros(capacity, dtype=np.int64),
+        is_global=np.zeros(capacity, dtype=np.bool_),
+        kind=np.full(capacity, DEAD, dtype=np.uint8),
+        until=np.zeros(capacity, dtype=np.int64),
+        at=np.zeros(capacity, dtype=np.int64),
+        signs=np.zeros((WORDS, capacity), dtype=np.uint64),
+        exact=np.zeros((capacity, DIMENSIONS), dtype=np.float32) if has_exact else None,
+    )
+
+
+def _columns_of(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
+    by_name = dict(zip(PieceRow._fields, zip(*rows, strict=True), strict=True))
+    vectors = np.frombuffer(b"".join(by_name["embedding"]), dtype="<f4").reshape(len(rows), DIMENSIONS)
+    kinds = [_KIND[names] for names in zip(by_name["state"], by_name["trust"], by_name["type"], strict=True)]
+    return Columns(
+        piece=np.array(by_name["piece"], dtype=np.int64),
+        memory=np.array(by_name["memory"], dtype=np.int64),
+        group=np.array(by_name["group"], dtype=np.int64),
+        is_global=np.array([scope == Scope.GLOBAL for scope in by_name["scope"]]),
+        kind=np.array(kinds, dtype=np.uint8),
+        until=np.array(by_name["until"], dtype=np.int64),
+        at=np.array(by_name["at"], dtype=np.int64),
+        signs=signs_of(vectors),
+        exact=vectors if has_exact else None,
+    )
+
+
+def signs_of(vectors: Vectors) -> NDArray[np.uint64]:
+    """Give the signs of vectors, float32[n, 384], as uint64[6, n]."""
+    packed = np.packbits(vectors > 0, axis=1).view(np.uint64)
+    return np.ascontiguousarray(packed.T)
+
+
+def _arrays(columns: Columns) -> list[tuple[str, NDArray[np.generic]]]:
+    named = [(field.name, getattr(columns, field.name)) for field in fields(Columns)]
+    return [(name, array) for name, array in named if array is not None]
+
+
+def _picked(columns: Columns, rows: Keys) -> Columns:
+    exact = None if columns.exact is None else columns.exact[rows]
+    kept = {name: array[..., rows] for name, array in _arrays(columns) if name != "exact"}
+    return Columns(**kept, exact=exact)  # type: ignore[arg-type]  # each under its own name
+
+
+def _fill(target: Columns, where: slice, source: Columns) -> None:
+    """Copy rows; what is in order stands in the source's first rows."""
+    count = where.stop - where.start
+    for name, array in _arrays(target):
+        values = getattr(source, name)
+        if name == "exact":
+            array[where] = values[:count]
+        else:
+            array[..., where] = values[..., :count]
+
+
+def _sorted(columns: Columns, count: int) -> Columns:
+    order = np.argsort(columns.piece[:count], kind="stable")
+    rest = np.arange(count, len(columns.piece))
+    return _picked(columns, np.concatenate([order, rest]))
+
+
+def _marks(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+    marks = _allowed_kinds(v)[columns.kind[:count]]
+    if v.groups is not None:
+        marks &= _in_rooms(columns, count, v)
+    if v.scope:
+        marks &= columns.is_global[:count] == (v.scope == Scope.GLOBAL)
+    if v.states == {State.LIVE} and not v.is_history:
+        marks &= columns.until[:count] >= int(v.now.timestamp() * 1000) - 1
+    if v.after is not None:
+        marks &= columns.at[:count] >= int(v.after.timestamp() * 1000) - 1
+    if v.before is not None:
+        marks &= columns.at[:count] <= int(v.before.timestamp() * 1000) + 1
+    return marks
+
+
+def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
+    table = np.zeros(256, dtype=np.bool_)
+    for (state, trust, type_), code in _KIND.items():
+        table[code] = state in v.states and trust in v.trusts and (not v.types or type_ in v.types)
+    return table
+
+
+def _in_rooms(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+    groups = v.groups or frozenset()
+    group = columns.group[:count]
+    own = group == next(iter(groups)) if len(groups) == 1 else np.isin(group, sorted(groups))
+    return own | columns.is_global[:count] if v.include_global else own
+
+
+def _most_alike(columns: Columns, count: int, rows: Keys, vector: Vectors, *, least: int) -> Keys:
+    """Give at least `least` of the rows: those with the most signs as the vector's."""
+    if len(rows) <= least:
+        return rows
+    question = signs_of(vector[None, :])[:, 0]
+    if len(rows) * 2 < count:
+        distances = _differing(columns.signs[:, rows], question)
+    else:
+        distances = _differing(columns.signs[:, :count], question)[rows]
+    reached = np.cumsum(np.bincount(distances, minlength=FAR))
+    limit = int(np.searchsorted(reached, least))
+    return rows[distances <= limit]
+
+
+def _differing(signs: NDArray[np.uint64], question: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Give for each row how many signs differ from the question's."""
+    count = signs.shape[1]
+    distances = np.zeros(count, dtype=np.uint16)
+    for start in range(0, count, BLOCK):
+        part = distances[start : start + BLOCK]
+        for word in range(WORDS):
+            part += np.bitwise_count(signs[word, start : start + BLOCK] ^ question[word])
+    return distances
+
+
+def _cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
+    if columns.exact is None:
+        vectors = read(columns.piece[rows])
+    elif len(rows) * 2 > len(columns.piece):
+        cosines: Vectors = (columns.exact @ vector)[rows]
+        return cosines
+    else:
+        vectors = columns.exact[rows]
+    return np.asarray(vectors @ vector, dtype=np.float32)

@@ -1,0 +1,165 @@
+"""Both searches over the vectors in memory and FTS5, with few statements; what they find is checked against the rows.
+
+Neither search knows all that a Visibility asks. Each gives its best few more than wanted, the rows say which of them
+are visible, and where too few are left it looks further. Nothing better than the last one looked at was passed over, so
+the visible ones among them are the best visible ones there are.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import connection
+
+from access.visibility import Visibility
+from memories.index.base import Found, Hit, Vector
+from memories.index.bits import Allowed, VectorTable
+from memories.index.sqlite_vectors import query, read_vectors
+from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
+from memories.index.terms import Match
+
+SLACK = 1.25  # looked at beyond what is wanted
+FURTHER = 4  # times as many when too few were visible
+# From this share of all rows on, a group's word in the index costs more than looking at others' rows saves.
+LARGE_SHARE = 0.3
+MOST_RANKED = 1_000_000
+
+_RANKED = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s ORDER BY rank LIMIT %s"
+_RANKED_BESIDE = """
+WITH hits (key, score) AS MATERIALIZED (SELECT rowid, rank FROM memories_fts WHERE memories_fts MATCH %s)
+SELECT key, -score, 1 FROM (SELECT key, score FROM hits ORDER BY score LIMIT %s)
+UNION ALL SELECT key, -score, 0 FROM hits WHERE key IN (SELECT value FROM json_each(%s))
+"""
+_SCORES = """
+SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND +rowid IN (SELECT value FROM json_each(%s))
+"""
+_COUNT = "SELECT COUNT(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH %s LIMIT %s)"
+_PIECES = """
+SELECT key, memory_id FROM memories_piece
+WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
+    AND model = (SELECT value FROM index_state WHERE name = 'model')
+"""
+COUNTS = TermCounts()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked: `limit` memories that the Visibility allows; `visible` asks the rows which of some keys it does.
+
+    `allowed` are the rows of the table that it may allow.
+    """
+
+    table: VectorTable
+    visibility: Visibility
+    limit: int
+    allowed: Allowed
+    visible: Callable[[Iterable[int]], set[int]]
+
+
+def find_near(ask: Ask, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+    """Give the memories whose best piece is nearest, best first."""
+    wanted = wanted or int(ask.limit * SLACK)
+    while True:
+        cosines, is_all = _nearest(ask, vector, wanted)
+        seen = ask.visible(cosines)
+        hits = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
+        if len(hits) >= ask.limit or is_all:
+            return hits[: ask.limit]
+        wanted *= FURTHER
+
+
+def find_words(ask: Ask, match: Match, *, window: int = 0) -> list[Hit]:
+    """Give the memories that match best, best first."""
+    expression, usual = _expression(ask, _affordable(ask, match))
+    window = window or usual
+    while True:
+        rows = query(_RANKED, [expression, window])
+        seen = ask.visible(key for key, _ in rows)
+        hits = [Hit(key, score) for key, score in rows if key in seen]
+        if len(hits) >= ask.limit or len(rows) < window:
+            return hits[: ask.limit]
+        window *= FURTHER
+
+
+def find_both(ask: Ask, match: Match, vector: Vector) -> Found:
+    """Give what both searches find, and each one's score in the other."""
+    wanted = int(ask.limit * SLACK)
+    cosines, is_all = _nearest(ask, vector, wanted)
+    match = _affordable(ask, match)
+    expression, window = _expression(ask, match)
+    rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines])])
+    ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
+    keyword = {key: score for key, score, _ in rows}
+    seen = ask.visible({*cosines, *keyword})
+    near = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
+    words = [Hit(key, score) for key, score in ranked if key in seen]
+    if len(near) < ask.limit and not is_all:
+        near = find_near(ask, vector, wanted=wanted * FURTHER)
+        keyword |= score_words(match, [hit.key for hit in near])
+    if len(words) < ask.limit and len(ranked) == window:
+        words = find_words(ask, match, window=window * FURTHER)
+    near, words = near[: ask.limit], words[: ask.limit]
+    named = {hit.key for hit in near}
+    rest = score_vectors([hit.key for hit in words if hit.key not in named], vector, table=ask.table)
+    own = {hit.key for hit in words}
+    return Found(words, near, {k: keyword[k] for k in named - own if k in keyword}, rest)
+
+
+def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:
+    """Give the BM25 of those of the memories that match at all."""
+    return dict(query(_SCORES, [match.expression, json.dumps([*keys])])) if keys else {}
+
+
+def score_vectors(keys: Collection[int], vector: Vector, *, table: VectorTable | None) -> dict[int, float]:
+    """Give the cosine of each memory's best piece; only for those that have vectors."""
+    rows = query(_PIECES, [json.dumps([*keys])]) if keys else []
+    if not rows:
+        return {}
+    pieces = np.array([piece for piece, _ in rows], dtype=np.int64)
+    cosines = table.cosines(pieces, vector) if table is not None else None
+    if cosines is None:
+        cosines = read_vectors(pieces) @ vector
+    best: dict[int, float] = {}
+    for (_, key), cosine in zip(rows, cosines.tolist(), strict=True):
+        best[key] = max(best.get(key, -1.0), cosine)
+    return best
+
+
+def _nearest(ask: Ask, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:
+    """Give the best cosine of each memory among the `wanted` nearest pieces, best first, and whether there is no more."""
+    found = ask.table.nearest(vector, ask.allowed, wanted=wanted, read=read_vectors)
+    best: dict[int, float] = {}
+    for key, cosine in zip(found.memories.tolist(), found.cosines.tolist(), strict=True):
+        best.setdefault(key, cosine)
+    return best, found.is_all
+
+
+def _expression(ask: Ask, match: Match) -> tuple[str, int]:
+    """Give the FTS5 expression, with the rooms' words where that spares work, and how many of its hits to look at."""
+    share = ask.allowed.share
+    rooms = _rooms(ask.visibility)
+    if not rooms or share >= LARGE_SHARE:
+        return match.expression, min(int(ask.limit * SLACK / max(share, LARGE_SHARE)) + 1, MOST_RANKED)
+    return f"{{filter}} : ({' OR '.join(rooms)}) AND {match.expression}", int(ask.limit * SLACK)
+
+
+def _affordable(ask: Ask, match: Match) -> Match:
+    """Give the question's words without the most common ones where there are so many texts that ranking takes long."""
+    return within_budget(match, _count) if len(ask.table) > POSTING_BUDGET else match
+
+
+def _rooms(v: Visibility) -> list[str]:
+    """Give the words of the filter column that a visible memory has one of; empty where every room is visible."""
+    if v.groups is None:
+        return []
+    rooms = [f'"ingroup{key}"' for key in sorted(v.groups)]
+    return [*rooms, '"isglobal"'] if v.include_global else rooms
+
+
+def _count(term: str) -> int:
+    def ask(wanted: str) -> int:
+        [(count,)] = query(_COUNT, [Match((wanted,)).expression, POSTING_BUDGET + 1])
+        return int(count)
+
+    return COUNTS.of(str(connection.settings_dict["NAME"]), term, ask)

@@ -1,0 +1,66 @@
+"""What a search as one types asks of FTS5: words of which the last may be unfinished, and words like a mistyped one.
+
+Nothing is ranked here: BM25 visits every match, which for two letters is a tenth of a store. The newest matches inside the
+Visibility are read, and whoever shows them puts them in order.
+"""
+
+from collections.abc import Sequence
+
+from django.db import connection
+
+from access.visibility import Visibility
+from memories.index.sqlite import render
+
+LONGEST_ROOMS = 50  # groups named inside the match; for more, the rows alone say which are seen
+
+_FOUND = """
+SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
+"""
+# A table of this connection alone, which holds nothing: it reads the index's own list of words.
+_WORDS = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
+)
+_LIKE = """
+SELECT term FROM temp.memories_fts_words
+WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s LIMIT %s
+"""
+
+
+def newest_with(
+    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, is_unfinished: bool, limit: int
+) -> list[int]:
+    """Give the keys of the newest visible memories that have, of each group of alternatives, one word.
+
+    Words are letters and digits of any script, as terms.words() gives them. With `is_unfinished` those of the last
+    group may go on.
+    """
+    where, params = render(visibility)
+    last = len(alternatives) - 1
+    parts = [
+        "(" + " OR ".join(f'"{word}"{"*" if is_unfinished and at == last else ""}' for word in words) + ")"
+        for at, words in enumerate(alternatives)
+    ]
+    expression = f"{{content}} : ({' AND '.join(parts)}){_rooms(visibility)}"
+    with connection.cursor() as cursor:
+        cursor.execute(_FOUND.format(where=where), [expression, *params, limit])
+        return [key for (key,) in cursor.fetchall()]
+
+
+def words_between(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:
+    """Give the index's words (their stems) that begin with `first` and have so many letters.
+
+    They are every group's words. A caller may search with them inside a Visibility, and must not show them.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WORDS)
+        cursor.execute(_LIKE, [first, first + "\U0010ffff", shortest, longest, limit])
+        return [term for (term,) in cursor.fetchall()]
+
+
+def _rooms(v: Visibility) -> str:
+    """Give the words of the filter column that a visible memory has one of; nothing where all may be seen."""
+    if v.groups is None or len(v.groups) > LONGEST_ROOMS:
+        return ""
+    rooms = [f'"ingroup{key}"' for key in sorted(v.groups)] + ['"isglobal"'] * v.include_global
+    return f" AND {{filter}} : ({' OR '.join(rooms)})" if rooms else ""

@@ -1,0 +1,35 @@
+"""Rows of memories by their keys, with one query whatever their number."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import TypeVar
+
+from access.prepared import Prepared
+from memories.models import Memory
+
+LEAST = 16  # keys that a query is made for; more are rounded up, so that few queries are compiled
+T = TypeVar("T")
+
+
+def read_shown(keys: Iterable[int]) -> dict[int, Memory]:
+    """Give those of the memories that are there with their group and thread, by key; one query."""
+    return {row.key: row for row in rows_of(_shown, [*keys])}
+
+
+def rows_of(prepared: Callable[[int], Prepared[T]], keys: Sequence[int]) -> list[T]:
+    """Give the rows of these keys; `prepared` gives the query for so many."""
+    if not keys:
+        return []
+    count = LEAST
+    while count < len(keys):
+        count *= 2
+    # The last one again: a key that is asked for twice is found once.
+    return prepared(count).rows(*keys, *[keys[-1]] * (count - len(keys)))
+
+
+@cache
+def _shown(count: int) -> Prepared[Memory]:
+    return Prepared(
+        lambda *keys: Memory.objects.select_related("group", "thread").filter(key__in=keys).order_by(),
+        count,
+    )

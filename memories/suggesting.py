@@ -1,0 +1,167 @@
+"""Search as one types: memories that one may see, by the beginning of a word, despite a typing fault, or by meaning.
+
+Nothing is logged and nothing counted as recalled: letters on their way to a question are no question.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from access.actor import Actor
+from access.errors import InvalidInput, NotFound
+from access.groups import find_group
+from access.visibility import Visibility
+from memories.chains import find_memory
+from memories.draft import check_range
+from memories.index.base import search_index
+from memories.index.sqlite_prefix import newest_with, words_between
+from memories.index.terms import words
+from memories.models import Memory
+from memories.pieces import available_encoder, indexed_model
+from memories.recall.relevance import UNRELATED_MEAN, UNRELATED_SPREAD
+from memories.spelling import KEPT_LETTERS, LEAST_LETTERS, allowed_edits, early_edits, nearest
+from memories.text import clean_line
+from memories.types import State, Type
+from memories.visibility import as_q, listed_by
+
+DEFAULT_LIMIT, MAX_LIMIT = 8, 20
+MAX_CHARS = 200
+MAX_WORDS = 8
+LEAST_PREFIX = 2  # letters; one alone begins a tenth of all words
+WINDOW = 40  # newest matches that are put in order
+MAX_TERMS = 400  # words with the same beginning that are compared
+MAX_SIMILAR = 24  # words searched for in the place of a mistyped one
+# Building whole rows would take longer than the search.
+READ = ("key", "id", "content", "type", "state", "trust", "pinned", "group__slug", "group__key")
+FITTED_CHARS = 600  # of a text, looked at to put it in order
+SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
+
+
+class How(StrEnum):
+    """By what a memory was found."""
+
+    ID = "id"
+    WORDS = "words"
+    SPELLING = "spelling"
+    MEANING = "meaning"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A memory that may be meant: a line of its text, and by what it was found."""
+
+    memory: Memory
+    text: str
+    how: How
+
+
+def suggest(
+    actor: Actor, text: str, *, group: str | None = None, limit: int = DEFAULT_LIMIT, by_meaning: bool = False
+) -> list[Suggestion]:
+    """Give memories in any state that the actor may see and that what was typed may mean, the likeliest first.
+
+    By words and, where these find too few, by words that are spelt nearly so. With `by_meaning` by meaning alone: it
+    takes the model, and is asked for when somebody pauses.
+
+    Raises:
+        InvalidInput: the text or the limit is not allowed.
+        GroupNotFound, NotPermitted: the group is at fault.
+    """
+    check_range(limit, 1, MAX_LIMIT, field="limit")
+    typed = clean_line(text, field="q", max_chars=MAX_CHARS)
+    visibility = listed_by(actor, find_group(actor, group) if group else None)
+    named = _by_id(actor, typed, visibility)
+    if named:
+        return named
+    asked = words(typed)[:MAX_WORDS]
+    if by_meaning:
+        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING)[:limit]
+    if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
+        return []
+    is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
+    exact = [[word] for word in asked]
+    keys = newest_with(exact, visibility, is_unfinished=False, limit=WINDOW)
+    # A whole word is found in less time than a beginning; "the" alone fills the window.
+    if is_unfinished and len(keys) < WINDOW:
+        keys = newest_with(exact, visibility, is_unfinished=True, limit=WINDOW)
+    if keys:
+        return _shown(keys, asked, How.WORDS)[:limit]
+    return _by_spelling(asked, visibility, is_unfinished=is_unfinished)[:limit]
+
+
+def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:
+    """Give the memory whose id was typed."""
+    try:
+        memory = find_memory(actor, typed)
+    except (InvalidInput, NotFound):
+        return []
+    seen = Memory.objects.filter(as_q(visibility), key=memory.key).exists()
+    return [Suggestion(memory, snippet(memory.content, []), How.ID)] if seen else []
+
+
+def _by_spelling(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool) -> list[Suggestion]:
+    """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
+    late = [similar(word) for word in asked]
+    keys = newest_with(late, visibility, is_unfinished=is_unfinished, limit=WINDOW)
+    if not keys:
+        late = [[*group, *early_edits(group[0])] if _is_long(group[0]) else group for group in late]
+        keys = newest_with(late, visibility, is_unfinished=False, limit=WINDOW)
+    return _shown(keys, [word for group in late for word in group], How.SPELLING)
+
+
+def similar(word: str) -> list[str]:
+    """Give the word and those that it may be mistyped for. They are every group's: to search with, not to show."""
+    if not _is_long(word):
+        return [word]
+    edits = allowed_edits(word)
+    terms = words_between(
+        word[:KEPT_LETTERS],
+        shortest=max(KEPT_LETTERS, len(word) - edits - KEPT_LETTERS),
+        longest=len(word) + edits,
+        limit=MAX_TERMS,
+    )
+    return list(dict.fromkeys([word, *nearest(word, terms, edits=edits, limit=MAX_SIMILAR)]))
+
+
+def _is_long(word: str) -> bool:
+    """Say whether a word is long enough for a fault in it to be told from another word."""
+    return len(word) >= LEAST_LETTERS and word.isalpha()
+
+
+def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
+    """Give the keys of the memories nearest in meaning; none without the model, and none that is not near at all."""
+    encoder = available_encoder()
+    if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
+        return []
+    hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
+    return [hit.key for hit in hits if hit.score > UNRELATED_MEAN + 3 * UNRELATED_SPREAD]
+
+
+def _shown(keys: Sequence[int], asked: Sequence[str], how: How) -> list[Suggestion]:
+    """Give the memories in the order of `keys`, or with words to look for, those they fit best first."""
+    rows = Memory.objects.select_related("group").only(*READ).in_bulk(list(keys))
+    memories = [rows[key] for key in keys if key in rows]
+    if asked:
+        memories.sort(key=lambda memory: _fit(memory, asked), reverse=True)
+    return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
+
+
+def _fit(memory: Memory, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
+    """Say how well a memory fits, as what is greater fits better: live, named so, beginning so, whole words, kept, new."""
+    own = words(memory.content[:FITTED_CHARS])
+    starts = bool(own) and own[0].startswith(asked[0])
+    whole = len(set(own) & set(asked))
+    is_live = memory.state == State.LIVE
+    return is_live, starts and memory.type == Type.ENTITY, starts, whole, memory.pinned, memory.key
+
+
+def snippet(content: str, asked: Sequence[str]) -> str:
+    """Give a line of the text around the first of the words."""
+    line = " ".join(content.split())
+    low = line.lower()
+    places = [place for word in asked if (place := low.find(word)) >= 0]
+    start = max(0, min(places, default=0) - SNIPPET_LEAD)
+    if start:
+        start = line.rfind(" ", 0, start + 1) + 1
+    cut = line[start : start + SNIPPET_CHARS]
+    return f"{'…' if start else ''}{cut}{'…' if start + SNIPPET_CHARS < len(line) else ''}"

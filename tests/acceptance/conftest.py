@@ -1,0 +1,54 @@
+"""People with their faces, the real model loaded once, a clock that is moved, and folders that begin empty."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import pytest
+
+from maintenance.backup_folder import backups_folder
+from memories.embedding import Encoder, get_encoder
+from memories.recall.counting import COUNTER
+from tests.acceptance.house import House
+from tests.maintenance.folders import empty_folder
+from tests.people import alice, bob, charlie, garden, ledger
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+Clock = Callable[[datetime], None]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def encoder() -> Encoder:
+    """Give the encoder once it is loaded: a promise that was kept without vectors is none."""
+    return get_encoder(timeout_s=60)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_recalls() -> Iterator[None]:
+    """Recalls that one test did not write are not written by the next."""
+    yield
+    with COUNTER._lock:
+        COUNTER._pending = []
+
+
+@pytest.fixture
+def no_backups() -> Iterator[None]:
+    """Begin and end without backups."""
+    empty_folder(backups_folder())
+    yield
+    empty_folder(backups_folder())
+
+
+@pytest.fixture
+def house(alice: object, ledger: object, garden: object, bob: object) -> House:  # noqa: F811 - fixtures
+    """Alice, who owns everything and has a browser and an agent, in a store of two groups."""
+    return House.of(alice)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Move Loci's clock to a moment."""
+
+    def move(moment: datetime) -> None:
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    return move

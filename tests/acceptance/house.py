@@ -1,0 +1,128 @@
+"""A person with every face at hand: the services, the browser, REST, MCP and the commands."""
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from mcp import Client as McpClient
+from mcp.shared.exceptions import MCPError
+
+from access.actor import Actor
+from access.models import Group
+from access.tokens import actor_for_secret
+from loci_site.mcp.server import LociServer
+from tests.people import make_token, person
+
+EVERY_RIGHT = ("read", "write", "curate", "admin", "create-group")
+
+
+@dataclass(frozen=True)
+class House:
+    """A person with a browser, and an agent that holds a token of this person. What a face refuses is its answer."""
+
+    user: User
+    secret: str
+
+    @classmethod
+    def of(
+        cls, user: User, *, scopes: Iterable[str] = EVERY_RIGHT, groups: Iterable[Group] = ()
+    ) -> "House":
+        User.objects.filter(pk=user.pk).update(is_staff=True)
+        return cls(user, make_token(user, name="house", scopes=scopes, groups=groups)[1])
+
+    @property
+    def person(self) -> Actor:
+        return person(self.user)
+
+    @property
+    def agent(self) -> Actor:
+        return actor_for_secret(self.secret, via="mcp")
+
+    def rest(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """Give the status and the text of a REST answer."""
+        client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {self.secret}"})
+        sent: dict[str, Any] = {} if method == "get" else {"data": json.dumps(body or {})}
+        if sent:
+            sent["content_type"] = "application/json"
+        response = getattr(client, method)(f"/api{path}", **sent)
+        return response.status_code, plain(response.content.decode())
+
+    def page(self, address: str) -> str:
+        """Give a page of the admin as the person's browser gets it."""
+        client = Client(raise_request_exception=False)
+        client.force_login(User.objects.get(pk=self.user.pk))
+        return str(client.get(address, follow=True).content.decode())
+
+    def mcp(self, work: Any) -> Any:
+        """Run `work` with a client that is connected to the real MCP server."""
+        actor = self.agent
+
+        async def find() -> Actor:
+            return actor
+
+        async def connected() -> Any:
+            async with McpClient(LociServer(find)) as client:
+                return await work(client)
+
+        return async_to_sync(connected)()
+
+    def tool(self, name: str, **arguments: Any) -> Any:
+        """Call a tool; give the result, which may be an error."""
+
+        async def work(client: McpClient) -> Any:
+            return await client.call_tool(name, arguments)
+
+        return self.mcp(work)
+
+    def tool_text(self, name: str, **arguments: Any) -> str:
+        """Give all that a tool's answer says, as text and as structured content."""
+        result = self.tool(name, **arguments)
+        texts = [block.text for block in result.content]
+        return "\n".join([*texts, json.dumps(result.structured_content, ensure_ascii=False)])
+
+    def resource(self, uri: str) -> str:
+        async def work(client: McpClient) -> str:
+            try:
+                (content,) = (await client.read_resource(uri)).contents
+            except MCPError as refused:
+                return refused.message
+            return content.text  # type: ignore[union-attr]
+
+        return str(self.mcp(work))
+
+    def prompt(self, name: str, **arguments: str) -> str:
+        async def work(client: McpClient) -> str:
+            try:
+                (message,) = (await client.get_prompt(name, arguments)).messages
+            except MCPError as refused:
+                return refused.message
+            return message.content.text  # type: ignore[union-attr]
+
+        return str(self.mcp(work))
+
+
+def command(*words: str | Path) -> str:
+    """Give what a command prints, or why it would not."""
+    out = io.StringIO()
+    try:
+        call_command(*map(str, words), stdout=out, stderr=out)
+    except CommandError as refused:
+        return f"{out.getvalue()}{refused}"
+    except SystemExit:
+        pass
+    return plain(out.getvalue())
+
+
+def plain(text: str) -> str:
+    """Give JSON with its letters as they are."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except ValueError:
+        return text

@@ -1,0 +1,93 @@
+"""Correction: what was wrong or has changed is told as what it is, and goes on being so."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from access.tokens import operator
+from access.visibility import Narrowing
+from maintenance.cycle import Plan, run_cycle
+from maintenance.doctor import repair
+from maintenance.models import Run
+from maintenance.reembed import reembed
+from memories import verbs
+from memories.context_pack import get_context
+from memories.editing import Edit, edit
+from memories.index.base import search_index
+from memories.inspect import inspect_memory
+from memories.models import Memory
+from memories.recall import Asked, recall
+from tests.acceptance.conftest import Clock
+from tests.acceptance.house import House
+from tests.acceptance.reading import HANDED_OUT, Wanted, tellers
+from tests.memories.builders import fresh, kept
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+QUESTION = "Who maintains the billing service?"
+FIRST = "The billing service is maintained by Quokkazebu."
+SECOND = "The billing service is maintained by Ximena."
+BESIDE = "The billing service runs on port 8081."
+NOON, DAY = datetime(2026, 5, 1, 12, 0, tzinfo=UTC), timedelta(days=1)
+
+
+def wanted(memory: Memory) -> Wanted:
+    return Wanted(QUESTION, "is maintained by", str(memory.id))
+
+
+def worked_over(moment: datetime) -> None:
+    """Do everything that makes the indexes anew or goes over all rows: a cycle, a rebuild, a repair, a re-embed."""
+    Run.objects.all().delete()
+    run_cycle(operator(), Plan(now=moment, max_share=1))
+    search_index().rebuild()
+    repair(operator())
+    reembed(operator())
+
+
+@pytest.mark.parametrize("way", ["superseded", "edited", "retracted with a successor", "disputed and replaced"])
+def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -> None:
+    """What is right is told first, and what was wrong by nobody, before and after every index was made anew."""
+    clock(NOON - 10 * DAY)
+    old = kept(house.person, FIRST, group="ledger", confidence=1.0, importance=10)
+    for _ in range(5):  # being asked for often does not make a text true
+        recall(house.agent, Asked(QUESTION, group="ledger"))
+    assert tellers(HANDED_OUT, house, wanted(old), "Quokkazebu") == [*HANDED_OUT]
+    clock(NOON - 5 * DAY)
+    if way == "superseded":
+        kept(house.agent, SECOND, supersedes=old.id, confidence=0.3)
+    elif way == "edited":
+        edit(house.person, old.id, Edit(content=SECOND))
+    elif way == "retracted with a successor":
+        verbs.retract(house.person, old.id, successor=SECOND)
+    else:
+        verbs.dispute(house.agent, old.id)
+        kept(house.agent, SECOND, supersedes=old.id)
+    for work in (lambda: clock(NOON), lambda: worked_over(NOON + 60 * DAY)):
+        work()
+        assert tellers(HANDED_OUT, house, wanted(old), "Quokkazebu") == []
+        assert tellers(HANDED_OUT, house, wanted(old), "Ximena") == [*HANDED_OUT]
+        best = recall(house.agent, Asked(QUESTION, group="ledger")).items[0]
+        assert (best.text, best.label) == (SECOND, "")
+    assert [row.content for row in inspect_memory(house.person, old.id).versions] == [FIRST, SECOND]
+
+
+def test_a_retraction_needs_no_replacement(house: House, clock: Clock) -> None:
+    """What is wrong can be taken back by who does not know what is right; then Loci says that it knows nothing."""
+    clock(NOON - 10 * DAY)
+    wrong = kept(house.agent, FIRST, group="ledger")
+    beside = kept(house.agent, BESIDE, group="ledger")
+    assert recall(house.agent, Asked(QUESTION, group="ledger")).items[0].memory == wrong
+    clock(NOON - 5 * DAY)
+    done = house.tool("forget_memory", id=str(wrong.id), verb="retract", reason="nobody knows")
+    assert not done.is_error
+    for work in (lambda: clock(NOON), lambda: worked_over(NOON)):
+        work()
+        assert tellers(HANDED_OUT, house, wanted(wrong), "Quokkazebu") == []
+        assert beside.content in get_context(house.agent, group="ledger", query=QUESTION).text
+    assert (fresh(wrong).state, fresh(wrong).superseded_by) == ("retracted", None)
+    then = recall(house.person, Asked(QUESTION, group="ledger", narrowing=Narrowing(known_at=NOON - 7 * DAY)))
+    assert [(item.text, item.label) for item in then.items if item.memory == wrong] == [
+        (FIRST, "retracted since 2026-04-26: it was wrong")
+    ]
+    refused = house.tool_text("store_memory", content=FIRST, group="ledger")
+    assert "this text was retracted here before: nobody knows" in refused

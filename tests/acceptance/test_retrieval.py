@@ -1,0 +1,96 @@
+"""Retrieval: what a caller sets as the most is the most."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.models import Group
+from access.visibility import Narrowing
+from memories.batch import store_many
+from memories.context_pack import get_context
+from memories.draft import Draft
+from memories.entities import RelationDraft, store_relation
+from memories.recall import Asked, recall
+from memories.recall.budget import ITEM_OVERHEAD, count_tokens
+from memories.recall.fusion import MODES
+from memories.verbs import dispute, pin, verify
+from tests.acceptance.house import House
+from tests.memories.builders import kept
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+QUESTION = "Which crane lifts the containers in the harbour?"
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def full(house: House, ledger: Group) -> House:
+    """A group in which forty memories answer: turns of a thread with neighbours, pinned, verified and related ones."""
+    texts = [f"Crane {at} lifts the containers at berth {at} of the harbour." for at in range(40)]
+    turns = [
+        Draft(text, type="episodic", group="ledger", thread="harbour", valid_from=START + timedelta(minutes=at))
+        for at, text in enumerate(texts[:20])
+    ]
+    store_many(house.person, turns)
+    facts = [kept(house.person, text, group="ledger", scope="group" if at % 2 else "global")
+             for at, text in enumerate(texts[20:])]  # fmt: skip
+    for fact in facts[:6]:
+        pin(house.person, fact.id)
+        verify(house.person, fact.id)
+    dispute(house.person, facts[10].id)
+    for at in range(3):
+        store_relation(house.person, RelationDraft("Crane", "lifts", f"Container {at}", group="ledger"))
+    return house
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_k_is_an_upper_bound(full: House, mode: str) -> None:
+    """However many are fused, pinned, related or beside an answer, no more come back than were asked for."""
+    for most in (1, 2, 7, 25):
+        asked = Asked(QUESTION, group="ledger", max_results=most, token_budget=100_000, mode=mode)
+        found = recall(full.agent, asked)
+        ids = [item.memory.id for item in found.items]
+        assert (len(ids), len(set(ids))) == (most, most)
+        assert recall(full.agent, asked).items == found.items  # and they are the same each time
+    past = Asked(QUESTION, group="ledger", max_results=3, narrowing=Narrowing(as_of=START), mode=mode)
+    assert len(recall(full.agent, past).items) <= 3
+
+
+def test_k_is_an_upper_bound_on_every_face(full: House) -> None:
+    """The tool and REST keep to it as the service does, and refuse a number that is none."""
+    tool = full.tool("recall_memory", query=QUESTION, group="ledger", max_results=4).structured_content
+    assert len(tool["results"]) == tool["count"] == 4
+    status, said = full.rest("post", "/recall", {"query": QUESTION, "group": "ledger", "max_results": 4})
+    assert (status, said.count('"content"')) == (200, 4)
+    for wrong in (0, -1, 101):
+        body = {"query": QUESTION, "group": "ledger", "max_results": wrong}
+        assert full.rest("post", "/recall", body)[0] == 422
+        assert full.tool("recall_memory", **body).is_error
+
+
+Counter = Callable[[str], int]
+
+
+@pytest.mark.parametrize("budget", [50, 120, 400, 1500])
+def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
+    """An answer's texts with what stands beside each take no more tokens than were allowed; the rest is told."""
+    found = recall(full.agent, Asked(QUESTION, group="ledger", max_results=40, token_budget=budget))
+    spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD for item in found.items)  # type: ignore[arg-type]
+    assert spent == found.tokens <= budget
+    assert found.left_out + len(found.items) == 40
+    assert (len(found.items) > 0) == (budget > 50)
+
+
+@pytest.mark.parametrize("budget", [100, 300, 1500, 20_000])
+def test_a_pack_keeps_to_its_budget(full: House, alice: User, encoder: object, budget: int) -> None:
+    """A session's pack takes no more tokens than were allowed, with pins, a query and instructions in it."""
+    Group.objects.filter(slug="ledger").update(instructions="Answer in one sentence. " * 20)
+    pack = get_context(full.agent, group="ledger", query=QUESTION, token_budget=budget)
+    # Titles and line breaks between sections are counted one by one, so the whole may differ by a few.
+    assert count_tokens(pack.text, encoder) <= max(budget, 100)  # type: ignore[arg-type]
+    assert (pack.left_out > 0) == (budget < 20_000)
+    ids = [id_ for section in pack.sections for id_ in section.ids]
+    assert len(ids) == len(set(ids))
+    assert (len(ids) > 0) == (budget >= 300)

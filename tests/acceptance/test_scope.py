@@ -1,0 +1,120 @@
+"""Scope: who may see what is decided inside the store, by every face alike."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.errors import GroupRequired, LociError, NotPermitted
+from access.models import Group
+from access.tokens import operator
+from access.visibility import Narrowing
+from maintenance.cycle import Plan, run_cycle
+from memories.context_pack import get_context
+from memories.entities import RelationDraft, store_relation
+from memories.listing import Listed, list_memories
+from memories.models import Link, Memory
+from memories.recall import Asked, recall
+from memories.types import Scope
+from tests.acceptance.house import House
+from tests.acceptance.reading import HANDED_OUT, LOOKED_AT, Wanted, tellers
+from tests.maintenance.events import NOW, TOMATOES, happen
+from tests.memories.builders import fresh, keep, kept
+from tests.people import agent
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+QUESTION = "Who keeps the north lighthouse?"
+OURS = "The north lighthouse is kept by Jonas."
+THEIRS = "The north lighthouse is kept by Quokkazebu."
+MINE = "A new text of mine."
+READERS = HANDED_OUT | LOOKED_AT
+
+
+def wanted(memory: Memory, *, group: str) -> Wanted:
+    return Wanted(QUESTION, "north lighthouse", str(memory.id), group)
+
+
+def test_another_groups_text_never_comes_back(house: House, bob: User, garden: Group) -> None:
+    """What is stored in a group is told to nobody outside it, by no face, not even to who knows its id."""
+    theirs = kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
+    ours = kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
+    stranger = House.of(bob, scopes=("read", "write", "curate"))
+    assert tellers(READERS, house, wanted(theirs, group="garden"), "Quokkazebu") == [*READERS]
+    assert tellers(READERS, stranger, wanted(ours, group="ledger"), "Jonas") == [*READERS]
+    for group in ("ledger", "garden"):
+        assert tellers(READERS, stranger, wanted(theirs, group=group), "Quokkazebu") == []
+    answer = keep(stranger.agent, THEIRS, group="ledger")  # nor does it appear as what is near
+    assert (answer.outcome, {near.group_id for near in (n.memory for n in answer.near)} & {garden.key}) == (
+        "created",
+        set(),
+    )
+
+
+@pytest.mark.parametrize("holder", ["a member's token", "an owner's token bound to one group"])
+def test_a_caller_cannot_widen_its_scope(
+    house: House, bob: User, ledger: Group, garden: Group, holder: str
+) -> None:
+    """Naming another group, leaving the group out, or reaching across by id gives nothing beyond one's rights."""
+    theirs = kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
+    kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
+    bound = House.of(bob) if holder == "a member's token" else House.of(house.user, groups=[ledger])
+    narrow = bound.agent
+    reaches = {
+        "recall": lambda actor, group: recall(actor, Asked(QUESTION, group=group)),
+        "get_context": lambda actor, group: get_context(actor, group=group),
+        "list": lambda actor, group: list_memories(actor, Listed(group=group)),
+        "store": lambda actor, group: keep(actor, MINE, group=group, scope=Scope.GROUP),
+                "cycle": lambda actor, group: run_cycle(actor, Plan(group=Group.objects.get(slug=group))),
+    }
+    for name, reach in reaches.items():
+        with pytest.raises(LociError):
+            reach(narrow, "garden")
+        assert reach(house.agent, "garden"), f"who may do it is refused {name}"
+    for across in (
+        lambda: keep(narrow, "It is kept by me.", supersedes=theirs.id),
+        lambda: store_relation(
+            narrow, RelationDraft("A", "is", "B", group="ledger", evidence=(str(theirs.id),))
+        ),
+        lambda: list_memories(narrow, Listed(group="garden", words="lighthouse")),
+    ):
+        with pytest.raises(LociError):
+            across()
+    everything = Narrowing(scope="global", min_confidence=0.0, as_of=NOW, known_at=NOW)
+    found = recall(narrow, Asked(ids=(theirs.id,), narrowing=everything))
+    assert (found.items, found.missing) == ((), (str(theirs.id),))
+    assert {row.group for row in list_memories(narrow, Listed()).rows} == {ledger}
+    assert fresh(theirs).state == "live"
+
+
+def test_a_group_left_out_is_a_default_or_an_error_and_never_all(house: House, ledger: Group) -> None:
+    """Who names no group is asked for one, unless the token has one of its own."""
+    kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
+    kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
+    with pytest.raises(GroupRequired, match="garden"):
+        recall(house.agent, Asked(QUESTION))
+    settled = agent(house.user, name="settled", default_group=ledger)
+    assert [item.text for item in recall(settled, Asked(QUESTION)).items] == [OURS]
+
+
+def test_background_jobs_respect_groups(house: House, ledger: Group, garden: Group, bob: User) -> None:
+    """Maintenance never puts two groups' events into one summary, fact or link, and stays in the group it is given."""
+    alike = ["The pump of the raised bed needs a new seal"] * 3
+    few = happen(TOMATOES[:3], group="ledger") + happen(TOMATOES[3:], group="garden")
+    same = happen(alike[:2], group="ledger") + happen(alike[2:], group="garden")
+    run_cycle(operator(), Plan(now=NOW, max_share=1))
+    derived = Memory.objects.filter(source__startswith="loci:")
+    assert not derived.exists()
+    assert {fresh(event).state for event in [*few, *same]} == {"live"}
+    happen(TOMATOES[3:], group="ledger")  # now the topic is whole in one group
+    whole = run_cycle(operator(), Plan(now=NOW, max_share=1))
+    assert whole.counts["summaries"] == 1
+    (summary,) = derived
+    ends = Link.objects.filter(source=summary).values_list("target__group", flat=True)
+    assert (summary.group, summary.scope, set(ends)) == (ledger, "group", {ledger.key})
+    happen(TOMATOES[:3], group="garden")
+    only_ledger = run_cycle(operator(), Plan(group=ledger, now=NOW, max_share=1))
+    assert only_ledger.counts.get("summaries", 0) == 0
+    assert not derived.filter(group=garden).exists()
+    with pytest.raises(NotPermitted):
+        run_cycle(agent(bob, scopes=("read", "write", "curate")), Plan(group=garden, now=NOW))
+    run_cycle(operator(), Plan(group=garden, now=NOW, max_share=1))
+    assert derived.filter(group=garden).count() == 1

@@ -1,0 +1,109 @@
+"""The authorization matrix: every face, every caller, every place; the expected outcomes stand in matrix.txt."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import transaction
+from django.test import Client
+from mcp import Client as McpClient
+from mcp.shared.exceptions import MCPError
+
+from access.actor import Actor, Via
+from access.errors import LociError
+from access.tokens import actor_for_secret
+from loci_site.mcp.server import LociServer
+from tests.access.matrix import Face, read_matrix
+from tests.access.world import World, make_world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+Ask = Callable[[Face, dict[str, str], str], str]  # face, place, secret → outcome
+PARAMETERS = {"memory_id": "memory", "id": "memory", "slug": "group", "tombstone_id": "tombstone", "run_id": "run"}
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+def differences(world: World, faces: list[Face], ask: Ask) -> list[str]:
+    """Every case whose outcome is not the one that the matrix expects. Nothing that a case does is kept."""
+    matrix, wrong = read_matrix(), []
+    for face in faces:
+        for place in matrix.places(face.rule):
+            for caller, expected in matrix.outcomes[face.rule, place].items():
+                for secret in world.secrets_of(caller):
+                    with transaction.atomic():
+                        outcome = ask(face, world.places[place], secret)
+                        transaction.set_rollback(True)
+                    if outcome != expected:
+                        wrong.append(f"{face.kind} {face.name} | {place} | {caller}: {outcome}, not {expected}")
+    return wrong
+
+
+def addressed(name: str, place: dict[str, str]) -> str:
+    """A face's name with what is at the place in it."""
+    text = re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda m: m[2] or place[PARAMETERS[m[1]]], name)
+    return re.sub(r"\$(\w+)", lambda m: place[m[1]], text)
+
+
+def ask_rest(face: Face, place: dict[str, str], secret: str) -> str:
+    method, path = addressed(face.name, place).split(" ", 1)
+    headers = {"HTTP_AUTHORIZATION": f"Bearer {secret}"} if secret else {}
+    body = face.body(place)
+    sent = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    answer = getattr(Client(raise_request_exception=False), method.lower())(f"/api{path}", **sent, **headers)
+    if answer.status_code >= 400:
+        said = answer.json()
+        assert said["code"], face
+        assert said["hint"] or answer.status_code == 404, (face, said)  # always with what is missing
+    return "ok" if answer.status_code < 300 else str(answer.status_code)
+
+
+def ask_mcp(face: Face, place: dict[str, str], secret: str) -> str:
+    try:
+        actor = actor_for_secret(secret, via=Via.MCP)
+    except LociError as refused:
+        return str(refused.status)
+    return async_to_sync(_over_mcp)(face, place, actor)
+
+
+async def _over_mcp(face: Face, place: dict[str, str], actor: Actor) -> str:
+    async def find() -> Actor:
+        return actor
+
+    async with McpClient(LociServer(find)) as client:
+        try:
+            text = await _sent(client, face, place)
+        except MCPError as refused:
+            text = refused.message
+    return _status_of(text)
+
+
+async def _sent(client: McpClient, face: Face, place: dict[str, str]) -> str:
+    """Give the text of an error, empty where there is none."""
+    if face.kind == "resource":
+        await client.read_resource(addressed(face.name, place))
+        return ""
+    if face.kind == "prompt":
+        await client.get_prompt(face.name, face.body(place))
+        return ""
+    result: Any = await client.call_tool(face.name, face.body(place))
+    return str(result.content[0].text) if result.is_error else ""
+
+
+def _status_of(text: str) -> str:
+    codes = {"not_permitted": "403", "not_found": "404", "group_not_found": "404"}
+    said = re.search(r"\[(\w+)[^\]]*\]$", text)
+    return "ok" if not text else codes.get(said[1] if said else "", text)
+
+
+def test_rest_is_as_the_matrix_says(world: World) -> None:
+    assert differences(world, read_matrix().of("rest"), ask_rest) == []
+
+
+def test_mcp_is_as_the_matrix_says(world: World) -> None:
+    assert differences(world, read_matrix().of("tool", "resource", "prompt"), ask_mcp) == []

@@ -1,0 +1,92 @@
+"""Queries that are compiled once: the same rows as the ORM gives, whatever the values, on every connection."""
+
+import threading
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from access.models import Group, Membership, Role
+from access.prepared import Prepared
+
+pytestmark = pytest.mark.django_db
+
+BY_SLUG = Prepared(lambda slug: Group.objects.filter(slug=slug).order_by())
+ROLES = Prepared(
+    lambda user, role: (
+        Membership.objects.filter(user=user, role=role).values_list("group__slug", "role").order_by("pk")
+    ),
+    2,
+)
+WITH_GROUP = Prepared(
+    lambda *keys: Membership.objects.select_related("group").filter(pk__in=keys).order_by("pk"), 2
+)
+FIRST = Prepared(lambda: Group.objects.order_by("slug").values_list("slug")[:1], 0)
+
+
+@pytest.fixture
+def groups() -> list[Group]:
+    return [Group.objects.create(slug=slug, private=slug == "atlas") for slug in ("ledger", "atlas")]
+
+
+def test_a_row_is_the_object_that_the_orm_gives(groups: list[Group]) -> None:
+    found = BY_SLUG.first("atlas")
+    expected = Group.objects.get(slug="atlas")
+    assert found == expected
+    assert found is not None
+    assert (found.id, found.private, found.created_at, found.updated_at) == (
+        expected.id,
+        True,
+        expected.created_at,
+        expected.updated_at,
+    )
+    assert found._state.adding is False
+
+
+def test_other_values_give_other_rows_with_one_query_each(groups: list[Group]) -> None:
+    BY_SLUG.first("ledger")
+    with CaptureQueriesContext(connection) as seen:
+        answers = [BY_SLUG.first(slug) for slug in ("ledger", "atlas", "nowhere")]
+    assert [group and group.slug for group in answers] == ["ledger", "atlas", None]
+    assert len(seen) == 3
+    assert BY_SLUG.rows("' OR 1=1 --") == []
+
+
+def test_texts_and_numbers_stand_where_they_were_asked(groups: list[Group]) -> None:
+    user = User.objects.create(username="alice")
+    Membership.objects.create(user=user, group=groups[0], role=Role.VIEWER)
+    Membership.objects.create(user=user, group=groups[1], role=Role.ADMIN)
+    assert ROLES.rows(user.pk, "admin") == [("atlas", "admin")]
+    assert ROLES.rows(user.pk, "viewer") == [("ledger", "viewer")]
+    assert ROLES.rows(user.pk + 1, "viewer") == []
+
+
+def test_related_objects_come_along_without_a_query(groups: list[Group]) -> None:
+    user = User.objects.create(username="alice")
+    made = [Membership.objects.create(user=user, group=group) for group in groups]
+    with CaptureQueriesContext(connection) as seen:
+        found = WITH_GROUP.rows(made[0].pk, made[1].pk)
+        slugs = [membership.group.slug for membership in found]
+    assert slugs == ["ledger", "atlas"]
+    assert len(seen) == 1
+
+
+def test_a_query_may_take_no_value(groups: list[Group]) -> None:
+    assert FIRST.rows() == [("atlas",)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_connection_compiles_its_own() -> None:
+    Group.objects.create(slug="ledger")
+    BY_SLUG.first("ledger")
+    answers: list[Group | None] = []
+
+    def ask() -> None:
+        answers.append(BY_SLUG.first("ledger"))
+        connection.close()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert [group and group.slug for group in answers] == ["ledger"]

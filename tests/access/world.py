@@ -1,0 +1,121 @@
+"""The store of the matrix: two groups with one of everything in each, and a token for each kind of caller."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
+from access.groups import create_group
+from access.models import ApiToken, Group, Membership
+from access.tokens import operator, revoke_token
+from maintenance.models import Run
+from memories.checkpoints import save_checkpoint
+from memories.draft import Draft
+from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
+from memories.store import store
+from memories.verbs import retract
+from relations.models import Relation
+from tests.people import make_token
+
+ROLES = ("admin", "curator", "contributor", "viewer")  # in `ledger`; the user is named like the role
+SINGLE = {"only-read": READ, "only-write": WRITE, "only-curate": CURATE, "only-admin": ADMIN}
+DEAD = ("expired", "revoked", "unknown", "inactive", "nobody")
+# Stands in every text of the foreign group, and nowhere else.
+MARKER = "zanzibarine"
+
+Place = dict[str, str]
+
+
+@dataclass(frozen=True)
+class World:
+    """The people, a secret for each caller, and what there is at each place."""
+
+    users: dict[str, User]
+    secrets: dict[str, str]
+    places: dict[str, Place]
+
+    def secrets_of(self, caller: str) -> list[str]:
+        """The secrets to try for a column: one, or every dead one."""
+        return [self.secrets[name] for name in DEAD] if caller == "dead" else [self.secrets[caller]]
+
+
+def make_world() -> World:
+    users = {"owner": User.objects.create_superuser("owner", password="a-long-password", is_staff=True)}
+    ledger, garden = create_group(operator(), "ledger"), create_group(operator(), "garden")
+    for name in (*ROLES, "stranger", "inactive"):
+        users[name] = User.objects.create_user(name, is_staff=True)
+    for role in ROLES:
+        Membership.objects.create(user=users[role], group=ledger, role=role)
+    Membership.objects.create(user=users["inactive"], group=ledger, role="admin")
+    places = {"own": _fill(ledger, "ordinary"), "foreign": _fill(garden, MARKER), "missing": _nothing()}
+    shared = _memory(garden, "The bell rings at noon everywhere.", scope="global")
+    other = _memory(garden, "The bell is made of bronze.", scope="global")
+    places["global"] = places["foreign"] | {"memory": str(shared.id), "other": str(other.id)}
+    return World(users, _secrets(users, garden), places)
+
+
+def _secrets(users: dict[str, User], garden: Group) -> dict[str, str]:
+    everything = sorted(ALL_SCOPES)
+    made = {
+        name: make_token(users[name], name=name, scopes=everything)[1]
+        for name in ("owner", *ROLES, "stranger", "inactive")
+    }
+    User.objects.filter(username="inactive").update(is_active=False)
+    chief = users["admin"]
+    for name, scope in SINGLE.items():
+        made[name] = make_token(chief, name=name, scopes=[scope])[1]
+    made["elsewhere"] = make_token(chief, name="elsewhere", scopes=everything, groups=[garden])[1]
+    gone, made["revoked"] = make_token(chief, name="revoked", scopes=everything)
+    revoke_token(operator(), gone)
+    late, made["expired"] = make_token(chief, name="expired", scopes=everything)
+    ApiToken.objects.filter(pk=late.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    return made | {"unknown": "loci_" + "x" * 43, "nobody": ""}
+
+
+def _fill(group: Group, word: str) -> Place:
+    """One of everything in a group."""
+    memory = _memory(group, f"The {word} gate opens at seven.")
+    other = _memory(group, f"The {word} wall is of stone and two metres high.")
+    wrong = _memory(group, f"The {word} roof leaks.")
+    retract(operator(), wrong.id, reason=f"{word} roof was mended")
+    waiting = _memory(group, f"The {word} lamp burns all night.")
+    Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
+    save_checkpoint(operator(), group=group.slug, thread="", state=f"{word} work stands here")
+    link = Link.objects.create(source=memory, target=other, kind=LinkKind.DUPLICATE)
+    run = Run.objects.create(kind="cleanup", status="done", group=group, actor=word, finished_at=timezone.now())
+    tied = Relation.objects.create(subject=memory, predicate="part of", object=other, group=group)
+    asked = RecallLog.objects.create(
+        group=group,
+        query=f"{word} question",
+        at=timezone.now(),
+        actor=word,
+        via="rest",
+        mode="hybrid",
+        duration_ms=1.0,
+    )
+    return {
+        "group": group.slug,
+        "memory": str(memory.id),
+        "other": str(other.id),
+        "candidate": str(waiting.id),
+        "tombstone": str(Tombstone.objects.get(group=group).id),
+        "run": str(run.id),
+        "link": str(link.id),
+        "relation": str(tied.id),
+        "recall": str(asked.pk),
+        "group_id": str(group.id),
+    }
+
+
+def _nothing() -> Place:
+    names = ("memory", "other", "candidate", "tombstone", "run", "group_id", "link", "relation")
+    return {name: str(uuid.UUID(int=7)) for name in names} | {"group": "nowhere", "recall": "99999"}
+
+
+def _memory(group: Group, content: str, *, scope: str = "group") -> Memory:
+    made = store(operator(), Draft(content, group=group.slug, scope=scope)).memory
+    assert made is not None
+    return made

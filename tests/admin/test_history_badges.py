@@ -1,0 +1,53 @@
+"""No page shows the text of a memory that does not count without its state beside it."""
+
+import pytest
+from django.test import Client
+
+from access.models import AuditEntry, Group
+from memories.models import Memory
+from relations.models import Relation
+from tests.memories.builders import day, row
+
+pytestmark = pytest.mark.django_db
+TEXT = "The harbour master is Jonas."
+
+
+@pytest.fixture
+def relation(ledger: Group) -> Relation:
+    """A retracted memory, tied to a live one, and the log of its storing."""
+    wrong = row(ledger, TEXT, state="retracted", retired_at=day(-5))
+    harbour = row(ledger, "Harbour: a place", type="entity")
+    AuditEntry.objects.create(
+        seq=900,
+        at=day(-5),
+        operation="store",
+        memory_id=wrong.id,
+        group=ledger.id,
+        actor="alice",
+        via="admin",
+    )
+    return Relation.objects.create(subject=wrong, predicate="works_at", object=harbour, group=ledger)
+
+
+def text_and_next(client: Client, address: str) -> str:
+    """What stands right behind the retracted text on a page."""
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    page = answer.content.decode()
+    assert TEXT in page
+    return page.split(TEXT, 1)[1][:250]
+
+
+def test_every_page_says_so(owner: Client, relation: Relation) -> None:
+    wrong: Memory = relation.subject
+    entry = AuditEntry.objects.get(seq=900)
+    for address in (
+        "/admin/",
+        f"/admin/memories/memory/{relation.object.id}/change/",
+        f"/admin/relations/relation/{relation.id}/change/",
+        "/admin/relations/relation/",
+        f"/admin/access/auditentry/{entry.pk}/change/",
+    ):
+        assert "retracted" in text_and_next(owner, address), address
+    Memory.objects.filter(pk=wrong.pk).update(state="live", retired_at=None)
+    assert "retracted" not in text_and_next(owner, f"/admin/relations/relation/{relation.id}/change/")

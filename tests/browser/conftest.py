@@ -1,0 +1,142 @@
+"""Chromium on a real server over the made-up team of bench.demo.
+
+alice owns everything · bob curates `ledger` and `support` · mia contributes to `ledger` · vera reads `ledger` ·
+charlie belongs to no group. alice, bob and charlie may enter the admin. Each test file has a server and a store of
+its own; nothing of a test file is seen by another.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: run `make test`")
+
+from playwright.sync_api import Browser, BrowserContext, Page  # noqa: E402
+
+from bench.browser import NAMES  # noqa: E402 - after it is known that there is a browser to drive
+from bench.demo_words import PASSWORD  # noqa: E402
+from tests.browser.serving import Site, seed_home, serving  # noqa: E402
+from tests.browser.watching import Guard, grave_faults  # noqa: E402
+
+PHONE = {"width": 390, "height": 844}
+WIDE = {"width": 1280, "height": 860}
+WAIT_MS = 15_000
+# No name but this machine's is resolved, so that a page that asks elsewhere fails instead of being answered.
+SWITCHES = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+PageAs = Callable[..., Page]
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """One browser for all files. Package scope: Playwright keeps an event loop, which no other test may meet."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("no Chromium was found; on Debian: apt-get install chromium")
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def seeded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a filled store, made once for all test processes; nobody works in it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "popen" in base.name else base
+    home = shared / "seeded-home"
+    with (shared / "seeded.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "people.json").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            seed_home(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def site(seeded_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """This file's own server, over its own copy of the filled store."""
+    with serving(seeded_home, tmp_path_factory.mktemp("site") / "home") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def logged_in() -> dict[str, Any]:
+    """Cookies by person, so that each logs in once per file."""
+    return {}
+
+
+@pytest.fixture
+def guard() -> Iterator[Guard]:
+    """Fails the test for an error in the console or a request to another machine."""
+    guard = Guard()
+    yield guard
+    assert guard.left() == []
+
+
+@pytest.fixture
+def page_as(chromium: Browser, site: Site, guard: Guard, logged_in: dict[str, Any]) -> Iterator[PageAs]:
+    """Give `page_as("bob", dark=True, phone=True)`: a new browser window in which that person is logged in.
+
+    `None` for the name: nobody is. Addresses are relative: `page.goto("/admin/")`.
+    """
+    contexts: list[BrowserContext] = []
+
+    def opened(who: str | None, *, dark: bool = False, phone: bool = False) -> Page:
+        if who is not None and who not in logged_in:
+            logged_in[who] = _cookies(chromium, site, who)
+        context = chromium.new_context(
+            base_url=site.url,
+            viewport=PHONE if phone else WIDE,
+            has_touch=phone,
+            color_scheme="dark" if dark else "light",
+            storage_state=logged_in[who] if who else None,
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(WAIT_MS)
+        guard.watch(context)
+        contexts.append(context)
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def axe() -> Callable[[Page], None]:
+    """Give `axe(page)`: fails where axe-core finds a serious or critical fault."""
+
+    def checked(page: Page) -> None:
+        faults = grave_faults(page)
+        assert not faults, f"{page.url}\n" + "\n".join(faults)
+
+    return checked
+
+
+@pytest.fixture
+def fits() -> Callable[[Page], None]:
+    """Give `fits(page)`: fails where the page is wider than the window."""
+
+    def checked(page: Page) -> None:
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= page.viewport_size["width"], f"{page.url} is {width} pixels wide"
+
+    return checked
+
+
+def _cookies(chromium: Browser, site: Site, who: str) -> Any:
+    """Log in as the login form does and give the window's cookies."""
+    context = chromium.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto("/login/")
+    page.fill("[name=username]", who)
+    page.fill("[name=password]", PASSWORD)
+    page.press("[name=password]", "Enter")
+    page.wait_for_url(lambda url: "login" not in url)
+    state = context.storage_state()
+    context.close()
+    return state

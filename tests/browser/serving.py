@@ -1,0 +1,128 @@
+"""A real web process over a copy of the seeded store, and what tests ask of it beside the browser."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.settings import MODELS, REPOSITORY
+
+PEOPLE = "people.json"
+LONGEST_S = 60
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running Loci: its address, its home, and the token of each person of bench.demo."""
+
+    url: str
+    home: Path
+    tokens: dict[str, str]
+
+    def call(self, who: str, method: str, path: str, body: Any = None) -> Any:
+        """Call the REST interface as a person's program: `call("alice", "POST", "memories", {...})`."""
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.tokens[who]}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=LONGEST_S) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as refused:
+            with refused:
+                raise AssertionError(f"{method} {path}: {refused.code} {refused.read().decode()}") from None
+
+    def store(self, content: str, *, who: str = "alice", group: str = "ledger", **fields: Any) -> str:
+        """Store a memory for one group alone and give its id."""
+        body = {"content": content, "group": group, "scope": "group", **fields}
+        stored: str = self.call(who, "POST", "memories", body)["memory"]["id"]
+        return stored
+
+    def memory(self, id_: str, *, who: str = "alice") -> dict[str, Any]:
+        """Give one memory as REST tells it."""
+        found: dict[str, Any] = self.call(who, "GET", f"memories/{id_}")
+        return found
+
+    def manage(self, *words: str) -> str:
+        """Run one command on the same store; give what it said."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=REPOSITORY,
+            env=environment(self.home),
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"manage.py {words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+def seed_home(home: Path) -> None:
+    """Make a home with a filled store; its people's tokens stand in PEOPLE."""
+    home.mkdir(mode=0o700)
+    (home / "models").symlink_to(MODELS)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.browser.seed"],
+        cwd=REPOSITORY,
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S * 2,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (home / PEOPLE).write_text(done.stdout)
+
+
+@contextmanager
+def serving(seeded: Path, home: Path) -> Iterator[Site]:
+    """Serve a copy of the seeded home; the first request waits in the open socket until the process is there."""
+    shutil.copytree(seeded, home, symlinks=True)
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(64)
+        port = sock.getsockname()[1]
+        with (
+            (home / "server.txt").open("w") as said,
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "loci_site.server",
+                    "--parent",
+                    str(os.getpid()),
+                    "--fd",
+                    str(sock.fileno()),
+                ],
+                cwd=REPOSITORY,
+                env=environment(home) | {"LOCI_PORT": str(port)},
+                pass_fds=[sock.fileno()],
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            ) as process,
+        ):
+            try:
+                yield Site(f"http://127.0.0.1:{port}", home, json.loads((home / PEOPLE).read_text()))
+            finally:
+                process.terminate()
+    # What the server logs as an error is a fault, whatever the pages looked like.
+    log = (home / "server.txt").read_text()
+    assert " ERROR " not in log, log[-8000:]
+    assert "Traceback" not in log, log[-8000:]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Give what a process on that home runs with."""
+    return {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}

@@ -1,0 +1,13 @@
+"""Folders that tests share."""
+
+import shutil
+from pathlib import Path
+
+
+def empty_folder(folder: Path) -> None:
+    """Delete what is in a folder of this test process."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -1,0 +1,148 @@
+"""A purge reaches the backups that Loci keeps: no byte of the text is left in any of them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.models import Group
+from access.tokens import operator
+from maintenance import backup_purging
+from maintenance.backup import make_backup
+from maintenance.backup_archive import DATABASE, read_manifest, unpack
+from maintenance.backup_copy import opened
+from maintenance.backup_folder import backups_folder
+from maintenance.backup_purging import BackupsPurged, is_purge_owed, purge_backups
+from memories.models import Memory
+from memories.recall import Asked, recall
+from memories.recall.counting import COUNTER
+from memories.verbs import purge
+from tests.maintenance.folders import empty_folder
+
+Remember = Callable[..., Memory]
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
+SECRET = "Quokkazebu rides to Xanthippolis with the Vlkodlak manuscript."
+TRACES = [b"quokkazebu", b"xanthippoli", b"vlkodlak"]  # stemmed, in lower case
+
+
+@pytest.fixture(autouse=True)
+def no_backups() -> Iterator[None]:
+    COUNTER._pending.clear()
+    empty_folder(backups_folder())
+    yield
+    empty_folder(backups_folder())
+
+
+def bytes_of(archive: Path, folder: Path) -> bytes:
+    """Give all bytes of a backup, unpacked, and of the file itself."""
+    folder.mkdir()
+    unpack(archive, folder)
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file()) + archive.read_bytes()
+
+
+def traces_in(data: bytes) -> list[bytes]:
+    lower = data.lower()
+    return [trace for trace in TRACES if trace in lower]
+
+
+def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> None:
+    memory = remember(SECRET)
+    vectors = [bytes(piece.embedding) for piece in memory.pieces.all()]
+    remember("The queue holds ten jobs.")
+    recall(operator(), Asked(f"is it true that {SECRET}", group="ledger"))
+    COUNTER.flush()
+    first, second = make_backup(operator()), make_backup(operator())
+    before = bytes_of(first.path, tmp_path / "before")
+    assert traces_in(before) == TRACES
+    assert all(vector in before for vector in vectors)
+    done = purge(operator(), memory.id, reason="asked for")
+    assert done.certificate is not None
+    assert done.certificate.checked == ("2 managed backups: 2 held it and were written anew",)
+    assert done.certificate.remains == ()
+    for made in (first, second):
+        after = bytes_of(made.path, tmp_path / made.path.stem)
+        assert traces_in(after) == []
+        assert [vector for vector in vectors if vector in after] == []
+        with opened(tmp_path / made.path.stem / DATABASE):
+            assert list(Memory.objects.values_list("content", flat=True)) == ["The queue holds ten jobs."]
+        manifest = read_manifest(made.path)
+        assert (manifest.made_at, manifest.groups) == (made.manifest.made_at, {"ledger": 1})
+        assert manifest.purged_at is not None
+    assert not is_purge_owed()
+
+
+def test_a_backup_of_before_the_memory_loses_what_quotes_it(remember: Remember, tmp_path: Path) -> None:
+    remember("The queue holds ten jobs.")
+    recall(operator(), Asked(f"is it true that {SECRET}", group="ledger"))
+    COUNTER.flush()
+    made = make_backup(operator())
+    memory = remember(SECRET)
+    assert traces_in(bytes_of(made.path, tmp_path / "before")) == TRACES
+    purge(operator(), memory.id)
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+
+
+def test_a_backup_that_has_nothing_of_it_is_left_as_it_is(remember: Remember) -> None:
+    remember("The queue holds ten jobs.")
+    made = make_backup(operator())
+    before = made.path.read_bytes()
+    done = purge(operator(), remember(SECRET).id)
+    assert made.path.read_bytes() == before
+    assert done.certificate is not None
+    assert done.certificate.checked == ("1 managed backups: 0 held it and were written anew",)
+
+
+def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
+    remember: Remember, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remember(SECRET)
+    made = make_backup(operator())
+    monkeypatch.setattr(backup_purging, "AT_ONCE_BYTES", 0)
+    done = purge(operator(), memory.id)
+    assert done.certificate is not None
+    (said,) = done.certificate.remains
+    assert said.startswith("1 managed backups still hold it: the worker writes them anew")
+    assert is_purge_owed()
+    assert purge_backups(operator()) == BackupsPurged(1, (made.path.name,))
+    assert not is_purge_owed()
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+    assert purge_backups(operator()) == BackupsPurged(1)
+
+
+def test_a_purge_that_was_killed_before_the_backups_is_made_up(
+    remember: Remember, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remember(SECRET)
+    made = make_backup(operator())
+
+    def killed(*args: object) -> None:
+        raise SystemExit(9)
+
+    monkeypatch.setattr("memories.purging.clear_outside", killed)
+    with pytest.raises(SystemExit):
+        purge(operator(), memory.id)
+    assert not Memory.objects.exists()
+    assert traces_in(bytes_of(made.path, tmp_path / "before")) == TRACES
+    assert is_purge_owed()
+    purge_backups(operator())
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+
+
+def test_a_backup_that_cannot_be_read_is_named(remember: Remember) -> None:
+    memory = remember(SECRET)
+    made = make_backup(operator())
+    made.path.write_bytes(made.path.read_bytes()[:500])
+    done = purge(operator(), memory.id)
+    assert done.certificate is not None
+    assert done.certificate.remains == (
+        f"the backups {made.path.name} cannot be read and may hold it: delete them",
+    )
+
+
+def test_without_backups_there_is_nothing_to_look_at(remember: Remember, alice: User, ledger: Group) -> None:
+    done = purge(operator(), remember(SECRET).id)
+    assert done.certificate is not None
+    assert done.certificate.checked == ("no managed backups",)
+    assert not is_purge_owed()

@@ -1,0 +1,85 @@
+"""The doctor looks at the place Loci works in: queue, backups, and who can read what."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from access.tokens import operator
+from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
+from maintenance.doctor_place import exposed_files
+from memories.models import Memory
+
+Remember = Callable[..., Memory]
+pytestmark = pytest.mark.django_db
+
+
+def wrong(diagnosis: Diagnosis) -> dict[str, str]:
+    return {f.check: f.detail for f in diagnosis.findings if f.verdict is Verdict.WRONG}
+
+
+def found(check: str) -> Finding:
+    (finding,) = [one for one in examine(operator(), quick=True).findings if one.check == check]
+    return finding
+
+
+@pytest.fixture
+def elsewhere(settings: Settings, tmp_path: Path) -> Path:
+    """A LOCI_HOME of the test's own."""
+    settings.LOCI = replace(settings.LOCI, home=tmp_path)
+    for name in ("queue/messages", "backups", "keys"):
+        (tmp_path / name).mkdir(parents=True, mode=0o700)
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+def aged(path: Path, *, days: float) -> Path:
+    path.write_bytes(b"x")
+    at = time.time() - days * 86_400
+    os.utime(path, (at, at))
+    return path
+
+
+def test_messages_that_nobody_took_are_found_and_dropped(elsewhere: Path) -> None:
+    old = aged(elsewhere / "queue/messages/1_a.loci.msg", days=1)
+    young = aged(elsewhere / "queue/messages/2_b.loci.msg", days=0)
+    assert found("queue").detail.startswith("1 messages wait for more than an hour")
+    assert "dropped 1 messages that nobody took" in repair(operator()).repairs
+    assert (old.exists(), young.exists()) == (False, True)
+    assert (found("queue").verdict, found("queue").detail) == (Verdict.OK, "1 messages wait")
+
+
+def test_the_age_of_the_newest_backup_is_told(elsewhere: Path, remember: Remember) -> None:
+    assert found("backups").detail == "nothing to keep yet"
+    remember("The port is 8081")
+    assert (found("backups").verdict, found("backups").detail) == (Verdict.NOTICE, "there is none yet")
+    aged(elsewhere / "backups/loci-20260101T000000Z-aaaa.zip", days=15)
+    assert (
+        wrong(examine(operator(), quick=True))["backups"]
+        == "the newest is 15.0 days old; one is due every 7 days"
+    )
+    aged(elsewhere / "backups/loci-20260108T000000Z-bbbb.zip", days=6)
+    assert (found("backups").verdict, found("backups").detail) == (Verdict.OK, "the newest is 6.0 days old")
+
+
+def test_files_that_others_can_read_are_found_and_closed(elsewhere: Path) -> None:
+    config = elsewhere / "config.toml"
+    config.write_text("")
+    config.chmod(0o644)
+    assert "home" not in wrong(examine(operator(), quick=True))  # the folder guards it
+    outer = [folder for folder in elsewhere.parents if folder.name.startswith("pytest")]
+    for folder in (elsewhere, *outer):
+        folder.chmod(0o755)
+    try:
+        assert [path.name for path in exposed_files()] == ["config.toml"]
+        assert wrong(examine(operator(), quick=True))["home"] == "others can read config.toml"
+        assert "made 2 files and folders their owner's alone" in repair(operator()).repairs
+        assert "home" not in wrong(examine(operator(), quick=True))
+        assert (elsewhere.stat().st_mode & 0o777, config.stat().st_mode & 0o777) == (0o700, 0o600)
+    finally:
+        for folder in outer:
+            folder.chmod(0o700)

@@ -1,0 +1,130 @@
+"""Findings: what came in past the write path's eyes is compared, and ties are proposed once."""
+
+from typing import Any
+
+import pytest
+
+from access.models import Group
+from access.tokens import operator
+from maintenance.findings import Findings
+from maintenance.recording import Recorder
+from maintenance.undo import undo_run
+from memories.batch import store_many
+from memories.draft import Draft
+from memories.models import Link, LinkStatus, Memory, Piece
+from tests.maintenance.events import NOW, drive, happen, turn_of
+from tests.maintenance.state import whole_state
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+CONTRARY = ("The API server listens on port 8080", "The API server listens on port 9090")
+ALIKE = ("Deploys happen every Friday afternoon", "Every Friday afternoon there is a deploy")
+
+
+def imported(texts: tuple[str, ...], *, group: str = "ledger", scope: str = "group") -> list[Memory]:
+    """Store facts in bulk, which looks for nothing near."""
+    drafts = [Draft(text, group=group, scope=scope) for text in texts]
+    ids = [id_ for id_ in store_many(operator(), drafts).ids if id_ is not None]
+    assert not Link.objects.filter(source__id__in=ids).exists()
+    rows = {row.id: row for row in Memory.objects.filter(id__in=ids)}
+    return [rows[id_] for id_ in ids]
+
+
+def found(group: Group, **more: Any) -> dict[str, int]:
+    return dict(drive(Findings(), turn_of(group, **more))[0])
+
+
+def test_facts_that_contradict_each_other_become_a_conflict(ledger: Group) -> None:
+    old, new = imported(CONTRARY)
+    counts, mark, run = drive(Findings(), turn_of(ledger))
+    assert counts == {"conflicts_found": 1}
+    assert mark == new.key
+    link = Link.objects.get()
+    assert {link.source_id, link.target_id} == {old.key, new.key}
+    assert (link.kind, link.status, link.run, link.created_at) == ("conflict", "open", run.id, NOW)
+    assert {link.evidence["old"], link.evidence["new"]} == {"8080", "9090"}
+
+
+def test_facts_that_may_be_the_same_become_a_possible_duplicate(ledger: Group) -> None:
+    imported(ALIKE)
+    assert found(ledger) == {"duplicates_found": 1}
+    assert Link.objects.get().kind == "duplicate"
+
+
+def test_facts_that_have_nothing_to_do_with_each_other_are_left_alone(ledger: Group) -> None:
+    imported(("Anna keeps bees", "The printer is on floor 3", "Lisbon lies on the Tagus"))
+    assert found(ledger) == {}
+
+
+def test_a_second_pass_makes_nothing(ledger: Group) -> None:
+    imported(CONTRARY)
+    _, mark, _ = drive(Findings(), turn_of(ledger))
+    state = whole_state()
+    assert Findings().next_batch(turn_of(ledger, mark=mark), None) is None
+    assert found(ledger) == {}
+    assert whole_state() == state
+
+
+def test_what_a_person_dismissed_is_not_found_again(ledger: Group) -> None:
+    imported(CONTRARY)
+    found(ledger)
+    Link.objects.update(status=LinkStatus.DISMISSED)
+    assert found(ledger) == {}
+    assert Link.objects.get().status == LinkStatus.DISMISSED
+
+
+def test_only_what_is_new_is_looked_at(ledger: Group) -> None:
+    old = imported(CONTRARY)[-1]
+    assert found(ledger, mark=old.key) == {}
+    imported(("The API server listens on port 7070",))
+    assert found(ledger, mark=old.key) == {"conflicts_found": 2}
+
+
+def test_groups_are_looked_at_apart(ledger: Group, garden: Group) -> None:
+    imported(CONTRARY[:1])
+    imported(CONTRARY[1:], group="garden")
+    assert found(ledger) == found(garden) == {}
+
+
+def test_events_that_are_alike_are_two_events(ledger: Group) -> None:
+    happen([*ALIKE, *CONTRARY])
+    assert found(ledger) == {}
+
+
+def test_what_has_no_vector_yet_is_looked_at_later(ledger: Group) -> None:
+    old, _ = imported(CONTRARY)
+    vector = Piece.objects.get(memory=old).embedding
+    Piece.objects.filter(memory=old).update(embedding=None)
+    counts, mark, _ = drive(Findings(), turn_of(ledger))
+    assert (counts, mark) == ({}, None)
+    Piece.objects.filter(memory=old).update(embedding=vector)
+    assert found(ledger, mark=mark) == {"conflicts_found": 1}
+
+
+def test_a_tie_that_somebody_made_meanwhile_is_not_made_twice(ledger: Group) -> None:
+    imported(CONTRARY)
+    batch = Findings().next_batch(turn_of(ledger), None)
+    assert batch is not None
+    _, _, run = drive(Findings(), turn_of(ledger))
+    assert dict(batch.write(Recorder(operator(), run, "findings"))) == {}
+    one = Link.objects.get()
+    Link.objects.filter(pk=one.pk).update(source=one.target, target=one.source)
+    assert dict(batch.write(Recorder(operator(), run, "findings"))) == {}
+    assert Link.objects.count() == 1
+
+
+def test_what_stopped_to_count_meanwhile_is_not_tied(ledger: Group) -> None:
+    old, _ = imported(CONTRARY)
+    batch = Findings().next_batch(turn_of(ledger), None)
+    assert batch is not None
+    Memory.objects.filter(pk=old.pk).update(state="forgotten")
+    _, _, run = drive(Findings(), turn_of(ledger))
+    assert dict(batch.write(Recorder(operator(), run, "findings"))) == {}
+    assert not Link.objects.exists()
+
+
+def test_undoing_the_run_takes_the_ties_away(ledger: Group) -> None:
+    imported(CONTRARY)
+    state = whole_state()
+    _, _, run = drive(Findings(), turn_of(ledger))
+    assert undo_run(operator(), run.id).deleted == 1
+    assert whole_state() == state

@@ -1,0 +1,323 @@
+"""How each memory stood at each moment can be rebuilt from the audit log, whatever was done to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from datetime import timezone as zones
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from access.audit_retention import drop_log
+from access.errors import InvalidInput, NotFound, NotPermitted
+from access.models import AuditEntry, Group
+from access.tokens import operator
+from maintenance.cycle import Plan, run_cycle
+from maintenance.models import Run, RunChange
+from maintenance.rebuild import REBUILT, memory_at
+from maintenance.recording import Recorder
+from maintenance.undo import undo_run
+from memories.batch import store_many
+from memories.draft import Draft
+from memories.editing import Edit, edit
+from memories.merging import merge
+from memories.models import Memory
+from memories.restoring import restore
+from memories.retracting import retract
+from memories.snapshot import FIELDS, snapshot
+from memories.store import store
+from memories.types import Operation
+from memories.verbs import approve, dispute, forget, pin, reject, supersede, unpin, verify
+from tests.people import agent, person
+
+Remember = Callable[..., Memory]
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+@dataclass
+class Witness:
+    """Looks at every memory after each step, and remembers what it saw."""
+
+    seen: list[tuple[str, datetime, dict[str, dict[str, Any]]]] = field(default_factory=list)
+
+    def look(self, step: str) -> None:
+        rows = Memory.objects.select_related("group", "thread", "root", "superseded_by", "token")
+        truth = {str(row.id): {name: snapshot(row)[name] for name in REBUILT} for row in rows}
+        self.seen.append((step, timezone.now(), truth))
+
+    def compare(self) -> int:
+        """Rebuild every memory at every moment; give how many were compared."""
+        count = 0
+        for step, at, truth in self.seen:
+            for id_, fields in truth.items():
+                if not Memory.objects.filter(id=id_).exists():
+                    continue
+                told = memory_at(operator(), id_, at)
+                differing = {
+                    name: (value, told.fields[name])
+                    for name, value in fields.items()
+                    if told.fields[name] != value
+                }
+                assert not differing, f"after '{step}', {fields['content']!r}: (true, rebuilt) {differing}"
+                assert told.basis == "log"
+                assert told.unsure == ()
+                count += 1
+        return count
+
+
+@pytest.fixture
+def witness() -> Witness:
+    return Witness()
+
+
+def test_every_field_is_rebuilt_but_the_counters_of_recalls() -> None:
+    assert set(FIELDS) - set(REBUILT) == {"access_count", "last_accessed"}
+
+
+def test_storing_restating_and_editing(remember: Remember, witness: Witness, ledger: Group) -> None:
+    zone = zones(timedelta(hours=2))
+    port = remember(
+        "The port is 8081",
+        tags=("deploy",),
+        metadata={"by": "Änne"},
+        valid_from=datetime(2026, 1, 5, 8, tzinfo=zone),
+        thread="monday",
+        source="chat",
+        source_ref="7",
+    )
+    witness.look("store")
+    store(
+        operator(), Draft("The port is 8081", group="ledger", valid_from=datetime(2026, 1, 5, 6, tzinfo=UTC))
+    )
+    witness.look("restate")
+    edit(operator(), port.id, Edit(tags=("deploy", "net"), importance=8, metadata={"by": "bob"}))
+    witness.look("edit in place")
+    new = edit(operator(), port.id, Edit(content="The port is 9090")).memory
+    witness.look("new version")
+    edit(operator(), new.id, Edit(type="procedural"))
+    witness.look("another type")
+    assert witness.compare() == 1 + 1 + 1 + 2 + 3
+
+
+def test_what_a_curator_does(remember: Remember, witness: Witness) -> None:
+    memory = remember("The queue is called ledger-events")
+    steps: list[tuple[str, Callable[[], object]]] = [
+        ("pin", lambda: pin(operator(), memory.id)),
+        ("unpin", lambda: unpin(operator(), memory.id)),
+        ("dispute", lambda: dispute(operator(), memory.id)),
+        ("verify", lambda: verify(operator(), memory.id)),
+        ("forget", lambda: forget(operator(), memory.id, reason="not needed")),
+        ("restore", lambda: restore(operator(), memory.id)),
+        ("reject", lambda: reject(operator(), memory.id)),
+        ("approve", lambda: approve(operator(), memory.id)),
+        ("retract", lambda: retract(operator(), memory.id, reason="it was wrong")),
+    ]
+    for step, work in steps:
+        work()
+        witness.look(step)
+    assert witness.compare() == 9
+
+
+def test_one_takes_another_ones_place(remember: Remember, witness: Witness) -> None:
+    old = remember("The port is 8081")
+    witness.look("store")
+    remember("The port is 9090", supersedes=str(old.id))
+    witness.look("store with supersedes")
+    first, second = remember("Anna leads billing"), remember("Berta leads the billing team")
+    witness.look("two more")
+    supersede(operator(), first.id, second.id)
+    witness.look("supersede")
+    assert witness.compare() == 1 + 2 + 4 + 4
+
+
+def test_two_become_one(remember: Remember, witness: Witness) -> None:
+    kept = remember("Deploys run on Friday evening")
+    gone = remember("Every Friday in the evening there is a deploy")
+    witness.look("store")
+    merge(operator(), gone.id, kept.id)
+    witness.look("merge")
+    assert witness.compare() >= 4
+
+
+def test_a_former_version_comes_back_and_what_was_wrong_gets_a_successor(
+    remember: Remember, witness: Witness
+) -> None:
+    memory = remember("The port is 8081")
+    edit(operator(), memory.id, Edit(content="The port is 9090"))
+    restore(operator(), memory.id)
+    witness.look("former version")
+    retract(operator(), memory.id, successor="The port is 7070", reason="a typing error")
+    witness.look("retracted with a text")
+    wrong = remember("Berta leads the garden")
+    forget(operator(), wrong.id)
+    witness.look("forgotten")
+    retract(operator(), wrong.id, successor="Clara looks after the garden")
+    witness.look("what was forgotten gets a successor")
+    assert witness.compare() == 3 + 4 + 5 + 6
+
+
+def test_a_candidate_is_approved(witness: Witness, ledger: Group, alice: Any) -> None:
+    ledger.policy = "agents"
+    ledger.save()
+    machine = agent(alice, groups=[ledger])
+    old = store(operator(), Draft("The port is 8081", group="ledger", thread="monday")).memory
+    assert old is not None
+    candidate = store(machine, Draft("The port is 9090", group="ledger", supersedes=str(old.id))).memory
+    assert candidate is not None
+    assert candidate.trust == "candidate"
+    witness.look("candidate")
+    edit(machine, candidate.id, Edit(content="The port is 9091"))
+    witness.look("edited candidate")
+    head = Memory.objects.get(state="live", content="The port is 9091")
+    approve(operator(), head.id)
+    witness.look("approve")
+    waiting = edit(machine, head.id, Edit(content="The port is 9092")).memory
+    witness.look("queued edit")
+    approve(operator(), waiting.id)
+    witness.look("approved edit")
+    assert witness.compare() == 2 + 3 + 3 + 4 + 4
+
+
+def test_texts_whose_time_is_over_make_way(witness: Witness, ledger: Group) -> None:
+    past = timezone.now() - timedelta(days=1)
+    for text in ("The port is 8081", "The bridge is closed"):
+        store(operator(), Draft(text, group="ledger", valid_to=past))
+    witness.look("over already")
+    store(operator(), Draft("The port is 8081", group="ledger"))
+    witness.look("stored anew")
+    store_many(operator(), [Draft("The bridge is closed", group="ledger")])
+    witness.look("stored anew in a batch")
+    assert witness.compare() == 2 + 3 + 4
+
+
+def test_a_batch_with_sources_that_change(witness: Witness, ledger: Group) -> None:
+    def line(text: str, ref: str) -> Draft:
+        return Draft(text, group="ledger", source="notes", source_ref=ref, thread="notes")
+
+    store_many(operator(), [line("The port is 8081", "1"), line("Anna leads billing", "2")])
+    witness.look("import")
+    store_many(operator(), [line("The port is 9090", "1"), line("Anna leads billing", "3")])
+    witness.look("import again")
+    assert witness.compare() >= 2 + 3
+
+
+def test_what_the_cycle_did_and_its_undoing(remember: Remember, witness: Witness, ledger: Group) -> None:
+    decaying = remember("The queue is called ledger-events", confidence=0.8)
+    expiring = remember("The bridge is closed", expires_at=timezone.now() + timedelta(milliseconds=1))
+    unsure = remember("Perhaps the colour is green", confidence=0.04)
+    stored = timezone.now() - timedelta(days=200)
+    Memory.objects.filter(pk=unsure.pk).update(created_at=stored)
+    entry = AuditEntry.objects.get(memory_id=unsure.id, operation="store").payload_row
+    entry.payload["after"]["created_at"] = stored.isoformat()
+    entry.save()
+    Memory.objects.filter(pk=decaying.pk).update(created_at=stored)
+    entry = AuditEntry.objects.get(memory_id=decaying.id, operation="store").payload_row
+    entry.payload["after"]["created_at"] = stored.isoformat()
+    entry.save()
+    witness.look("before")
+    first = run_cycle(operator(), Plan(now=timezone.now()))
+    witness.look("first cycle")
+    for row, states in ((decaying, {"live"}), (expiring, {"expired"}), (unsure, {"forgotten"})):
+        row.refresh_from_db()
+        assert {row.state} == states
+    assert decaying.confidence < 0.8
+    second = run_cycle(operator(), Plan(now=timezone.now() + timedelta(days=3)))
+    witness.look("second cycle")
+    undo_run(operator(), second.id)
+    witness.look("second undone")
+    undo_run(operator(), first.id)
+    witness.look("first undone")
+    decaying.refresh_from_db()
+    assert decaying.confidence == 0.8
+    assert witness.compare() >= 15
+
+
+def test_what_a_run_retired_into_another_memory(remember: Remember, witness: Witness, ledger: Group) -> None:
+    """As compaction does it, and undoing takes it back."""
+    sources = [remember(f"The deploy of {day} failed", type="episodic") for day in ("Monday", "Tuesday")]
+    summary = remember("Deploys failed on Monday and Tuesday")
+    run = Run.objects.create(kind="cycle", actor="operator", status="done", group=ledger, now=timezone.now())
+    witness.look("before")
+    with transaction.atomic():
+        recorder = Recorder(replace(operator(), run=run.id), run, "compact")
+        for source in sources:
+            now = timezone.now()
+            recorder.retire(
+                Memory.objects.select_related("group").get(pk=source.pk),
+                Operation.RUN,
+                why="a summary stands for it",
+                state="compacted",
+                superseded_by_id=summary.key,
+                state_changed_at=now,
+                updated_at=now,
+            )
+        recorder.flush()
+    witness.look("compacted")
+    undo_run(operator(), run.id)
+    witness.look("undone")
+    assert not Memory.objects.filter(state="compacted").exists()
+    assert witness.compare() == 9
+
+
+def test_where_the_beginning_is_not_in_the_log_the_row_as_it_is_now_is_taken_back(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    pin(operator(), memory.id)
+    before = timezone.now()
+    edit(operator(), memory.id, Edit(tags=("net",)))
+    AuditEntry.objects.filter(memory_id=memory.id, operation="store").delete()
+    told = memory_at(operator(), memory.id, before)
+    assert (told.basis, told.fields["tags"], told.fields["pinned"]) == ("row", [], True)
+
+
+def test_a_later_row_that_holds_the_whole_memory_serves_as_well(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    before = timezone.now()
+    remember("The port is 9090", supersedes=str(memory.id))
+    AuditEntry.objects.filter(memory_id=memory.id, operation="store").delete()
+    told = memory_at(operator(), memory.id, before)
+    assert (told.basis, told.fields["state"], told.fields["superseded_by"]) == ("log", "live", None)
+
+
+def test_before_what_retention_dropped_nothing_is_told(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    early = timezone.now()
+    pin(operator(), memory.id)
+    drop_log(operator(), before=timezone.now())
+    with pytest.raises(NotFound, match="The log begins on"):
+        memory_at(operator(), memory.id, early)
+    assert memory_at(operator(), memory.id, timezone.now()).fields["pinned"] is True
+
+
+def test_what_a_run_no_longer_keeps_is_said_to_be_unsure(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    run_cycle(operator(), Plan(now=timezone.now() + timedelta(days=3)))
+    assert memory_at(operator(), memory.id, timezone.now()).unsure == ()
+    RunChange.objects.all().delete()
+    assert memory_at(operator(), memory.id, timezone.now()).unsure == ("confidence", "decayed_at")
+
+
+def test_moments_that_make_no_sense_are_refused(remember: Remember) -> None:
+    memory = remember("The port is 8081")
+    with pytest.raises(NotFound, match="was not stored yet"):
+        memory_at(operator(), memory.id, memory.created_at - timedelta(seconds=1))
+    with pytest.raises(InvalidInput, match="lies in the future"):
+        memory_at(operator(), memory.id, timezone.now() + timedelta(days=1))
+    with pytest.raises(InvalidInput, match="no time zone"):
+        memory_at(operator(), memory.id, datetime(2026, 1, 1))  # noqa: DTZ001 - that is what is refused
+
+
+def test_the_log_of_a_foreign_group_is_not_told(garden: Group, bob: Any) -> None:
+    def kept(scope: str) -> Memory:
+        memory = store(operator(), Draft(f"Tulips, {scope}", group="garden", scope=scope)).memory
+        assert memory is not None
+        return memory
+
+    now = timezone.now() + timedelta(seconds=0)
+    with pytest.raises(NotFound):
+        memory_at(person(bob), kept("group").id, now)
+    shared = kept("global")
+    with pytest.raises(NotPermitted):
+        memory_at(person(bob), shared.id, timezone.now())
+    assert memory_at(operator(), shared.id, timezone.now()).fields["content"] == "Tulips, global"

@@ -1,0 +1,319 @@
+"""Chains of any depth lead to what counts now, in a fixed number of queries; their middle can be brought back by a person."""
+
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from access.errors import Conflict, InvalidInput, NotPermitted, TooLarge
+from access.models import AuditEntry, Group
+from access.tokens import operator
+from memories.chains import head_keys, head_of, way_of
+from memories.known import heads_of
+from memories.models import Memory
+from memories.recall import Asked, recall
+from memories.statements import statements_around
+from memories.verbs import approve, forget, merge, restore, retract, supersede
+from relations.models import Relation
+from tests.memories.builders import day, fresh, kept, row
+from tests.memories.tables import all_rows
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+A, B, C = "The office is in Berlin.", "The office is in Hamburg.", "The office is in Lisbon."
+DEPTH = 200
+
+
+def chain_of(group: Group, *, one_root: bool) -> list[Memory]:
+    """Write DEPTH memories, each superseded by the next; each a root of its own unless `one_root`."""
+    rows: list[Memory] = []
+    for at in range(DEPTH):
+        root = rows[0] if one_root and rows else None
+        rows.append(row(group, f"Step {at}.", version=at + 1, root=root))
+    for old, new in pairwise(rows):
+        Memory.objects.filter(pk=old.pk).update(state="superseded", superseded_by=new)
+    return [fresh(each) for each in rows]
+
+
+@pytest.mark.parametrize("one_root", [True, False])
+def test_a_long_chain_resolves_in_three_queries(ledger: Group, one_root: bool) -> None:
+    rows = chain_of(ledger, one_root=one_root)
+    for start in (0, 1, DEPTH // 2):
+        with CaptureQueriesContext(connection) as asked:
+            assert head_of(rows[start]).key == rows[-1].key
+        assert len(asked) <= 3
+    assert way_of(rows[-3]) == [each.key for each in rows[-3:]]
+    with CaptureQueriesContext(connection) as asked:
+        heads = heads_of(rows)
+    assert {head.key for head in heads.values()} == {rows[-1].key}
+    assert len(asked) <= 2
+
+
+def test_the_common_cases_take_one_query_or_none(ledger: Group) -> None:
+    rows = chain_of(ledger, one_root=True)
+    with CaptureQueriesContext(connection) as asked:
+        assert head_of(rows[-1]).key == rows[-1].key
+        assert head_of(rows[-2]).key == rows[-1].key
+    assert len(asked) == 1
+
+
+def test_a_circle_which_no_verb_makes_ends(ledger: Group) -> None:
+    one, two, three = (row(ledger, text) for text in (A, B, C))
+    for old, new in ((one, two), (two, three), (three, one)):
+        Memory.objects.filter(pk=old.pk).update(superseded_by=new)
+    assert way_of(fresh(one)) == [one.key, two.key, three.key]
+    assert head_keys([two.key]) == {two.key: one.key}
+
+
+def test_recall_by_a_former_id_gives_what_counts(alice: User, ledger: Group) -> None:
+    rows = chain_of(ledger, one_root=False)
+    found = recall(person(alice), Asked(ids=(str(rows[0].id),)))
+    assert [item.memory.key for item in found.items] == [rows[-1].key]
+
+
+# supersede
+
+
+def test_an_existing_memory_takes_anothers_place(alice: User, ledger: Group) -> None:
+    old = kept(person(alice), A, group="ledger", valid_from=day(-30))
+    by = kept(person(alice), B, group="ledger", valid_from=day(-3))
+    done = supersede(person(alice), old.id, by.id, reason="they moved")
+    now = fresh(old)
+    assert (done.verb, done.state, done.successor, done.changed) == ("supersede", "superseded", by.id, 1)
+    assert (now.superseded_by_id, now.valid_to, now.retired_at) == (by.pk, day(-3), None)
+    assert (fresh(by).root_id, fresh(by).state) == (None, "live")
+    logged = AuditEntry.objects.filter(memory_id=old.id).latest("seq")
+    assert (logged.operation, logged.payload_row.payload["reason"]) == ("supersede", "they moved")
+    past = recall(person(alice), Asked("Where is the office?", group="ledger"))
+    assert old.id not in [item.memory.id for item in past.items]
+
+
+def test_a_dry_run_of_supersede_changes_nothing(alice: User, ledger: Group) -> None:
+    old, by = kept(person(alice), A, group="ledger"), kept(person(alice), B, group="ledger")
+    before = all_rows()
+    done = supersede(person(alice), old.id, by.id, dry_run=True)
+    assert (done.dry_run, done.changed) == (True, 0)
+    assert all_rows() == before
+
+
+def test_no_circle_can_be_made(alice: User, ledger: Group) -> None:
+    one, two, three = (kept(person(alice), text, group="ledger") for text in (A, B, C))
+    supersede(person(alice), one.id, two.id)
+    supersede(person(alice), two.id, three.id)
+    for old, by in ((three, one), (three, two), (three, three), (one, three)):
+        with pytest.raises(Conflict, match="lead to the same memory"):
+            supersede(person(alice), old.id, by.id)
+    assert head_of(fresh(one)).key == three.key
+
+
+def test_what_may_not_take_anothers_place(alice: User, bob: User, ledger: Group, garden: Group) -> None:
+    old = kept(person(alice), A, group="ledger")
+    inner = kept(person(alice), B, group="ledger", scope="group")
+    waits = kept(person(alice), C, group="ledger")
+    other = kept(person(alice), "The garden is in Bonn.", group="garden", scope="group")
+    Memory.objects.filter(pk=waits.pk).update(trust="candidate")
+    for by, said in (
+        (inner, "in the group 'ledger' alone"),
+        (waits, "is candidate"),
+        (other, "'garden' alone"),
+    ):
+        with pytest.raises(Conflict, match=said):
+            supersede(person(alice), old.id, by.id)
+    forget(person(alice), inner.id)
+    with pytest.raises(Conflict, match="is forgotten"):
+        supersede(person(alice), old.id, inner.id)
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    good = kept(person(alice), "The office is in Porto.", group="ledger")
+    with pytest.raises(Conflict, match="wait for a curator"):
+        supersede(agent(bob), old.id, good.id)
+    assert fresh(old).state == "live"
+
+
+def test_an_entitys_relations_follow_what_takes_its_place(alice: User, ledger: Group) -> None:
+    old, by, shop = (
+        kept(person(alice), text, group="ledger", type="entity")
+        for text in ("Otto: mends bicycles", "Otto Berg: owns the bicycle shop", "Bicycle shop")
+    )
+    Relation.objects.create(group=ledger, subject=old, predicate="owns", object=shop)
+    supersede(person(alice), old.id, by.id)
+    assert [s.subject.key for s in statements_around(person(alice), fresh(by))] == [by.key]
+
+
+# The middle of a chain
+
+
+@pytest.fixture
+def three(alice: User, ledger: Group) -> list[Memory]:
+    """A, superseded by B, superseded by C."""
+    one = kept(person(alice), A, group="ledger")
+    two = kept(person(alice), B, supersedes=one.id)
+    return [one, two, kept(person(alice), C, supersedes=two.id)]
+
+
+def test_retracting_the_newest_brings_nothing_back_by_itself(alice: User, three: list[Memory]) -> None:
+    retract(person(alice), three[2].id)
+    assert [fresh(m).state for m in three] == ["superseded", "superseded", "retracted"]
+    assert recall(person(alice), Asked("Where is the office?", group="ledger")).items == ()
+
+
+@pytest.mark.parametrize("retracted", [False, True])
+def test_a_person_brings_a_former_version_back_as_the_newest(
+    alice: User, three: list[Memory], retracted: bool
+) -> None:
+    if retracted:
+        retract(person(alice), three[2].id)
+    done = restore(person(alice), three[1].id, reason="it was right")
+    new = Memory.objects.get(id=done.id)
+    assert (new.content, new.state, new.root_id, new.version) == (B, "live", three[0].pk, 4)
+    assert (fresh(three[1]).state, fresh(three[2]).superseded_by_id) == ("superseded", new.pk)
+    assert fresh(three[2]).state == ("retracted" if retracted else "superseded")
+    assert {head_of(fresh(m)).key for m in three} == {new.key}
+    found = recall(person(alice), Asked("Where is the office?", group="ledger")).items
+    assert [item.memory.id for item in found] == [new.id]
+    row_ = AuditEntry.objects.filter(memory_id=new.id, operation="restore").get()
+    assert row_.payload_row.payload["version"] == str(three[1].id)
+
+
+@pytest.mark.parametrize("retracted", [False, True])
+def test_bringing_a_version_back_can_be_tried_dry(alice: User, three: list[Memory], retracted: bool) -> None:
+    if retracted:
+        retract(person(alice), three[2].id)
+    before = all_rows()
+    done = restore(person(alice), three[1].id, dry_run=True)
+    assert (done.dry_run, done.changed, done.changes["content"]) == (True, 0, [C, B])
+    assert all_rows() == before
+
+
+def test_a_former_version_comes_back_only_by_a_curator(alice: User, bob: User, three: list[Memory]) -> None:
+    for actor in (person(bob), agent(alice, scopes=["read", "write", "curate", "admin"])):
+        with pytest.raises(NotPermitted):
+            restore(actor, three[1].id)
+
+
+def test_a_retracted_middle_does_not_come_back(alice: User, three: list[Memory]) -> None:
+    # The middle's own text was retracted under another memory.
+    twin = row(three[1].group, B, type="procedural", scope="global")
+    retract(person(alice), twin.id)
+    with pytest.raises(Conflict, match="was retracted here before"):
+        restore(person(alice), three[1].id)
+
+
+def test_a_forgotten_newest_is_restored_first(alice: User, three: list[Memory]) -> None:
+    forget(person(alice), three[2].id)
+    with pytest.raises(Conflict, match=f"{three[2].id}, the version that counts, is forgotten"):
+        restore(person(alice), three[1].id)
+    assert restore(person(alice), three[2].id).state == "live"
+    assert fresh(three[2]).decayed_at is not None
+
+
+def test_forgetting_by_a_middles_id_hides_the_newest_and_restores_it(
+    alice: User, three: list[Memory]
+) -> None:
+    assert forget(person(alice), three[1].id).id == three[2].id
+    assert fresh(three[1]).state == "superseded"
+
+
+def test_a_version_whose_text_is_live_elsewhere_stays_history(alice: User, three: list[Memory]) -> None:
+    retract(person(alice), three[2].id)
+    twin = row(three[1].group, B, scope="global")
+    with pytest.raises(Conflict, match=str(twin.id)):
+        restore(person(alice), three[1].id)
+
+
+# Retracting with a successor
+
+
+def test_the_right_text_stands_in_the_wrong_ones_place(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), A, group="ledger", valid_from=day(-9))
+    done = retract(person(alice), wrong.id, successor=B, reason="never was there")
+    now, right = fresh(wrong), Memory.objects.get(id=done.successor)
+    assert (now.state, now.superseded_by_id, now.valid_to) == ("retracted", right.pk, None)
+    assert (right.content, right.state, right.root_id, right.valid_from) == (B, "live", wrong.pk, day(-9))
+    found = recall(person(alice), Asked(ids=(str(wrong.id),))).items
+    assert [item.memory.id for item in found] == [right.id]
+
+
+def test_a_successor_may_be_there_already(alice: User, ledger: Group) -> None:
+    wrong, right = kept(person(alice), A, group="ledger"), kept(person(alice), B, group="ledger")
+    for successor in (str(right.id), B):  # the text of a live memory means that memory
+        done = retract(person(alice), wrong.id, successor=successor, dry_run=True)
+        assert done.successor == right.id
+    retract(person(alice), wrong.id, successor=right.id)
+    assert (fresh(wrong).superseded_by_id, fresh(right).root_id) == (right.pk, None)
+
+
+def test_a_successor_that_says_the_same_is_refused(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), A, group="ledger")
+    before = all_rows()
+    for text in (A, A.upper(), "The  office is in\u200b Berlin."):
+        with pytest.raises(InvalidInput) as error:
+            retract(person(alice), wrong.id, successor=text)
+        assert error.value.field == "successor"
+    with pytest.raises(Conflict, match="cannot succeed itself"):
+        retract(person(alice), wrong.id, successor=wrong.id)
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize(
+    "text", ["half \ud800", "a\x00b", "\u200b", "x" * 2_000_000], ids=["half", "nul", "empty", "long"]
+)
+def test_a_successor_that_is_no_text_is_refused(alice: User, ledger: Group, text: str) -> None:
+    wrong = kept(person(alice), A, group="ledger")
+    with pytest.raises((InvalidInput, TooLarge)) as error:
+        retract(person(alice), wrong.id, successor=text)
+    assert (error.value.field, fresh(wrong).state) == ("successor", "live")
+
+
+def test_a_successor_by_an_agent_waits_where_agents_wait(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), A, group="ledger")
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    done = retract(agent(alice), wrong.id, successor=B)
+    assert done.consequences[-1].startswith("its successor waits for a curator")
+    waiting = Memory.objects.get(content=B)
+    assert (fresh(wrong).state, fresh(wrong).superseded_by_id, waiting.trust) == (
+        "retracted",
+        None,
+        "candidate",
+    )
+
+    approve(person(alice), waiting.id)
+    assert (fresh(wrong).superseded_by_id, fresh(waiting).root_id) == (waiting.pk, wrong.pk)
+
+
+def test_a_dry_run_with_a_successor_changes_nothing(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), A, group="ledger")
+    before = all_rows()
+    done = retract(person(alice), wrong.id, successor=B, dry_run=True)
+    assert (done.state, done.changed, done.successor) == ("retracted", 0, None)
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize("state", ["compacted", "merged", "expired", "forgotten"])
+def test_what_is_hidden_can_be_retracted_itself(alice: User, ledger: Group, state: str) -> None:
+    hidden, other = kept(person(alice), A, group="ledger"), kept(person(alice), B, group="ledger")
+    pointer = other if state in ("compacted", "merged") else None
+    Memory.objects.filter(pk=hidden.pk).update(state=state, superseded_by=pointer)
+    done = retract(person(alice), hidden.id, successor=C)
+    assert (done.id, fresh(hidden).state) == (hidden.id, "retracted")
+    assert head_of(fresh(hidden)).content == C
+    assert (fresh(other).state == "live") == (state != "compacted")
+
+
+def test_a_successor_must_be_seen_wherever_the_wrong_one_was(
+    alice: User, ledger: Group, garden: Group
+) -> None:
+    wrong = kept(person(alice), A, group="ledger")
+    inner = kept(person(alice), B, group="ledger", scope="group")
+    with pytest.raises(Conflict, match="seen in the group 'ledger' alone"):
+        retract(person(alice), wrong.id, successor=inner.id)
+    assert fresh(wrong).state == "live"
+
+
+def test_merges_and_replacements_lead_on_together(alice: User, ledger: Group) -> None:
+    one, two, three = (kept(person(alice), text, group="ledger") for text in (A, B, C))
+    merge(operator(), one.id, two.id)
+    supersede(person(alice), two.id, three.id)
+    assert head_of(fresh(one)).key == three.key

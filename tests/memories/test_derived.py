@@ -1,0 +1,280 @@
+"""Withdrawing a source reaches what was made from it: summaries, the other events they stand for, and promoted facts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from access.models import AuditEntry, Group
+from memories import verbs
+from memories.derived import find_reach
+from memories.models import Link, LinkKind, Memory, Tombstone
+from memories.recall import Asked, recall
+from memories.verbs import Done, forget, purge, restore, retract
+from tests.memories.builders import day, fresh, kept, row
+from tests.memories.tables import all_rows
+from tests.people import person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+Verb = Callable[..., Done]
+
+EVENTS = (
+    "Anna moved the ledger to Hamburg.",
+    "The ledger's disk filled up on Monday.",
+    "Otto swapped the ledger's power supply.",
+)
+
+
+@dataclass
+class Week:
+    """Three events, and the summary that stands for them."""
+
+    events: list[Memory]
+    summary: Memory
+
+    def states(self) -> list[str]:
+        """Give the states of the events and the summary, as they are now."""
+        return [fresh(m).state for m in (*self.events, self.summary)]
+
+
+@pytest.fixture
+def week(alice: User, ledger: Group) -> Week:
+    """Rows as compaction leaves them."""
+    said = {"group": "ledger", "type": "episodic", "thread": "monday"}
+    events = [kept(person(alice), text, **said) for text in EVENTS]
+    summary = kept(person(alice), " ".join(EVENTS), group="ledger", type="episodic")
+    for event in events:
+        Link.objects.create(kind=LinkKind.DERIVED, source=summary, target=event)
+        Memory.objects.filter(pk=event.pk).update(state="compacted", superseded_by=summary, retired_at=day(0))
+    return Week([fresh(event) for event in events], summary)
+
+
+def promoted(
+    alice: User, sources: list[Memory], text: str = "The ledger stands in Hamburg.", trust: str = "candidate"
+) -> Memory:
+    """Write a fact that rests on events, as promotion does."""
+    fact = kept(person(alice), text, group="ledger", scope="group")
+    Memory.objects.filter(pk=fact.pk).update(trust=trust)
+    for source in sources:
+        Link.objects.create(kind=LinkKind.EVIDENCE, source=fact, target=source)
+    return fresh(fact)
+
+
+@pytest.mark.parametrize(("verb", "state"), [(retract, "retracted"), (forget, "forgotten")])
+def test_a_withdrawn_source_takes_the_summary_along_and_frees_the_others(
+    alice: User, week: Week, verb: Verb, state: str
+) -> None:
+    done = verb(person(alice), week.events[0].id, reason="wrong")
+    assert (done.id, done.changed) == (week.events[0].id, 4)
+    assert week.states() == [state, "live", "live", "retracted"]
+    freed = fresh(week.events[1])
+    assert (freed.superseded_by, freed.retired_at) == (None, None)
+    assert freed.decayed_at is not None
+    assert fresh(week.events[0]).superseded_by is None
+    assert f"the summary {week.summary.id}, which was made from it, is withdrawn" in done.consequences
+    assert "2 memories that it stood for besides count again" in done.consequences
+    found = recall(person(alice), Asked("What happened to the ledger?", group="ledger")).items
+    assert {item.memory.id for item in found} <= {week.events[1].id, week.events[2].id}
+    assert found
+
+
+def test_only_the_sources_own_text_is_barred(alice: User, week: Week) -> None:
+    retract(person(alice), week.events[0].id)
+    assert [t.memory_id for t in Tombstone.objects.all()] == [week.events[0].id]
+    logged = {e.memory_id: e for e in AuditEntry.objects.filter(operation__in=["retract", "restore"])}
+    assert logged[week.summary.id].payload_row.payload["reason"] == "a source was withdrawn"
+    assert logged[week.events[1].id].operation == "restore"
+
+
+def test_the_freed_stand_in_their_thread_again(alice: User, week: Week) -> None:
+    retract(person(alice), week.events[0].id)
+    assert fresh(week.events[1]).context == EVENTS[2]
+    assert fresh(week.events[2]).context == EVENTS[1]
+
+
+def test_a_purge_destroys_the_summary_and_bars_nothing_but_the_source(alice: User, week: Week) -> None:
+    done = purge(person(alice), week.events[0].id)
+    assert done.certificate is not None
+    assert (done.certificate.memories, done.certificate.remains) == (2, ())
+    assert week.events[1].pk in set(Memory.objects.values_list("pk", flat=True))
+    assert not Memory.objects.filter(pk__in=[week.summary.pk, week.events[0].pk]).exists()
+    assert [fresh(e).state for e in week.events[1:]] == ["live", "live"]
+    assert [t.memory_id for t in Tombstone.objects.all()] == [week.events[0].id]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'Hamburg'")
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.parametrize("verb", [retract, forget, purge])
+def test_a_dry_run_says_the_same_and_changes_nothing(alice: User, week: Week, verb: Verb) -> None:
+    fact = promoted(alice, week.events)
+    before = all_rows()
+    would = verb(person(alice), week.events[0].id, dry_run=True)
+    assert (would.changed, all_rows()) == (0, before)
+    done = verb(person(alice), week.events[0].id)
+    assert done.consequences == would.consequences
+    assert any(str(fact.id) in said for said in done.consequences)
+
+
+def test_a_summary_of_summaries_goes_too(alice: User, week: Week, ledger: Group) -> None:
+    other = row(ledger, "Another week.", type="episodic", state="compacted")
+    month = row(ledger, "The month, in short.", type="episodic")
+    for source in (week.summary, other):
+        Link.objects.create(kind=LinkKind.DERIVED, source=month, target=source)
+        Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=month)
+    retract(person(alice), week.events[0].id)
+    assert [fresh(m).state for m in (month, week.summary, other)] == ["retracted", "retracted", "live"]
+
+
+def test_every_version_of_an_edited_summary_is_withdrawn(alice: User, week: Week, ledger: Group) -> None:
+    newer = row(ledger, "A shorter summary.", type="episodic", root=week.summary, version=2)
+    Memory.objects.filter(pk=week.summary.pk).update(state="superseded", superseded_by=newer)
+    retract(person(alice), week.events[0].id)
+    assert [fresh(m).state for m in (week.summary, newer)] == ["retracted", "retracted"]
+
+
+def test_a_source_without_a_link_is_known_by_what_stands_for_it(alice: User, week: Week) -> None:
+    Link.objects.all().delete()
+    retract(person(alice), week.events[0].id)
+    assert week.states() == ["retracted", "live", "live", "retracted"]
+
+
+def test_a_source_that_was_restored_still_takes_its_summary_along(alice: User, week: Week) -> None:
+    restore(person(alice), week.events[0].id)
+    assert week.states() == ["live", "compacted", "compacted", "live"]
+    retract(person(alice), week.events[0].id)
+    assert week.states() == ["retracted", "live", "live", "retracted"]
+
+
+def test_restoring_the_source_leaves_the_summary_withdrawn(alice: User, week: Week) -> None:
+    forget(person(alice), week.events[0].id)
+    restore(person(alice), week.events[0].id)
+    assert week.states() == ["live", "live", "live", "retracted"]
+
+
+def test_a_freed_text_that_is_barred_stays_hidden(alice: User, week: Week, ledger: Group) -> None:
+    retract(person(alice), row(ledger, EVENTS[1], type="semantic").id)
+    retract(person(alice), week.events[0].id)
+    assert week.states() == ["retracted", "compacted", "live", "retracted"]
+
+
+def test_what_was_made_from_nothing_withdrawn_is_left_alone(alice: User, week: Week) -> None:
+    other = kept(person(alice), "The garden has a pond.", group="ledger")
+    fact = promoted(alice, week.events)
+    before = week.states()
+    done = retract(person(alice), other.id)
+    assert done.changed == 1
+    assert (week.states(), fresh(fact).trust) == (before, "candidate")
+
+
+# Promoted facts: maintenance.promote_at_least is 3
+
+
+@pytest.mark.parametrize("verb", [retract, forget, purge])
+@pytest.mark.parametrize(
+    ("trust", "after"), [("candidate", "rejected"), ("active", "disputed"), ("verified", "verified")]
+)
+def test_a_fact_that_rests_on_too_little_is_withdrawn(
+    alice: User, ledger: Group, verb: Verb, trust: str, after: str
+) -> None:
+    events = [kept(person(alice), text, group="ledger", type="episodic") for text in EVENTS]
+    fact = promoted(alice, events, trust=trust)
+    done = verb(person(alice), events[0].id)
+    assert (fresh(fact).state, fresh(fact).trust) == ("live", after)
+    assert any(said.startswith(f"the fact {fact.id} rested on it") for said in done.consequences)
+    asks = Link.objects.filter(kind=LinkKind.CONFLICT, source=fact, target=events[0].pk, status="open")
+    assert asks.exists() == (trust == "verified" and verb is not purge)
+    assert (
+        AuditEntry.objects.filter(memory_id=fact.id).latest("seq").payload_row.payload["evidence_left"] == 2
+    )
+
+
+def test_a_fact_with_enough_left_only_loses_the_evidence(alice: User, ledger: Group) -> None:
+    events = [
+        kept(person(alice), text, group="ledger", type="episodic") for text in (*EVENTS, "A fourth event.")
+    ]
+    fact = promoted(alice, events, trust="active")
+    done = retract(person(alice), events[0].id)
+    assert fresh(fact).trust == "active"
+    assert f"the fact {fact.id} loses evidence; it rests on 3 memories now" in done.consequences
+    assert sorted(Link.objects.values_list("target", "status")) == [
+        (events[0].pk, "dismissed"), *((event.pk, "open") for event in events[1:]),
+    ]  # fmt: skip
+    # One more, and too little is left.
+    retract(person(alice), events[1].id)
+    assert fresh(fact).trust == "disputed"
+
+
+@pytest.mark.parametrize(
+    ("trust", "after"), [("candidate", "rejected"), ("active", "disputed"), ("verified", "verified")]
+)
+def test_a_fact_that_says_the_withdrawn_text_falls_whatever_is_left(
+    alice: User, ledger: Group, trust: str, after: str
+) -> None:
+    texts = (*EVENTS, "A fourth event.", "A fifth event.")
+    events = [kept(person(alice), text, group="ledger", type="episodic") for text in texts]
+    fact = promoted(alice, events, text=EVENTS[0].upper(), trust=trust)
+    retract(person(alice), events[0].id)
+    assert fresh(fact).trust == after
+
+
+@pytest.mark.parametrize("trust", ["candidate", "active", "verified"])
+def test_a_purge_destroys_a_fact_of_the_same_text_unless_a_person_verified_it(
+    alice: User, ledger: Group, trust: str
+) -> None:
+    events = [
+        kept(person(alice), text, group="ledger", type="episodic")
+        for text in (*EVENTS, "A fourth.", "A fifth.")
+    ]
+    fact = promoted(alice, events, text=EVENTS[0], trust=trust)
+    done = purge(person(alice), events[0].id)
+    assert Memory.objects.filter(pk=fact.pk).exists() == (trust == "verified")
+    assert done.certificate is not None
+    is_quoted = "1 other memories quote it" in done.certificate.remains
+    assert is_quoted == (trust == "verified")
+
+
+def test_a_fact_that_rests_on_the_summary_falls_with_it(alice: User, week: Week) -> None:
+    fact = promoted(alice, [week.summary], trust="active")
+    retract(person(alice), week.events[0].id)
+    assert fresh(fact).trust == "disputed"
+
+
+def test_a_fact_that_was_rejected_or_hidden_already_is_not_touched(alice: User, ledger: Group) -> None:
+    events = [kept(person(alice), text, group="ledger", type="episodic") for text in EVENTS]
+    gone = promoted(alice, events, trust="active")
+    Memory.objects.filter(pk=gone.pk).update(state="forgotten")
+    turned_down = promoted(alice, events, text="The ledger likes Hamburg.", trust="rejected")
+    retract(person(alice), events[0].id)
+    assert [(fresh(m).state, fresh(m).trust) for m in (gone, turned_down)] == [
+        ("forgotten", "active"), ("live", "rejected"),
+    ]  # fmt: skip
+
+
+def test_a_large_reach_is_found_in_few_queries(ledger: Group) -> None:
+    summary = row(ledger, "Everything.", type="episodic")
+    events = [
+        row(ledger, f"Event {n}.", type="episodic", state="compacted", superseded_by=summary)
+        for n in range(80)
+    ]
+    with CaptureQueriesContext(connection) as asked:
+        reach = find_reach(events[0], [events[0]])
+    assert (len(reach.freed), len(reach.summaries)) == (79, 1)
+    assert len(asked) <= 10
+
+
+def test_a_failed_verb_leaves_what_was_derived(
+    alice: User, week: Week, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = all_rows()
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("access.audit.append", fails)
+    with pytest.raises(RuntimeError):
+        verbs.retract(person(alice), week.events[0].id)
+    assert all_rows() == before

@@ -1,0 +1,208 @@
+"""The vectors in memory follow the database: what anybody wrote is found by the next search, what is gone is not."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from access.models import Group
+from access.visibility import Visibility
+from memories.index import following
+from memories.index.base import search_index
+from memories.index.sqlite_vectors import read_stand
+from memories.index.terms import Match
+from memories.models import IndexChange, IndexState, Memory, Piece
+from memories.types import State
+from memories.visibility import RECALLED
+from tests.memories.builders import NOW, add_piece, row, unit_vector
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def in_memory() -> Iterator[None]:
+    """Each test begins with nothing in memory and the table in use."""
+    following._followers.clear()
+    following.load_table()
+    yield
+    following._followers.clear()
+
+
+@pytest.fixture
+def room() -> Group:
+    return Group.objects.create(slug="ledger")
+
+
+def seen(room: Group, **fields: object) -> Visibility:
+    return Visibility(
+        **{
+            "groups": frozenset({room.key}),
+            "include_global": True,
+            "states": frozenset({"live"}),
+            "trusts": RECALLED,
+            "now": NOW,
+        }
+        | fields
+    )
+
+
+def remembered(room: Group, seed: int, /, **fields: object) -> Memory:
+    memory = row(room, f"lighthouse {seed}", **fields)
+    add_piece(memory, unit_vector(seed))
+    return memory
+
+
+def near(room: Group, seed: int, **fields: object) -> list[int]:
+    """Give the memories found, nearest first; fails where the table in memory was not asked."""
+    assert following.current_table(read_stand()) is not None
+    return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(room, **fields), limit=5)]
+
+
+def test_what_is_written_is_found_by_the_next_search(room: Group) -> None:
+    first = remembered(room, 1)
+    assert near(room, 1) == [first.key]
+    second = remembered(room, 2)
+    assert near(room, 2) == [second.key, first.key]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": State.FORGOTTEN},
+        {"trust": "quarantined"},
+        {"expires_at": NOW},
+        {"valid_to": NOW},
+    ],
+)
+def test_what_no_longer_counts_is_not_found(room: Group, change: dict[str, object]) -> None:
+    memory, other = remembered(room, 1), remembered(room, 2)
+    assert near(room, 1) == [memory.key, other.key]
+    Memory.objects.filter(pk=memory.pk).update(**change)
+    assert near(room, 1) == [other.key]
+
+
+def test_what_moves_is_found_where_it_is_now(room: Group) -> None:
+    memory, elsewhere = remembered(room, 1), Group.objects.create(slug="atlas")
+    assert near(room, 1) == [memory.key]
+    Memory.objects.filter(pk=memory.pk).update(group=elsewhere)
+    assert near(room, 1) == []
+    assert near(elsewhere, 1) == [memory.key]
+    Memory.objects.filter(pk=memory.pk).update(scope="global")
+    assert near(room, 1) == [memory.key]
+
+
+def test_what_is_deleted_is_gone(room: Group) -> None:
+    memory, other = remembered(room, 1), remembered(room, 2)
+    assert near(room, 1) == [memory.key, other.key]
+    memory.delete()
+    assert near(room, 1) == [other.key]
+
+
+def test_a_vector_that_was_owed_is_found_once_it_is_made(room: Group) -> None:
+    owed = row(room, "lighthouse 1")
+    piece = Piece.objects.create(memory=owed, ordinal=0, start=0, end=1, tokens=0)
+    later = remembered(room, 2)
+    assert near(room, 1) == [later.key]
+    made = Piece(embedding=unit_vector(1).astype("<f4").tobytes(), model="test-model")
+    Piece.objects.filter(pk=piece.pk).update(embedding=made.embedding, model=made.model)
+    assert near(room, 1) == [owed.key, later.key]
+
+
+def test_another_model_makes_the_table_anew(room: Group) -> None:
+    memory, other = remembered(room, 1), remembered(room, 2)
+    assert near(room, 1) == [memory.key, other.key]
+    Piece.objects.filter(memory=other).update(model="next-model")
+    IndexState.objects.filter(name="model").update(value="next-model")
+    assert near(room, 1) == [other.key]
+
+
+def test_a_list_of_changes_that_was_cut_off_makes_the_table_anew(room: Group) -> None:
+    memory = remembered(room, 1)
+    assert near(room, 1) == [memory.key]
+    other = remembered(room, 2)
+    last = remembered(room, 3)
+    IndexChange.objects.exclude(seq=IndexChange.objects.latest("seq").seq).delete()
+    assert near(room, 2)[0] == other.key
+    IndexChange.objects.all().delete()
+    assert sorted(near(room, 2)) == [memory.key, other.key, last.key]
+
+
+def test_inside_a_transaction_its_own_writes_are_found_and_nobody_else_sees_them(room: Group) -> None:
+    memory = remembered(room, 1)
+    assert near(room, 1) == [memory.key]
+
+    def write_and_fail() -> None:
+        mine = remembered(room, 2)
+        assert following.current_table(read_stand()) is None
+        hits = search_index().nearest(unit_vector(2), seen(room), limit=5)
+        assert [hit.key for hit in hits] == [mine.key, memory.key]
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), transaction.atomic():
+        write_and_fail()
+    assert near(room, 2) == [memory.key]
+
+
+@pytest.mark.parametrize("fields", [{"tags": frozenset({"red"})}, {"min_confidence": 0.9}, {"known_at": NOW}])
+def test_what_only_the_rows_know_is_asked_of_them_until_enough_are_found(
+    room: Group, fields: dict[str, object]
+) -> None:
+    """Sixty nearer ones are not allowed; the first look of six is not enough."""
+    for number in range(60):
+        memory = row(room, f"lighthouse {number}", created_at=NOW.replace(year=2027))
+        add_piece(memory, unit_vector(1))
+    far = row(room, "a lighthouse far away", tags=["red"], confidence=0.95)
+    add_piece(far, unit_vector(2))
+    assert near(room, 1, **fields) == [far.key]
+    words = search_index().find(Match(("lighthouse",)), unit_vector(1), seen(room, **fields), limit=5)
+    assert [hit.key for hit in words.words] == [hit.key for hit in words.near] == [far.key]
+
+
+def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
+    other = Group.objects.create(slug="atlas")
+    rows = [remembered(room if n % 3 else other, n) for n in range(30)]
+    add_piece(rows[1], unit_vector(99), ordinal=1)
+    v = seen(room)
+    match = Match(("lighthouse", "7", "8", "11"))
+    together = search_index().find(match, unit_vector(99), v, limit=4)
+    assert together.near[0].key == rows[1].key
+    assert together.near == search_index().nearest(unit_vector(99), v, limit=4)
+    with transaction.atomic():
+        by_sql = search_index().find(match, unit_vector(99), v, limit=4)
+    assert [hit.key for hit in together.words] == [hit.key for hit in by_sql.words]
+    assert [hit.score for hit in together.words] == pytest.approx([hit.score for hit in by_sql.words])
+    assert together.keyword == pytest.approx(by_sql.keyword)
+    assert together.vector == pytest.approx(by_sql.vector, abs=1e-5)
+    assert [hit.score for hit in together.near] == pytest.approx([hit.score for hit in by_sql.near], abs=1e-5)
+
+
+WRITER = """
+import django; django.setup()
+from access.models import Group
+from tests.memories.builders import add_piece, row, unit_vector
+add_piece(row(Group.objects.get(slug="ledger"), "lighthouse 2"), unit_vector(2))
+"""
+
+
+def test_a_write_of_another_process_is_found_within_50_ms(room: Group) -> None:
+    memory = remembered(room, 1)
+    assert near(room, 1) == [memory.key]
+    environment = os.environ | {"LOCI_DB": str(connection.settings_dict["NAME"])}
+    root = Path(__file__).resolve().parent.parent.parent
+    subprocess.run([sys.executable, "-c", WRITER], env=environment, cwd=root, check=True, timeout=60)
+    began = time.thread_time()
+    hits = near(room, 2)
+    assert (time.thread_time() - began) < 0.05
+    assert hits == [Memory.objects.latest("key").key, memory.key]
+
+
+def test_a_process_that_asks_once_does_not_read_all_vectors(room: Group) -> None:
+    following._followers.clear()
+    remembered(room, 1)
+    asked = [following.current_table(read_stand()) is not None for _ in range(5)]
+    assert asked == [False, False, False, True, True]

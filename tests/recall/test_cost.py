@@ -1,0 +1,78 @@
+"""What a recall asks of the database: few statements, whether it has two candidates or more than a hundred."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from access.models import Group
+from access.tokens import actor_for_user
+from memories.embedding import get_encoder
+from memories.index import following
+from memories.models import IndexState, Piece
+from memories.recall import Asked, recall
+from memories.recall.counting import COUNTER
+from tests.memories.builders import row
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
+MOST = 10  # group, the index's model (thrice), how far it is, words, what is visible, missing vectors, candidates, answer
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_memory() -> Iterator[None]:
+    following._followers.clear()
+    yield
+    following._followers.clear()
+    COUNTER._pending.clear()
+
+
+def filled(group: Group, count: int) -> None:
+    """Write so many memories with real vectors."""
+    encoder = get_encoder(timeout_s=60)
+    IndexState.objects.get_or_create(name="model", defaults={"value": encoder.model_id})
+    rows = [row(group, f"The deploy port of service {n} is {8000 + n}.") for n in range(count)]
+    vectors = encoder.encode([memory.content for memory in rows])
+    Piece.objects.bulk_create(
+        Piece(
+            memory=memory,
+            ordinal=0,
+            start=0,
+            end=len(memory.content),
+            tokens=9,
+            embedding=vector.tobytes(),
+            model=encoder.model_id,
+        )
+        for memory, vector in zip(rows, vectors, strict=True)
+    )
+
+
+def test_few_statements_are_enough_for_few_candidates_and_for_many() -> None:
+    actor = actor_for_user(User.objects.create_superuser("alice", password="a-long-password"), via="rest")
+    counts = []
+    for slug, size in (("small", 2), ("large", 110)):
+        filled(Group.objects.create(slug=slug), size)
+        for _ in range(5):  # from then on the vectors are in memory, and every query is compiled
+            recall(actor, Asked("which deploy port has service 1?", group=slug))
+        with CaptureQueriesContext(connection) as seen:
+            answer = recall(actor, Asked("what is the deploy port of service 7?", group=slug))
+        assert answer.items
+        counts.append(len(seen))
+    # Among many, some are found by their words alone: their vectors are one statement more.
+    assert counts == [MOST - 1, MOST]
+
+
+def test_explaining_tells_the_same_answer_with_its_numbers() -> None:
+    actor = actor_for_user(User.objects.create_superuser("alice", password="a-long-password"), via="rest")
+    filled(Group.objects.create(slug="ledger"), 30)
+    asked = "what is the deploy port of service 7?"
+    plain = recall(actor, Asked(asked, group="ledger"))
+    told = recall(actor, Asked(asked, group="ledger", explain=True))
+    assert [(item.memory.key, item.score) for item in plain.items] == [
+        (item.memory.key, item.score) for item in told.items
+    ]
+    first = told.items[0]
+    assert first.numbers["final"] == first.score
+    assert {"keyword", "vector", "vector_share", "fused"} <= first.numbers.keys()
+    assert plain.items[0].numbers == {}

@@ -1,0 +1,159 @@
+"""The real worker with its clock, on both brokers: jobs run on time, once, and whatever is killed or lost heals."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench.proof.celery_brokers import Broker, FileBroker, RedisBroker, redis_server
+from bench.proof.celery_proof import found_in, gaps_in
+from bench.proof.celery_ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
+from bench.proof.proof import ProofError
+from tests.server.running import manage
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found by Linux's means"),
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with its tables, and nothing in them."""
+    path = tmp_path_factory.mktemp("homes") / "home"
+    made = manage(path, "migrate")
+    assert made.returncode == 0, made.stderr
+    return path
+
+
+@pytest.fixture(scope="module", params=["files", "redis"])
+def run(
+    request: pytest.FixtureRequest, home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ticking]:
+    """A worker that ticks every 2 s; all tests of a broker use the same."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "redis" and shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    broker: Broker = FileBroker(home) if request.param == "files" else RedisBroker(folder)
+    with ticking(home, broker, folder / "ticks") as started:
+        started.wait_until_whole()
+        started.wait_for("ready", since=0)
+        yield started
+
+
+def test_the_job_runs_at_once_and_then_on_time(run: Ticking) -> None:
+    ready = run.wait_for("ready", since=0)
+    third = run.wait_for(times=3, since=ready - 1)
+    # At once, then each 2 s give or take half a tick; a busy machine may cost one tick or two.
+    assert third - ready < 2 * 2 + 3
+    assert run.shortest_gap_s() >= LEAST_GAP_S
+
+
+def test_what_was_lost_is_made_up_at_the_next_tick(run: Ticking) -> None:
+    worker, _ = run.wait_until_whole()
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        run.wait_until(run.broker.waiting, "a waiting message")
+        assert run.broker.lose() > 0
+        went_on = time.time()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    assert run.wait_for(since=went_on) - went_on < 4
+
+
+def test_a_killed_worker_is_started_again_with_one_clock_and_drops_what_has_expired(run: Ticking) -> None:
+    worker, clock = run.wait_until_whole()
+    killed = time.time()
+    kill(worker)
+    run.wait_until(lambda: has_ended(clock), "the end of the killed worker's clock")
+    stale = run.send(20, expires_s=0.01)
+    (fresh,) = run.send(1, expires_s=60)
+    ready = run.wait_for("ready", since=killed)
+    run.wait_for(since=killed)
+    run.wait_until(lambda: not run.broker.waiting(), "an empty queue")
+    taken = {event.id for event in run.events("message", since=killed)}
+    assert fresh in taken
+    assert taken.isdisjoint(stale)
+    run.wait_for(since=ready)
+    assert run.wait_until_whole()[0] != worker
+    assert run.shortest_gap_s() >= LEAST_GAP_S
+
+
+def test_a_killed_clock_is_started_again(run: Ticking) -> None:
+    worker, clock = run.wait_until_whole()
+    killed = time.time()
+    kill(clock)
+    run.wait_until(lambda: has_ended(worker), "the end of the worker without a clock")
+    ready = run.wait_for("ready", since=killed)
+    run.wait_for(times=2, since=ready)
+    assert clock != run.wait_until_whole()[1]
+    assert run.shortest_gap_s() >= LEAST_GAP_S
+    assert "ended, so this one ends too" in run.log.read_text()
+
+
+@pytest.mark.parametrize("run", ["redis"], indirect=True)
+def test_redis_may_be_killed_and_come_back(run: Ticking) -> None:
+    assert isinstance(run.broker, RedisBroker)
+    worker, _ = run.wait_until_whole()
+    run.broker.kill()
+    run.broker.start()
+    back = time.time()
+    run.wait_for(times=2, since=back)
+    assert run.wait_until_whole()[0] == worker
+    assert run.shortest_gap_s() >= LEAST_GAP_S
+    assert "CPendingDeprecationWarning" not in run.log.read_text()
+
+
+def test_without_redis_the_proof_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(ProofError, match="apt-get install redis-server"):
+        redis_server()
+
+
+def ticked(tmp_path: Path, *moments: float) -> Ticking:
+    """Give what a proof reads of runs at these moments."""
+    file = tmp_path / "ticks"
+    file.write_text("".join(json.dumps({"what": "ran", "at": at, "pid": 1}) + "\n" for at in moments))
+    return Ticking(NOTHING, FileBroker(tmp_path), tmp_path, file, tmp_path / "log")  # type: ignore[arg-type]
+
+
+@dataclass
+class Nothing:
+    """A process that was never started."""
+
+    pid: int = 0
+
+
+NOTHING = Nothing()
+
+
+@pytest.mark.parametrize(
+    ("moments", "healing", "fault"),
+    [
+        ((0, 2, 4, 6), 3.0, ""),
+        ((0, 2, 3, 6), 3.0, "two runs were 1.00 s apart; at least 1.25 were due"),
+        ((0, 2, 6.5), 3.0, "no run for 4.50 s while nothing was broken; at most 4.00 allowed"),
+        ((0, 1.8), 3.0, "no run for 5.20 s while nothing was broken"),
+        ((0, 2, 4, 6), 21.0, "the first run came 21.0 s after everything was there again"),
+    ],
+)
+def test_the_proof_notices_what_ran_twice_late_or_not_at_all(
+    tmp_path: Path, moments: tuple[float, ...], healing: float, fault: str
+) -> None:
+    found = found_in(ticked(tmp_path, *moments), [(0, 7)], [healing], order=["kill_worker"])
+    assert bool(found["faults"]) is bool(fault)
+    assert fault in "".join(found["faults"])
+    assert found["numbers"]["worker killed"] == 1
+
+
+def test_what_happens_while_something_is_broken_counts_for_no_gap() -> None:
+    assert gaps_in([0, 2, 9, 11], 0, 3) == [2, 1]
+    assert gaps_in([0, 2, 9, 11], 9, 12) == [2, 1]
+    assert gaps_in([], 0, 3) == [3]

@@ -1,0 +1,50 @@
+"""A process that has a SQLite file open says so; one that must be alone with it is kept waiting by nobody it cannot see."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from loci_site.sqlite.in_use import InUse, alone_with, say_open
+from tests.settings import REPOSITORY
+
+HOLD = (
+    "import sys; from pathlib import Path; from loci_site.sqlite import in_use; path = Path(sys.argv[1]);"
+    "{hold}; print('there', flush=True); sys.stdin.read()"
+)
+
+
+@contextmanager
+def other_process(path: Path, hold: str) -> Iterator[None]:
+    """Another process that holds the file for the time of the block."""
+    command = [sys.executable, "-c", HOLD.format(hold=hold), str(path)]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        yield
+        process.kill()
+
+
+def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with other_process(path, "in_use.say_open(path, timeout_s=1)"):
+        say_open(path, timeout_s=1)  # any number may have it open
+        with pytest.raises(InUse, match="is open in another process"), alone_with(path):
+            pass
+    # The other one was killed, and left nothing behind.
+    with alone_with(path):
+        say_open(path, timeout_s=0)  # its own connections
+
+
+def test_who_comes_while_another_is_alone_with_it_waits_and_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    is_restored = pytest.raises(InUse, match=r"x\.db is being restored")
+    with other_process(path, "alone = in_use.alone_with(path); alone.__enter__()"), is_restored:
+        say_open(path, timeout_s=0.1)
+    say_open(path, timeout_s=0.1)
+    assert (tmp_path / "x.db.lock").stat().st_mode & 0o777 == 0o600
