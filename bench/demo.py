@@ -6,9 +6,11 @@ Run on an empty store: `LOCI_HOME=… python -m bench.demo`. The login is alice 
 import itertools
 import os
 import random
+from collections.abc import Iterator
 from datetime import timedelta
 
 import django
+from time_machine import travel
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 django.setup()
@@ -19,6 +21,7 @@ from django.utils import timezone  # noqa: E402
 from access.actor import ALL_SCOPES, Actor, Via  # noqa: E402
 from access.groups import GroupChange, create_group, update_group  # noqa: E402
 from access.members import set_member  # noqa: E402
+from access.models import Group  # noqa: E402
 from access.tokens import actor_for_secret, actor_for_user, create_token  # noqa: E402
 from bench.demo_words import EVENTS, FACTS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402
 from maintenance.backup import make_backup  # noqa: E402
@@ -33,6 +36,7 @@ from memories.recall.counting import COUNTER  # noqa: E402
 from memories.store import Stored, store  # noqa: E402
 
 DICE = random.Random(7)
+DAYS = 45  # so long ago the team began
 
 
 def people() -> dict[str, User]:
@@ -65,35 +69,25 @@ def rooms(alice: Actor, who: dict[str, User]) -> None:
     update_group(alice, "support", GroupChange(policy="agents"))
 
 
-def fill(alice: Actor, agent: Actor, *, decisions: int, traits: int) -> list[Stored]:
-    """Store the facts, ways, events, things with so many traits each, and so many decisions."""
-    stored = []
+def all_drafts(alice: Actor, agent: Actor, *, decisions: int, traits: int) -> Iterator[tuple[Actor, Draft]]:
+    """Give who stores what: the facts, ways and events, the things with so many traits each, and so many decisions."""
     for group, texts in FACTS.items():
-        stored += [
-            store(agent, Draft(text, group=group, scope="group", tags=(group, "facts"))) for text in texts
-        ]
-    stored += [
-        store(alice, Draft(text, type="procedural", group="ledger", tags=("how-to",))) for text in WAYS
-    ]
-    start = timezone.now() - timedelta(days=60)
+        for text in texts:
+            yield agent, Draft(text, group=group, scope="group", tags=(group, "facts"))
+    for text in WAYS:
+        yield alice, Draft(text, type="procedural", group="ledger", tags=("how-to",))
+    start = timezone.now() - timedelta(days=15)
     for day, (group, text) in enumerate(itertools.product(("ledger", "atlas"), EVENTS)):
         at = start + timedelta(days=day * 2)
-        stored.append(
-            store(agent, Draft(text, type="episodic", group=group, thread=f"standup {at:%B}", valid_from=at))
-        )
+        yield agent, Draft(text, type="episodic", group=group, thread=f"standup {at:%B}", valid_from=at)
     for thing, trait in itertools.product(THINGS, TRAITS[:traits]):
         for group in ("ledger", "atlas"):
-            draft = Draft(f"The {thing} of {group} {trait}.", group=group, scope="group", tags=(thing.split()[-1],),
-                          confidence=round(DICE.uniform(0.45, 0.95), 2), importance=DICE.randint(2, 9))  # fmt: skip
-            stored.append(store(agent, draft))
+            yield agent, Draft(f"The {thing} of {group} {trait}.", group=group, scope="group", tags=(thing.split()[-1],),
+                               confidence=round(DICE.uniform(0.45, 0.95), 2), importance=DICE.randint(2, 9))  # fmt: skip
     for number in range(decisions):
         text = f"Decision {number + 1}: {DICE.choice(THINGS)} moves to batch size {(number + 3) * 20} because it {DICE.choice(TRAITS)}."
-        stored.append(
-            store(
-                agent, Draft(text, type="episodic", group=DICE.choice(("ledger", "atlas")), valid_from=start)
-            )
-        )
-    return stored
+        at = start + timedelta(days=number % 9)
+        yield agent, Draft(text, type="episodic", group=DICE.choice(("ledger", "atlas")), valid_from=at)
 
 
 def curate(alice: Actor, stored: list[Stored]) -> None:
@@ -132,24 +126,29 @@ def ask(agent: Actor) -> None:
 
 
 def tidy(alice: Actor) -> None:
-    """Run the cycle twice, as if weeks had gone by, and make a backup, so that maintenance has something to show."""
-    for days in (45, 52):
-        run_cycle(alice, Plan(now=timezone.now() + timedelta(days=days)))
+    """Run the cycle over one group and make a backup, so that maintenance has something to show."""
+    run_cycle(alice, Plan(group=Group.objects.get(slug="atlas")))
     make_backup(alice)
 
 
 def fill_store(*, decisions: int = 90, traits: int = len(TRAITS)) -> dict[str, str]:
-    """Fill an empty store; give a token's secret of each person, with all that the person may do."""
+    """Fill an empty store as if over the last weeks; give a token's secret of each person, with all that it may do."""
     get_encoder(timeout_s=60)
-    who = people()
-    alice = actor_for_user(who["alice"], via=Via.ADMIN)
-    rooms(alice, who)
-    made = create_token(alice, user=who["alice"], name="coding agent", scopes=["read", "write"])
-    agent = actor_for_secret(made.secret, via=Via.MCP, client="claude-code 2.1")
-    create_token(alice, user=who["bob"], name="support bot", scopes=["read", "write"])
-    for subject, predicate, other in RELATIONS:
-        store_relation(agent, RelationDraft(subject, predicate, other, group="ledger"))
-    curate(alice, fill(alice, agent, decisions=decisions, traits=traits))
+    with travel(timezone.now() - timedelta(days=DAYS)) as clock:
+        who = people()
+        alice = actor_for_user(who["alice"], via=Via.ADMIN)
+        rooms(alice, who)
+        made = create_token(alice, user=who["alice"], name="coding agent", scopes=["read", "write"])
+        agent = actor_for_secret(made.secret, via=Via.MCP, client="claude-code 2.1")
+        create_token(alice, user=who["bob"], name="support bot", scopes=["read", "write"])
+        for subject, predicate, other in RELATIONS:
+            store_relation(agent, RelationDraft(subject, predicate, other, group="ledger"))
+        drafts = list(all_drafts(alice, agent, decisions=decisions, traits=traits))
+        stored = []
+        for actor, draft in drafts:
+            clock.shift(timedelta(days=DAYS) / (len(drafts) + 1))
+            stored.append(store(actor, draft))
+    curate(alice, stored)
     ask(agent)
     tidy(alice)
     return {name: _everything(alice, user) for name, user in who.items()}

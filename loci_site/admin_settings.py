@@ -19,6 +19,16 @@ def stylesheet(request: HttpRequest) -> str:
     return static("loci/admin.css")
 
 
+def explore_stylesheet(request: HttpRequest) -> str:
+    """Give the address of the styles of the dashboard and the pages for looking around."""
+    return static("loci/explore.css")
+
+
+def palette(request: HttpRequest) -> str:
+    """Give the address of the search that Ctrl-K opens on every page."""
+    return static("loci/palette.js")
+
+
 def is_superuser(request: HttpRequest) -> bool:
     """Say whether the caller sees people and everything else."""
     return bool(getattr(request.user, "is_superuser", False))
@@ -66,9 +76,19 @@ NAVIGATION: list[dict[str, Any]] = [
         ],
     },
     {
+        "title": "Explore",
+        "items": [
+            _item("Rooms", "meeting_room", "explore_rooms"),
+            _item("Recall playground", "science", "explore_recall"),
+            _item("Graph", "hub", "explore_graph"),
+            _item("Timeline", "timeline", "explore_timeline"),
+        ],
+    },
+    {
         "title": "Review",
         "items": [
-            _item("Waiting", "hourglass_top", MEMORIES, query="trust__exact=candidate",
+            {"title": "What waits", "icon": "fact_check", "link": reverse_lazy("review")},
+            _item("Candidates", "hourglass_top", MEMORIES, query="trust__exact=candidate",
                   active=_is_at(MEMORIES, trust__exact="candidate")),
             _item("Disputed", "help", MEMORIES, query="trust__exact=disputed",
                   active=_is_at(MEMORIES, trust__exact="disputed")),
@@ -111,7 +131,8 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": None,
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
-    "STYLES": [stylesheet],
+    "STYLES": [stylesheet, explore_stylesheet],
+    "SCRIPTS": [palette],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

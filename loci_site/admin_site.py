@@ -32,6 +32,12 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     index_title = "Dashboard"
     enable_nav_sidebar = True
 
+    def get_urls(self) -> list[Any]:
+        """Add the pages for looking around before Django's own, whose last one takes any address."""
+        from loci_site.explore.addresses import explore_urls  # noqa: PLC0415 - this file is read before any model
+
+        return [*explore_urls(self.admin_view), *super().get_urls()]
+
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Wrap a view as Django does, and render what it refuses."""
 

@@ -7,12 +7,14 @@ from django.urls import include, path
 from loci_site.api.application import api
 from loci_site.health import health
 from loci_site.mcp.view import mcp_view
+from memories.admin.review import review_urls
 
 urlpatterns = [
     path("", include("loci_site.people.urls")),
     path("health", health),
     path("mcp", mcp_view),
     path("api/", api.urls),
+    path("admin/review/", include(review_urls())),
     path("admin/", admin.site.urls),
 ]
 if settings.LOCI.access.oauth:

@@ -19,8 +19,9 @@ EVERY = ""
 class CycleForm(forms.Form):
     """Which run, over what, and how much of a group it may retire at most."""
 
+    field_order = ("kind", "group", "max_percent")
+
     kind = forms.ChoiceField(choices=KINDS, label="What", widget=UnfoldAdminSelectWidget)
-    group = forms.ChoiceField(label="Where", required=False, widget=UnfoldAdminSelectWidget)
     max_percent = forms.IntegerField(
         label="At most",
         required=False,
@@ -38,16 +39,11 @@ class CycleForm(forms.Form):
         }
         every = [(EVERY, "Every group")] if actor.all_groups and actor.may(CURATE) else []
         named = [(id_, group.title or group.slug) for id_, group in self._groups.items()]
-        field = self.fields["group"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = every + named
-        field.required = not every
-
-    @property
-    def has_choice(self) -> bool:
-        """True where there is something that the actor may run."""
-        field = self.fields["group"]
-        return isinstance(field, forms.ChoiceField) and bool(list(field.choices))
+        self.fields["group"] = forms.ChoiceField(
+            label="Where", required=not every, choices=every + named, widget=UnfoldAdminSelectWidget
+        )
+        self.order_fields(self.field_order)
+        self.has_choice = bool(every + named)  # whether there is something that the actor may run
 
     def plan(self) -> Plan:
         """Give what was chosen."""

@@ -30,10 +30,10 @@ class RunAdmin(RoomAdmin):
     """What maintenance did, in the groups one may enter; runs over all groups are for superusers."""
 
     list_name = "Maintenance runs"
-    list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "is_dry", "finished_at")
+    list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "finished_at")
     list_display_links = ("started_at", "kind")
     list_select_related = ("group",)
-    list_filter = ("status", "dry_run")
+    list_filter = ("status", "kind")
     ordering = ("-key",)
     empty_hint = "Maintenance has not run yet. Each run is listed here with what it changed."
     change_list_template = "admin/maintenance/run/list.html"
@@ -55,7 +55,8 @@ class RunAdmin(RoomAdmin):
         """Show the runs, with the way to a new one for who may begin one."""
         form = CycleForm(actor=actor_of(request))
         begin = self.url("begin") if form.has_choice else ""
-        return super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
+        shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
+        return shown
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -162,11 +163,6 @@ class RunAdmin(RoomAdmin):
     def counted(self, run: Run) -> str:
         """Give what it counted, in one line."""
         return counts_words(run.counts) or "—"
-
-    @column("dry run", ordering="dry_run", is_flag=True)
-    def is_dry(self, run: Run) -> bool:
-        """Say whether it only looked."""
-        return run.dry_run
 
 
 def _may_undo(actor: Actor, run: Run) -> bool:

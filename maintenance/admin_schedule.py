@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
@@ -94,6 +94,7 @@ class ScheduleAdmin(RoomAdmin):
         newest = backups[0].name if backups else "NAME"
         context = {
             "title": "Backups",
+            **self._place(),
             "backups": backups,
             "looking": command_line(f"restore {newest} --dry-run"),
             "restoring": command_line(f"restore {newest}"),
@@ -106,6 +107,7 @@ class ScheduleAdmin(RoomAdmin):
         found = repair(actor) if request.method == "POST" else examine(actor, quick=not is_whole)
         context = {
             "title": "Doctor",
+            **self._place(),
             "found": found,
             "findings": sorted(found.findings, key=lambda one: URGENCY.index(one.verdict)),
             "counts": _counted(found),
@@ -113,6 +115,10 @@ class ScheduleAdmin(RoomAdmin):
             "has_repaired": request.method == "POST",
         }
         return self.render(request, "admin/maintenance/joblock/doctor.html", context)
+
+    def _place(self) -> dict[str, str]:
+        """Give what the heading says of where one is: these pages are no part of the schedule."""
+        return {"list_name": "Maintenance", "list_url": reverse("admin:maintenance_run_changelist")}
 
     def _row(self, job: Standing) -> dict[str, Any]:
         return {

@@ -4,14 +4,19 @@ import re
 from datetime import datetime
 
 from memories.models import Memory
+from memories.text import fold
 
 # White space may stand wherever a lenient reader forgives it.
 _MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|checkpoint|loci)\b)", re.I)
+_OPENERS = re.compile("[<\uff1c\ufe64]")
 
 
 def escape(text: str) -> str:
     """Give the text with anything that looks like one of our marks made harmless."""
-    return _MARK.sub(r"&lt;\1", text)
+    plain = _MARK.sub(r"&lt;\1", text)
+    # A mark in other letters, or with invisible ones in it, fools whoever reads as people do.
+    is_disguised = _OPENERS.search(plain) is not None and _MARK.search(fold(plain)) is not None
+    return _OPENERS.sub("&lt;", plain) if is_disguised else plain
 
 
 def fenced(memory: Memory, text: str, *, label: str = "") -> str:

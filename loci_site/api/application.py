@@ -12,6 +12,7 @@ from loci_site.api import (
     memory_routes,
     recall_routes,
     relation_routes,
+    suggest_routes,
 )
 from loci_site.api.callers import Session, Token
 from loci_site.api.faults import answer_fault
@@ -41,7 +42,7 @@ def build_api() -> NinjaAPI:
     # Before the route of all other verbs, which takes any word in their place.
     made.add_router("/memories", curation_routes.deciding)
     made.add_router("/memories", memory_routes.router)
-    for routes in (recall_routes, relation_routes, group_routes, curation_routes, maintenance_routes):
+    for routes in (recall_routes, suggest_routes, relation_routes, group_routes, curation_routes, maintenance_routes):
         made.add_router("", routes.router)
     return made
 

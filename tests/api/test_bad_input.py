@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from access.models import AuditEntry
 from loci_site.api.application import api
+from maintenance.models import Run
 from memories.models import Memory
 from tests.api.conftest import Caller
 
@@ -254,7 +255,14 @@ def test_nothing_hostile_breaks_an_address(
     owner: Caller, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     memory = owner.store("The deploy port is 8081.")["id"]
-    named = {"memory_id": memory, "tombstone_id": memory, "slug": "ledger", "verb": "dispute"}
+    run = Run.objects.create(kind="cycle", status="done", actor="job/cycle")
+    named = {
+        "memory_id": memory,
+        "tombstone_id": memory,
+        "run_id": str(run.id),
+        "slug": "ledger",
+        "verb": "dispute",
+    }
     usual = {"content": "x", "query": "x", "subject": "a", "predicate": "p", "object": "b", "slug": "new",
              "state": "x", "group": "ledger", "of": memory, "status": "dismissed"}  # fmt: skip
     fields, broken = body_fields(operation), []

@@ -1,0 +1,424 @@
+/* The review deck: shows a card at a time, decides by one key, takes back by "u". */
+
+import { askPart, send } from "./asking.js";
+
+const root = document.getElementById("review");
+const url = root.dataset.url;
+const list = root.querySelector("[data-list]");
+const place = root.querySelector("[data-place]");
+const status = root.querySelector("[data-status]");
+const rows = list ? [...list.children] : [];
+const KEPT = "loci-review-undo"; // decisions that can be taken back, also after the page is loaded anew
+const EFFECT_AFTER_MS = 350; // a person who flies through cards asks nothing of recall
+const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
+
+let at = -1;
+let busy = false;
+let swapped = false;
+let asked = null; // what aborts the card that is being fetched
+let effectTimer = 0;
+const fetched = new Map();
+
+const dialog = (name) => root.querySelector(`[data-dialog="${name}"]`);
+const card = () => place && place.querySelector(".review-card");
+const keyOf = (row) => `${row.dataset.kind}:${row.dataset.id}`;
+const isOpen = (row) => !row.dataset.done;
+
+function say(words, { bad = false } = {}) {
+  status.textContent = words;
+  status.classList.toggle("review-bad", bad);
+}
+
+/* What was decided, newest last: {rows: [keys], entries: [[...]], words}. */
+function decisions() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT)) || [];
+  } catch {
+    return [];
+  }
+}
+
+function keep(all) {
+  sessionStorage.setItem(KEPT, JSON.stringify(all.slice(-100)));
+  showUndo();
+}
+
+function showUndo() {
+  const last = decisions().at(-1);
+  for (const button of root.querySelectorAll('[data-do="undo"]')) {
+    button.disabled = !last;
+    button.hidden = button.closest(".loci-empty") !== null && !last;
+    button.title = last ? `Take back: ${last.words}` : "Nothing to take back";
+  }
+}
+
+async function cardOf(row, signal) {
+  const key = keyOf(row);
+  if (!fetched.has(key)) {
+    const part = askPart(`${url}card/${row.dataset.kind}/${row.dataset.id}/`, { signal });
+    fetched.set(key, part);
+    part.catch(() => fetched.delete(key));
+  }
+  return (await fetched.get(key)).cloneNode(true);
+}
+
+async function show(to, { isFocused = true } = {}) {
+  if (!rows.length) return;
+  at = Math.max(0, Math.min(rows.length - 1, to));
+  const row = rows[at];
+  rows.forEach((each) => each.querySelector(".review-row").removeAttribute("aria-current"));
+  row.querySelector(".review-row").setAttribute("aria-current", "true");
+  row.scrollIntoView({ block: "nearest" });
+  if (asked) asked.abort();
+  asked = new AbortController();
+  const own = asked;
+  place.setAttribute("aria-busy", "true");
+  try {
+    const part = await cardOf(row, own.signal);
+    if (own !== asked) return;
+    place.replaceChildren(part);
+    swapped = "swapped" in card().dataset;
+    prepare(row);
+    if (isFocused) place.focus({ preventScroll: true });
+  } catch (fault) {
+    if (fault.name === "AbortError" || own !== asked) return;
+    place.replaceChildren(gone(fault.message));
+  }
+  place.removeAttribute("aria-busy");
+  const after = next(at);
+  if (after !== null) cardOf(rows[after]).catch(() => {});
+}
+
+function gone(message) {
+  const words = document.createElement("p");
+  words.className = "loci-card loci-dim";
+  words.textContent = message;
+  return words;
+}
+
+function prepare(row) {
+  const shown = card();
+  place.scrollTop = 0;
+  showUndo();
+  showWay();
+  if (row.dataset.done) shown.classList.add("review-decided");
+  shown.querySelector("[data-effect-verb]").addEventListener("change", askEffect);
+  shown.addEventListener("change", (event) => {
+    if (event.target.name === "other") { showWay(); askEffect(); }
+  });
+  clearTimeout(effectTimer);
+  effectTimer = setTimeout(askEffect, EFFECT_AFTER_MS);
+}
+
+function other() {
+  const chosen = card().querySelector("[name=other]:checked");
+  return chosen ? { id: chosen.value, link: chosen.dataset.link } : { id: "", link: "" };
+}
+
+/* The fields of a decision: the memory that acts and the one that stays or goes, as the person turned them. */
+function fields(verb, extra = {}) {
+  const shown = card();
+  const two = verb === "merge" || verb === "supersede";
+  const beside = other();
+  const own = { id: shown.dataset.memory, other: two ? beside.id : "" };
+  const turned = two && swapped ? { id: own.other, other: own.id } : own;
+  const link = shown.dataset.link || (two ? beside.link : "");
+  const reason = shown.querySelector("[data-reason]").value.trim();
+  return { verb, ...turned, link, reason, ...extra };
+}
+
+function showWay() {
+  const way = card().querySelector("[data-way]");
+  const button = card().querySelector('[data-do="swap"]');
+  if (!button) return;
+  button.setAttribute("aria-pressed", String(swapped));
+  way.textContent = swapped ? "Replace: the other takes its place. Merge: the other goes into it." : "Replace: it takes the other’s place. Merge: it goes into the other.";
+}
+
+async function askEffect() {
+  clearTimeout(effectTimer);
+  const shown = card();
+  if (!shown || shown.classList.contains("review-decided")) return;
+  const target = shown.querySelector("[data-effect]");
+  const verb = shown.querySelector("[data-effect-verb]").value;
+  if (!verb) return;
+  target.setAttribute("aria-busy", "true");
+  try {
+    const part = await askPart(`${url}effect/?${new URLSearchParams(fields(verb))}`);
+    if (shown === card()) target.replaceChildren(part);
+  } catch (fault) {
+    target.replaceChildren(gone(fault.message));
+  }
+  target.removeAttribute("aria-busy");
+}
+
+async function decide(verb, extra = {}) {
+  const row = rows[at];
+  const shown = card();
+  if (busy || !row || !shown || !isOpen(row)) return;
+  if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]`)) {
+    say(`“${verb}” is not for this card.`, { bad: true });
+    return;
+  }
+  busy = true;
+  clearTimeout(effectTimer);
+  try {
+    const answer = await send(`${url}decide/`, fields(verb, extra));
+    const words = `${WORDS[verb]}: ${row.querySelector(".review-row-text").textContent.trim().slice(0, 60)}`;
+    done([row], WORDS[verb]);
+    keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
+    say(`${WORDS[verb]}: ${answer.said.join("; ")}.`);
+    // What stands beside the next card may be the one that was just decided.
+    fetched.clear();
+    await forth();
+  } catch (fault) {
+    say(fault.message, { bad: true });
+  } finally {
+    busy = false;
+  }
+}
+
+function done(some, outcome) {
+  for (const row of some) {
+    row.dataset.done = outcome;
+    row.querySelector("[data-outcome]").textContent = outcome;
+    row.querySelector("input").checked = false;
+  }
+  count();
+}
+
+async function undo() {
+  const all = decisions();
+  const last = all.at(-1);
+  if (busy || !last) return;
+  busy = true;
+  try {
+    const answer = await send(`${url}undo/`, { entries: JSON.stringify(last.entries) });
+    keep(all.slice(0, -1));
+    const mine = rows.filter((row) => last.rows.includes(keyOf(row)));
+    for (const row of mine) {
+      delete row.dataset.done;
+      row.querySelector("[data-outcome]").textContent = "";
+    }
+    fetched.clear();
+    const failed = answer.failed.length ? ` ${answer.failed.length} could not be taken back: ${answer.failed.join(" ")}` : "";
+    say(`Taken back: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
+    if (mine.length) await show(rows.indexOf(mine[0]));
+    else window.location.reload();
+  } catch (fault) {
+    // What cannot be taken back shall not bar the one before it.
+    if (fault.status === 409 || fault.status === 404) keep(all.slice(0, -1));
+    say(`Not taken back. ${fault.message}`, { bad: true });
+  } finally {
+    busy = false;
+  }
+}
+
+function next(from) {
+  for (let step = 1; step <= rows.length; step += 1) {
+    const to = (from + step) % rows.length;
+    if (isOpen(rows[to])) return to;
+  }
+  return null;
+}
+
+async function forth() {
+  const to = next(at);
+  if (to !== null) {
+    await show(to);
+    return;
+  }
+  const shown = document.createElement("div");
+  shown.className = "loci-empty review-end";
+  const head = document.createElement("h2");
+  head.textContent = "All of these are decided";
+  const more = document.createElement("a");
+  more.className = "loci-button loci-primary";
+  more.href = window.location.href;
+  more.textContent = "See what else waits";
+  const back = document.createElement("button");
+  back.className = "loci-button";
+  back.type = "button";
+  back.dataset.do = "undo";
+  back.textContent = "Undo the last decision";
+  shown.append(head, more, back);
+  place.replaceChildren(shown);
+  more.focus();
+}
+
+/* Many at once */
+
+function chosen() {
+  return rows.filter((row) => row.querySelector("input").checked);
+}
+
+function count() {
+  const some = chosen().length;
+  root.querySelector("[data-chosen]").textContent = some ? `${some} ticked` : "";
+  root.querySelector("[data-many]").hidden = !some;
+  const open = rows.filter(isOpen).length;
+  const all = root.querySelector("[data-all]");
+  all.checked = some > 0 && some === open;
+  all.indeterminate = some > 0 && some < open;
+}
+
+async function decideMany(verb) {
+  const some = chosen();
+  const given = { verb, chosen: some.map(keyOf), reason: card()?.querySelector("[data-reason]")?.value.trim() || "" };
+  try {
+    const would = await send(`${url}many/`, { ...given, preview: "1" });
+    const box = dialog("many");
+    fill(box, would, some, `${WORDS[verb]}: ${would.done} of ${some.length}?`);
+    const go = box.querySelector("[data-many-go]");
+    go.hidden = !would.done;
+    go.textContent = `Yes, ${would.done}`;
+    box.querySelector("[data-many-cancel]").textContent = "Cancel";
+    if ((await ask(box)) !== "go") return;
+    const answer = await send(`${url}many/`, given);
+    const failed = new Set(answer.failed.map((each) => each.id));
+    const decided = some.filter((row) => !failed.has(row.dataset.id));
+    done(decided, WORDS[verb]);
+    some.forEach((row) => { row.querySelector("input").checked = false; });
+    count();
+    const words = `${WORDS[verb]}: ${answer.done} of ${some.length}`;
+    keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
+    fetched.clear();
+    say(`${words}. “u” takes all of them back.`);
+    if (answer.failed.length) {
+      fill(box, answer, some, words);
+      go.hidden = true;
+      box.querySelector("[data-many-cancel]").textContent = "Close";
+      await ask(box);
+    }
+    if (!isOpen(rows[at])) await forth();
+  } catch (fault) {
+    say(fault.message, { bad: true });
+  }
+}
+
+function fill(box, found, some, title) {
+  box.querySelector("[data-many-title]").textContent = title;
+  const said = box.querySelector("[data-many-said]");
+  said.replaceChildren(...found.said.map(({ line, times }) => {
+    const item = document.createElement("li");
+    item.textContent = times > 1 ? `${line} (${times} times)` : line;
+    return item;
+  }));
+  const failed = box.querySelector("[data-many-failed]");
+  failed.replaceChildren();
+  if (!found.failed.length) return;
+  const head = document.createElement("h3");
+  head.className = "review-small";
+  head.textContent = `${found.failed.length} cannot be`;
+  const items = document.createElement("ul");
+  items.className = "review-failed";
+  for (const each of found.failed.slice(0, 20)) {
+    const row = some.find((one) => one.dataset.id === each.id);
+    const item = document.createElement("li");
+    item.textContent = `${row ? row.querySelector(".review-row-text").textContent.trim().slice(0, 60) : each.id}: ${each.why}`;
+    items.append(item);
+  }
+  failed.append(head, items);
+}
+
+function ask(box) {
+  box.returnValue = "";
+  box.showModal();
+  return new Promise((answered) => box.addEventListener("close", () => answered(box.returnValue), { once: true }));
+}
+
+async function editText(isMerge) {
+  const shown = card();
+  if (!shown || !isOpen(rows[at])) return;
+  if (!shown.querySelector('[data-verb="edit"]')) {
+    say("The text of this card is not edited here.", { bad: true });
+    return;
+  }
+  const box = dialog("edit");
+  const text = box.querySelector("textarea");
+  const before = shown.querySelector("[data-text]").innerText;
+  text.value = before;
+  box.querySelector("[data-approves]").hidden = !shown.querySelector('[data-verb="approve"]');
+  box.querySelector("[data-merges]").hidden = !shown.querySelector('[data-verb="merge"]');
+  const answer = ask(box);
+  text.focus();
+  const verb = await answer;
+  if (!verb) return;
+  if (verb !== "merge" && text.value.trim() === before.trim()) {
+    say("The text is as it was: nothing was done.", { bad: true });
+    return;
+  }
+  await decide(verb, { content: text.value });
+}
+
+/* Keys and clicks */
+
+const KEYS = {
+  a: () => decide("approve"),
+  r: () => decide("reject"),
+  m: () => decide("merge"),
+  s: () => decide("supersede"),
+  d: () => decide("dismiss"),
+  e: () => editText(),
+  u: undo,
+  j: () => show(at + 1),
+  ArrowRight: () => show(at + 1),
+  k: () => show(at - 1),
+  ArrowLeft: () => show(at - 1),
+  x: swap,
+  c: tick,
+  w: () => card()?.querySelector("[data-reason]").focus(),
+  "?": () => ask(dialog("help")),
+};
+
+function swap() {
+  if (!card()?.querySelector('[data-do="swap"]')) return;
+  swapped = !swapped;
+  showWay();
+  askEffect();
+}
+
+function tick() {
+  const box = rows[at]?.querySelector("input");
+  if (!box) return;
+  box.checked = !box.checked && isOpen(rows[at]);
+  count();
+  say(box.checked ? "Ticked." : "Not ticked any more.");
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const field = event.target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select");
+  if (field) {
+    if (event.key === "Escape" || (event.key === "Enter" && field.matches("[data-reason]"))) place.focus();
+    return;
+  }
+  const isRadio = event.target.matches?.("[type=radio]");
+  if (isRadio && event.key.startsWith("Arrow")) return;
+  const choose = /^[1-4]$/.test(event.key) && card()?.querySelectorAll("[name=other]")[Number(event.key) - 1];
+  const act = choose ? () => { choose.checked = true; showWay(); askEffect(); } : KEYS[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+const DO = { help: KEYS["?"], swap, undo, next: KEYS.j, previous: KEYS.k };
+root.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.do) DO[button.dataset.do]();
+  else if (button.dataset.verb === "edit") editText();
+  else if (button.dataset.verb) decide(button.dataset.verb);
+  else if (button.dataset.manyVerb) decideMany(button.dataset.manyVerb);
+  else if (button.matches(".review-row")) show(rows.indexOf(button.closest("li")));
+});
+root.addEventListener("change", (event) => {
+  if (event.target.matches("[data-all]")) {
+    rows.filter(isOpen).forEach((row) => { row.querySelector("input").checked = event.target.checked; });
+    count();
+  } else if (event.target.matches("[data-list] input")) count();
+  else if (event.target.matches("#review-group")) event.target.form.submit();
+});
+
+showUndo();
+if (rows.length) show(0, { isFocused: false });

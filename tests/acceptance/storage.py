@@ -1,0 +1,72 @@
+"""The bytes that a store leaves on its disk: the database, its log of pages, each index's own tables, backups, logs."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from maintenance.backup_archive import unpack
+from maintenance.backup_folder import backups_folder
+from memories.index.schema import begin_purge
+
+SHADOWS = ("memories_fts", "memories_vec")
+
+
+def begin_clean() -> None:
+    """Empty the file of what earlier tests left in free pages: emptying tables is no purge."""
+    begin_purge(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def database_path() -> Path:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA database_list")
+        return Path(cursor.fetchone()[2])
+
+
+def file_bytes() -> dict[str, bytes]:
+    """Give the database's files by name, as they are: nothing is checkpointed first."""
+    path = database_path()
+    return {one.name: one.read_bytes() for one in path.parent.glob(f"{path.name}*")}
+
+
+def shadow_bytes() -> dict[str, bytes]:
+    """Give every row of each index's own tables: words, documents, positions, chunks of vectors."""
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        names = [name for (name,) in cursor.fetchall() if name.startswith(SHADOWS)]
+        for name in sorted(set(names) - set(SHADOWS)):
+            cursor.execute(f'SELECT * FROM "{name}"')  # names of tables, read from the schema
+            found[name] = b"".join(_bytes(value) for row in cursor.fetchall() for value in row)
+    return found
+
+
+def _bytes(value: object) -> bytes:
+    return bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode()
+
+
+def backup_bytes(folder: Path) -> dict[str, bytes]:
+    """Give each managed backup, as it is and unpacked."""
+    found = {}
+    for archive in sorted(backups_folder().glob("*")):
+        if archive.is_file():
+            place = folder / archive.stem
+            place.mkdir(parents=True)
+            unpack(archive, place)
+            parts = [path.read_bytes() for path in place.rglob("*") if path.is_file()]
+            found[archive.name] = archive.read_bytes() + b"".join(parts)
+    return found
+
+
+def log_bytes() -> dict[str, bytes]:
+    """Give the log files of this home."""
+    folder = Path(settings.LOCI.home) / "logs"
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} if folder.exists() else {}
+
+
+def holders(places: dict[str, bytes], traces: list[bytes]) -> list[str]:
+    """Give the places in which one of the traces stands, in whatever case."""
+    return [name for name, data in places.items() if any(t in data or t in data.lower() for t in traces)]
