@@ -11,12 +11,14 @@ from dataclasses import asdict
 from bench.proof.celery_proof import prove_celery
 from bench.proof.chunks import prove_chunks
 from bench.proof.conformance import prove_conformance
+from bench.proof.cycle_kills import prove_cycle_kills
 from bench.proof.duplicates import prove_duplicates
 from bench.proof.kills import prove_kills
 from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, write_report
 from bench.proof.writers import prove_writers
+from bench.proof.year import prove_year
 
 PROOFS = (
     Proof("conformance", "The protocol's own suite finds every required scenario green.", prove_conformance),
@@ -26,6 +28,16 @@ PROOFS = (
         "A kill at any moment loses nothing acknowledged and leaves nothing half written.",
         prove_kills,
     ),
+    Proof(
+        "year",
+        "A year of cycles beside writers and readers loses nothing, and each can be taken back exactly.",
+        prove_year,
+    ),
+    Proof(
+        "cycle-kills",
+        "A cycle, purge or restore that is killed is finished by the next one; nothing is half-done.",
+        prove_cycle_kills,
+    ),
     Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
     Proof(
         "duplicates",
@@ -34,9 +46,12 @@ PROOFS = (
     ),
     Proof("chunks", "The vector table's chunk size fits many small rooms and one large one.", prove_chunks),
 )
+# Names for several proofs together.
+TOGETHER = {"truth": ("year", "cycle-kills", "celery")}
 EXAMPLES = """examples:
   python -m bench.proof                  all of them
   python -m bench.proof writers kills    these two
+  python -m bench.proof truth            year, cycle-kills and celery
   python -m bench.proof --quick          a small look at each; docs/proof.md stays as it is
 
 A run that was stopped goes on where it was; --fresh begins anew.
@@ -47,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 when every proof holds, 1 when one does not, 2 when one could not be run."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - {proof.name for proof in PROOFS}
+    names = [name for said in options.names for name in TOGETHER.get(said, (said,))]
+    unknown = set(names) - {proof.name for proof in PROOFS}
     if unknown:
         parser.error(f"no proof is called {', '.join(sorted(unknown))}; see --list")
     if options.list:
@@ -57,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A stop of either kind ends the servers too; a shell's background job would ignore Ctrl-C otherwise.
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.default_int_handler)
-    chosen = [proof for proof in PROOFS if not options.names or proof.name in options.names]
+    chosen = [proof for proof in PROOFS if not names or proof.name in names]
     return max(_prove(proof, is_quick=options.quick, is_fresh=options.fresh) for proof in chosen)
 
 
@@ -68,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = [proof.name for proof in PROOFS]
+    names = [*(proof.name for proof in PROOFS), *TOGETHER]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; default: all")
     parser.add_argument("--quick", action="store_true", help="run each in small")
     parser.add_argument("--fresh", action="store_true", help="forget what a stopped run has done")

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -87,7 +88,7 @@ def kill_restore(workshop: Workshop, home: Home, number: int) -> dict[str, Any]:
     _ask(home, "fill", {"week": 200 + number, "amount": MORE})
     now = _ask(home, "look", {})
     restore = ("restore", str(file), "--yes", "--json")
-    killed = _killed(workshop, home, restore, f"restore:{number}", longest_s=3.0, waits=False)
+    killed = _killed(workshop, home, restore, f"restore:{number}", longest_s=0.5, begins=_a_new_file)
     broken = _ask(home, "look", {})
     faults = [f"after the kill: {fault}" for fault in broken["faults"]]
     if broken["memories"] not in (before["memories"], now["memories"]):
@@ -107,19 +108,39 @@ def _killed(
     name: str,
     *,
     longest_s: float,
-    waits: bool = True,
+    begins: Callable[["subprocess.Popen[str]", Home], None] | None = None,
 ) -> bool:
     """Start a command and kill it at a random moment after it began to write; False where it was over before."""
     after_s = random.Random(f"{SEED}:{name}").uniform(0, longest_s)
     with (workshop.folder / "cycle.log").open("a", encoding="utf-8") as log:
         process = home.start(*command, stdout=log, stderr=log)
         try:
-            if waits:
-                wait_for_growth(process, home.path / "memory.db-wal", by=1)
+            (begins or _a_longer_log)(process, home)
         except ProofError:
             return False
         time.sleep(after_s)
         return _kill_if_alive(process, command[0])
+
+
+def _a_longer_log(process: "subprocess.Popen[str]", home: Home) -> None:
+    """Wait until the database is written to."""
+    wait_for_growth(process, home.path / "memory.db-wal", by=1)
+
+
+def _a_new_file(process: "subprocess.Popen[str]", home: Home) -> None:
+    """Wait until something appears in the home or among its backups: the restore has begun."""
+    before = _files(home)
+    deadline = time.monotonic() + COMMAND_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if _files(home) - before:
+            return
+        time.sleep(0.002)
+    raise ProofError("The restore ended before it made a file.")
+
+
+def _files(home: Home) -> set[str]:
+    kept = ("memory.db-wal", "memory.db-shm")
+    return {path.name for folder in (home.path, home.path / "backups") for path in folder.iterdir()} - {*kept}
 
 
 def _kill_if_alive(process: "subprocess.Popen[str]", what: str) -> bool:
