@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from access.actor import READ, Actor
 from access.errors import InvalidInput, NotPermitted
@@ -156,15 +156,25 @@ def list_candidates(
 def list_open_links(
     actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Link]:
-    """List the possible duplicates and conflicts that nobody has settled; both ends are the actor's to see."""
+    """List the possible duplicates and conflicts that nobody has settled, between memories that both count.
+
+    Both ends are the actor's to see. Where one was retracted or merged since, there is nothing to decide any more.
+    """
     ends = Memory.objects.filter(as_q(listed_by(actor, None))).values("key")
     rows = Link.objects.filter(
         _in_rooms(actor, group, "source__group"), status=LinkStatus.OPEN, kind__in=REVIEWED
     )
     if not actor.all_groups:
         rows = rows.filter(source__in=ends, target__in=ends)
+    rows = rows.filter(_counts("source"), _counts("target"))
     rows = rows.select_related("source__group", "source__thread", "target__group", "target__thread")
     return page_of(rows, cursor=cursor, limit=limit)
+
+
+def _counts(end: str) -> Exists:
+    """Render whether a version of the chain at this end of a link is live."""
+    chain = Q(pk=OuterRef(end)) | Q(root=OuterRef(end))
+    return Exists(Memory.objects.filter(chain, state=State.LIVE))
 
 
 def log_json(entry: AuditEntry) -> dict[str, Any]:
