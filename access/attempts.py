@@ -109,7 +109,9 @@ def _subject(row: Attempts) -> str:
 
 def _check(actor: Actor) -> None:
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only who may administer every group can lift a lock-out.", hint="Ask a superuser.")
+        raise NotPermitted(
+            "Only who may administer every group can lift a lock-out.", hint="Ask a superuser."
+        )
 
 
 def _hash(key: tuple[str, ...]) -> str:

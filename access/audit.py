@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import AuditEntry, AuditHead, AuditPayload
+from access.prepared import Prepared, PreparedInsert, PreparedUpdate
 
 GENESIS = "0" * 64  # what the first row of a chain follows
 OWN = ""  # this store's own chain
@@ -23,6 +24,11 @@ ANCHOR = "anchor"  # memories.types.Operation.ANCHOR, which this room may not im
 # front: it keeps its hash, so the row after it still follows, and says nothing else any more.
 AFTER, DROPPED = "after:", "dropped:"
 VERIFIED_AT_ONCE = 2000  # rows in memory
+_HEAD = Prepared(lambda origin: AuditHead.objects.select_for_update().filter(pk=origin).order_by())
+_MOVE_HEAD = PreparedUpdate(
+    lambda seq, hash_, origin: (AuditHead.objects.filter(pk=origin), {"seq": seq, "hash": hash_}), 3
+)
+_ENTRIES, _PAYLOADS = PreparedInsert(AuditEntry), PreparedInsert(AuditPayload)
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,8 @@ def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
     """Write rows at the end of this store's chain, in order, as append() does one: the head is locked once for all."""
     if not events:
         return []
-    with transaction.atomic():
+    # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
+    with transaction.atomic(savepoint=False):
         head = _locked_head(OWN)
         at = at or timezone.now()
         previous, rows, said = head.hash, list[AuditEntry](), list[AuditPayload]()
@@ -88,9 +95,9 @@ def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
             entry.hash = previous = chain_hash(previous, entry)
             rows.append(entry)
             said.append(payload)
-        AuditEntry.objects.bulk_create(rows)
-        AuditPayload.objects.bulk_create(said)
-        AuditHead.objects.filter(pk=head.pk).update(seq=rows[-1].seq, hash=previous)
+        _ENTRIES.add(rows)
+        _PAYLOADS.add(said)
+        _MOVE_HEAD.run(rows[-1].seq, previous, head.origin)
     return rows
 
 
@@ -233,8 +240,8 @@ def row_fault(entry: AuditEntry, previous: str, expected: int) -> str:
 
 
 def _locked_head(origin: str) -> AuditHead:
-    head = AuditHead.objects.select_for_update().filter(pk=origin).first()
+    head = _HEAD.first(origin)
     if head is None:
-        head, _ = AuditHead.objects.get_or_create(origin=origin, defaults={"seq": 0, "hash": GENESIS})
+        AuditHead.objects.get_or_create(origin=origin, defaults={"seq": 0, "hash": GENESIS})
         head = AuditHead.objects.select_for_update().get(pk=origin)
     return head

@@ -44,7 +44,10 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
         NotPermitted: the actor may enter it but lacks `right` there.
     """
     wanted = _wanted(actor, slug)
-    group = _BY_SLUG.first(wanted)
+    return _permitted(actor, wanted, _BY_SLUG.first(wanted), right)
+
+
+def _permitted(actor: Actor, wanted: str, group: Group | None, right: str) -> Group:
     if group is None or not actor.may_enter(group.key):
         raise GroupNotFound(
             f"There is no group '{wanted}' that you may use.", hint=_nearest(actor, wanted), field="group"
@@ -67,8 +70,9 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:
     """Give the group as find_group() does; make it where the actor may create groups and it does not exist."""
     wanted = _wanted(actor, slug)
-    if _BY_SLUG.first(wanted) is not None or not actor.may(CREATE_GROUP):
-        return ResolvedGroup(find_group(actor, wanted, right=right))
+    group = _BY_SLUG.first(wanted)
+    if group is not None or not actor.may(CREATE_GROUP):
+        return ResolvedGroup(_permitted(actor, wanted, group, right))
     return ResolvedGroup(create_group(actor, wanted), created=True)
 
 

@@ -27,4 +27,6 @@ class LoginForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no type
         waits = login_wait_s(self.request, self.cleaned_data.get("username") or "")
         if waits:
             said = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
-            raise ValidationError(f"Too many failed logins. Try again in {said}, or ask an admin to lift the lock.")
+            raise ValidationError(
+                f"Too many failed logins. Try again in {said}, or ask an admin to lift the lock."
+            )

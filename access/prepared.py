@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import QuerySet
+from django.db.models import AutoField, Model, QuerySet
 from django.db.models.query import ValuesListIterable, get_related_populators
+from django.db.models.sql import InsertQuery, UpdateQuery
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+Places = tuple[tuple[bool, Any], ...]  # whether it is one of the given, and its index or else the value
 _KEPT = "_loci_prepared"  # the attribute of a connection that keeps what was compiled for it
 _MARK = -(2**62)  # values that no query asks for stand in for the real ones while it is compiled
 
@@ -21,7 +24,7 @@ class _Statement:
     """A compiled query: its SQL, what stands in each place (a value, or which of those given), how rows are read."""
 
     sql: str
-    places: tuple[tuple[bool, Any], ...]  # whether it is one of the given, and its index or else the value
+    places: Places
     compiler: Any
     converters: Any
     read: Callable[[Sequence[Any]], Any]
@@ -41,9 +44,8 @@ class Prepared(Generic[T]):
     def rows(self, *values: str | int) -> list[T]:
         """Run the query with as many values as it was made for."""
         statement = self._statement()
-        params = [values[place] if is_given else place for is_given, place in statement.places]
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute(statement.sql, params)
+            cursor.execute(statement.sql, _bound(statement.places, values))
             found: Any = cursor.fetchall()
         if statement.converters:
             found = statement.compiler.apply_converters(found, statement.converters)
@@ -54,24 +56,98 @@ class Prepared(Generic[T]):
         return next(iter(self.rows(*values)), None)
 
     def _statement(self) -> _Statement:
-        kept = vars(connections[DEFAULT_DB_ALIAS]).setdefault(_KEPT, {})
-        if self not in kept:
-            kept[self] = self._compile()
-        statement: _Statement = kept[self]
+        statement: _Statement = _kept(self, self._compile)
         return statement
 
     def _compile(self) -> _Statement:
         queryset = self._make(*self._marks)
         compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
-        # A text column has made a text of its mark.
-        order: dict[Any, int] = {mark: index for index, mark in enumerate(self._marks)}
-        order |= {str(mark): index for mark, index in order.items()}
-        places = tuple((True, order[p]) if p in order else (False, p) for p in params)
+        places = _places(params, self._marks)
         selected = [column[0] for column in compiler.select[: compiler.col_count]]
         is_tuple = issubclass(queryset._iterable_class, ValuesListIterable)
         read = tuple if is_tuple else _reader(queryset, compiler)
         return _Statement(sql, places, compiler, compiler.get_converters(selected), read)
+
+
+class PreparedUpdate:
+    """An UPDATE with a fixed number of values; `make` gives the QuerySet of what is changed, and what to, for them."""
+
+    def __init__(self, make: Callable[..., "tuple[QuerySet[Any], dict[str, Any]]"], count: int) -> None:
+        self._make = make
+        self._marks = [_MARK + index for index in range(count)]
+
+    def run(self, *values: str | int) -> int:
+        """Change the rows; give how many there were."""
+        sql, places = _kept(self, self._compile)
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+            cursor.execute(sql, _bound(places, values))
+            changed: int = cursor.rowcount
+        return changed
+
+    def _compile(self) -> tuple[str, Places]:
+        queryset, changes = self._make(*self._marks)
+        query = queryset.order_by().query.chain(UpdateQuery)
+        query.add_update_values(changes)
+        sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+        return sql, _places(params, self._marks)
+
+
+class PreparedInsert(Generic[M]):
+    """The INSERT of a row of a model whose values are no expressions."""
+
+    def __init__(self, model: type[M]) -> None:
+        self._model = model
+        self._fields = [f for f in model._meta.concrete_fields if not isinstance(f, AutoField)]
+
+    def add(self, rows: Sequence[M]) -> None:
+        """Insert unsaved objects, a statement for each, in order; each has its key afterwards. No signals are sent."""
+        if not rows:
+            return
+        connection = connections[DEFAULT_DB_ALIAS]
+        sql, compiler = _kept(self, lambda: self._compile(rows[0]))
+        given = self._model._meta.db_returning_fields
+        with connection.cursor() as cursor:
+            for row in rows:
+                # What was tied to an object before that was saved has its key only now.
+                row._prepare_related_fields_for_save(operation_name="bulk_create")
+                values = [(field, field.pre_save(row, add=True)) for field in self._fields]
+                params = [field.get_db_prep_save(value, connection) for field, value in values]
+                cursor.execute(sql, [*params, *compiler.returning_params])
+                if given:
+                    found = connection.ops.fetch_returned_insert_columns(cursor, compiler.returning_params)
+                    for field, value in zip(given, found, strict=True):
+                        setattr(row, field.attname, value)
+                row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+    def _compile(self, example: M) -> tuple[str, Any]:
+        query = InsertQuery(self._model)
+        query.insert_values(self._fields, [example])
+        compiler: Any = query.get_compiler(using=DEFAULT_DB_ALIAS)
+        compiler.returning_fields = self._model._meta.db_returning_fields
+        example._prepare_related_fields_for_save(operation_name="bulk_create")
+        [(sql, _)] = compiler.as_sql()
+        query.objs = []
+        return sql, compiler
+
+
+def _kept(key: object, compile_: Callable[[], Any]) -> Any:
+    """Give what was compiled for this connection, compiled now where it was not."""
+    kept = vars(connections[DEFAULT_DB_ALIAS]).setdefault(_KEPT, {})
+    if key not in kept:
+        kept[key] = compile_()
+    return kept[key]
+
+
+def _places(params: Sequence[Any], marks: Sequence[int]) -> Places:
+    # A text column has made a text of its mark.
+    order: dict[Any, int] = {mark: index for index, mark in enumerate(marks)}
+    order |= {str(mark): index for mark, index in order.items()}
+    return tuple((True, order[p]) if p in order else (False, p) for p in params)
+
+
+def _bound(places: Places, values: Sequence[str | int]) -> list[Any]:
+    return [values[place] if is_given else place for is_given, place in places]
 
 
 def _reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:

@@ -1,7 +1,7 @@
 """Pictures of the admin for the docs, from a running server over the store that bench.demo fills.
 
-`python -m bench.screenshots http://127.0.0.1:8000 docs/images` logs in as alice and saves the pictures of the docs;
-`all` after it saves every page in both sizes, light and dark.
+`python -m bench.screenshots http://127.0.0.1:8000 docs/images` logs in as alice and as mia and saves the pictures of the
+docs; names after it (`runs-phone-dark`) save those, `all` saves every page in both sizes, light and dark.
 """
 
 import os
@@ -15,18 +15,27 @@ django.setup()
 
 from access.models import ApiToken  # noqa: E402 - models need django.setup()
 from bench.browser import Browser  # noqa: E402
-from bench.demo import PASSWORD  # noqa: E402
+from bench.demo_words import PASSWORD  # noqa: E402
+from maintenance.models import Run  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
-IN_DOCS = ("dashboard-wide-light", "memory-wide-light", "search-wide-dark", "memory-phone-dark")
+IN_DOCS = (
+    "dashboard-wide-light", "memory-wide-light", "search-wide-dark", "memory-phone-dark",
+    "run-wide-light", "run-preview-wide-dark", "undo-wide-light", "backups-wide-light", "doctor-wide-light",
+    "app-search-wide-light", "app-search-wide-dark", "app-memory-wide-light", "app-new-wide-light",
+    "app-search-phone-light", "app-memory-phone-dark", "login-wide-light",
+)  # fmt: skip
+# The pages for everybody are shown as the contributor sees them.
+OF_MEMBERS = "app-"
 
 
 def pages() -> dict[str, str]:
     """Give the pages by the name of their picture."""
     memory = Memory.objects.filter(pinned=True, state="live").order_by("-key").first()
     link, token = Link.objects.order_by("key").first(), ApiToken.objects.first()
-    if memory is None or link is None or token is None:
+    run, doubted = Run.objects.first(), Memory.objects.filter(trust="disputed", state="live").first()
+    if memory is None or link is None or token is None or run is None or doubted is None:
         raise SystemExit("The store is empty: run `python -m bench.demo` first.")
     at = f"/admin/memories/memory/{memory.id}"
     return {
@@ -45,43 +54,82 @@ def pages() -> dict[str, str]:
         "log": "/admin/access/auditentry/",
         "recalls": "/admin/memories/recalllog/",
         "runs": "/admin/maintenance/run/",
+        "run": f"/admin/maintenance/run/{run.id}/change/",
+        "run-preview": "/admin/maintenance/run/begin/#preview",
+        "undo": f"/admin/maintenance/run/{run.id}/change/#undo",
+        "schedule": "/admin/maintenance/joblock/",
+        "backups": "/admin/maintenance/joblock/backups/",
+        "doctor": "/admin/maintenance/joblock/doctor/",
+        "app-search": "/app/?q=deploy+port",
+        "app-nothing": "/app/?q=who+likes+sailing",
+        "app-memory": f"/app/memories/{doubted.id}/",
+        "app-new": "/app/new/",
+        "app-mine": "/app/mine/",
         "refused": "/admin/memories/memory/unknown/change/",
     }
 
 
-def log_in(browser: Browser, server: str, folder: Path, *, names: tuple[str, ...]) -> None:
-    """Fill the login form as a person does."""
-    browser.open(f"{server}/admin/login/?next=/admin/", width=1280, height=860)
-    if not names:
-        browser.picture(folder / "login-wide-light.png")
+# What is pressed on a page before its picture is taken, by the page's name.
+PRESSED = {
+    "run-preview": "document.querySelector('[name=do][value=preview]').click()",
+    "undo": "document.querySelector('[name=do][value=preview]').click()",
+}
+
+
+def log_in(browser: Browser, server: str, who: str) -> None:
+    """Fill the login form as a person does, in a browser that knows nobody."""
+    browser.send("Network.clearBrowserCookies")
+    browser.open(f"{server}/login/", width=1280, height=860)
     browser.run(
-        f"document.querySelector('[name=username]').value = 'alice';"
+        f"document.querySelector('[name=username]').value = '{who}';"
         f"document.querySelector('[name=password]').value = '{PASSWORD}';"
     )
     browser.run("void setTimeout(() => document.querySelector('#login-form').submit(), 50)")
     browser.wait_for_load()
 
 
+def take(
+    browser: Browser, server: str, page: str, address: str, *, folder: Path, names: tuple[str, ...]
+) -> None:
+    """Save one page in both sizes and looks, as far as they are wanted; say where it is too wide."""
+    for size, (width, height) in SIZES.items():
+        for look in ("light", "dark"):
+            name = f"{page}-{size}-{look}"
+            if names and name not in names:
+                continue
+            browser.open(server + address, width=width, height=height, dark=look == "dark")
+            if page in PRESSED:
+                browser.run(f"void setTimeout(() => {PRESSED[page]}, 50)")
+                browser.wait_for_load()
+                browser.run("document.fonts.ready.then(() => new Promise(done => setTimeout(done, 150)))")
+            wide = browser.run("document.documentElement.scrollWidth")
+            if wide > width:
+                print(f"{name}: {wide} pixels wide")
+            browser.picture(folder / f"{name}.png")
+
+
 def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
     """Save the pictures `names` (all where there are none); say what pages asked for elsewhere."""
     folder.mkdir(parents=True, exist_ok=True)
     with Browser() as browser:
-        log_in(browser, server, folder, names=names)
-        for page, address in pages().items():
-            for size, (width, height) in SIZES.items():
-                for look in ("light", "dark"):
-                    name = f"{page}-{size}-{look}"
-                    if names and name not in names:
-                        continue
-                    browser.open(server + address, width=width, height=height, dark=look == "dark")
-                    wide = browser.run("document.documentElement.scrollWidth")
-                    if wide > width:
-                        print(f"{name}: {wide} pixels wide")
-                    browser.picture(folder / f"{name}.png")
+        take(browser, server, "login", "/login/", folder=folder, names=names)
+        shown = pages()
+        for who in ("alice", "mia"):
+            log_in(browser, server, who)
+            for page, address in shown.items():
+                if page.startswith(OF_MEMBERS) == (who == "mia"):
+                    take(browser, server, page, address, folder=folder, names=names)
         foreign = sorted({url for url in browser.asked if not url.startswith((server, "data:", "about:"))})
         print("asked elsewhere:", foreign or "nothing", "| console:", sorted(set(browser.said)) or "silent")
     return 1 if foreign else 0
 
 
+def wanted(words: list[str]) -> tuple[str, ...]:
+    """Give the names of the pictures to take: those of the docs, `all` for every one, or those that are named."""
+    if words == ["all"]:
+        return ()
+    return tuple(words) or IN_DOCS
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), () if sys.argv[3:] == ["all"] else IN_DOCS))
+    sys.exit(main(sys.argv[1].rstrip("/"), Path(sys.argv[2]), wanted(sys.argv[3:])))

@@ -39,7 +39,7 @@ def content_policy(get_response: Handler) -> Handler:
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
-            return _with_policy(request, await get_response(request))  # type: ignore[misc]
+            return _with_policy(request, await get_response(request))
 
         return answer_in_loop
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 from django.http import HttpRequest
@@ -101,7 +102,9 @@ def _counted(seen: Seen, rooms: Mapping[str, Group], chosen: str) -> dict[str, A
 def _figures(seen: Seen, group: str, groups: int) -> list[Figure]:
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=nothing).values()) for nothing in (False, True))
-    share = f"{empty / (answered + empty):.0%} found nothing" if answered + empty else f"in {RECALL_DAYS} days"
+    share = (
+        f"{empty / (answered + empty):.0%} found nothing" if answered + empty else f"in {RECALL_DAYS} days"
+    )
     memories = list_of("memories_memory", group=group, state__exact="live")
     return [
         Figure("Live memories", live, memories, "neurology", f"{seen.sum():,} with history"),
@@ -123,7 +126,7 @@ def _growth(seen: Seen, group: str) -> Chart:
         "Stored, by week",
         [Series("stored", "tone", stored)],
         columns,
-        summary=f"{sum(stored):,} memories were stored in {GROWTH_WEEKS} weeks, {stored[-1]:,} of them this week.",
+        summary=f"Stored in {GROWTH_WEEKS} weeks: {sum(stored):,}; this week: {stored[-1]:,}.",
         link=list_of("memories_memory", group=group),
     )
 
@@ -136,12 +139,13 @@ def _recalls(seen: Seen, group: str) -> Chart:
         Series("found nothing", "amber", [empty.get(day, 0) for day in days]),
     ]
     made = sum(map(sum, (s.values for s in series)))
+    share = f"{sum(series[1].values) / made:.0%}" if made else "none"
     return draw(
         "recalls",
         "Recalls, by day",
         series,
         [Column(_shown(day), _between("memories_recalllog", day, 0, group=group)) for day in days],
-        summary=f"{made:,} recalls were made in {RECALL_DAYS} days; {sum(series[1].values):,} found nothing relevant.",
+        summary=f"Recalls in {RECALL_DAYS} days: {made:,}; {share} of them found nothing relevant.",
         link=list_of("memories_recalllog", group=group),
     )
 
@@ -164,8 +168,8 @@ def _cycle(actor: Actor, room: Group | None) -> Chart:
         "Maintenance, by week",
         series,
         [Column(_shown(day), list_of("maintenance_run")) for day in mondays],
-        summary=f"{len(rows):,} runs in {CYCLE_WEEKS} weeks: {sum(series[0].values):,} memories retired, "
-        f"{sum(series[1].values):,} made, {sum(series[2].values):,} ties to be reviewed, {decayed:,} times decay.",
+        summary=f"Runs in {CYCLE_WEEKS} weeks: {len(rows):,}. They retired {sum(series[0].values):,} memories, "
+        f"made {sum(series[1].values):,}, found {sum(series[2].values):,} ties to be reviewed and let {decayed:,} fade.",
         link=list_of("maintenance_run"),
     )
 
@@ -229,5 +233,5 @@ def _last_writes(actor: Actor, room: Group | None) -> list[dict[str, Any]]:
     entries = list(rows[:LAST_WRITES])
     ids = {entry.memory_id for entry in entries if entry.memory_id}
     shown = Memory.objects.filter(as_q(listed_by(actor, None)) & Q(id__in=ids)).select_related("group")
-    memories = {memory.id: memory for memory in shown}
+    memories: dict[UUID | None, Memory] = {memory.id: memory for memory in shown}
     return [{"entry": entry, "memory": memories.get(entry.memory_id)} for entry in entries]

@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     state: str
     trust: str
     pinned: bool
-    count: int
+    amount: int
 
 
 class Day(NamedTuple):
@@ -53,7 +53,7 @@ class Day(NamedTuple):
     group: int
     scope: str
     day: str
-    count: int
+    amount: int
 
 
 class Asked(NamedTuple):
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
     group: int | None
     day: str
     abstained: bool
-    count: int
+    amount: int
 
 
 class Tied(NamedTuple):
@@ -73,7 +73,7 @@ class Tied(NamedTuple):
     source_scope: str
     target: int
     target_scope: str
-    count: int
+    amount: int
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Seen:
     def sum(self, **wanted: str | bool) -> int:
         """Count memories with these values: `sum(state="live", type="semantic")`."""
         return sum(
-            c.count for c in self.cells if all(getattr(c, name) == value for name, value in wanted.items())
+            c.amount for c in self.cells if all(getattr(c, name) == value for name, value in wanted.items())
         )
 
     def by(self, column: str, **wanted: str) -> dict[Any, int]:
@@ -126,23 +126,23 @@ class Seen:
         counts: dict[Any, int] = {}
         for cell in self.cells:
             if all(getattr(cell, name) == value for name, value in wanted.items()):
-                counts[getattr(cell, column)] = counts.get(getattr(cell, column), 0) + cell.count
+                counts[getattr(cell, column)] = counts.get(getattr(cell, column), 0) + cell.amount
         return counts
 
     def stored(self) -> dict[date, int]:
         """Give how many memories were stored, by day."""
-        return _by_day((row.day, row.count) for row in self.census.days if self.has(row.group, row.scope))
+        return _by_day((row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope))
 
     def recalls(self, *, abstained: bool) -> dict[date, int]:
         """Give how many recalls were made, by day: those that found nothing, or the others."""
         rows = (row for row in self.census.recalls if row.abstained == abstained)
-        return _by_day((row.day, row.count) for row in rows if self.has(row.group, Scope.GROUP))
+        return _by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
 
     def open_links(self, kind: str) -> int:
         """Count the open links of a kind both of whose ends may be seen, in the group where there is one."""
         ends = Seen(self.census, self.groups)
         return sum(
-            row.count
+            row.amount
             for row in self.census.links
             if row.kind == kind
             and self.has(row.source, row.source_scope)
@@ -169,9 +169,9 @@ def live_by_group(census: Census) -> dict[int, Counter[str]]:
     for cell in census.cells:
         if cell.state == State.LIVE:
             own = found.setdefault(cell.group, Counter())
-            own[cell.type] += cell.count
+            own[cell.type] += cell.amount
             if cell.trust == Trust.CANDIDATE:
-                own[cell.trust] += cell.count
+                own[cell.trust] += cell.amount
     return found
 
 
@@ -220,7 +220,8 @@ def _owed() -> Iterable[tuple[Any, ...]]:
 
 
 def _counted(rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
-    return rows.order_by().values_list(*columns).annotate(count=Count("pk"))
+    found: Iterable[tuple[Any, ...]] = rows.order_by().values_list(*columns).annotate(amount=Count("pk"))
+    return found
 
 
 def _day(column: str) -> Substr:

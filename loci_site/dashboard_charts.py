@@ -91,7 +91,9 @@ def draw(
     id_: str, title: str, series: Sequence[Series], columns: Sequence[Column], *, summary: str, link: str
 ) -> Chart:
     """Give a chart with the series of each column on top of each other."""
-    most = _round_up(max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0))
+    most = _round_up(
+        max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0)
+    )
     room = (WIDTH - LEFT) / max(len(columns), 1)
     bars = tuple(_bar(column, at, room, series, most) for at, column in enumerate(columns))
     every = ceil(len(columns) / DATES_SHOWN)
@@ -130,11 +132,11 @@ def _high(value: int, most: int) -> float:
 
 
 def _round_up(most: int) -> int:
-    """Give the next number that a scale can end at: 1, 2 or 5 with noughts, 4 at least."""
+    """Give the next number that a scale can end at: whose half is whole, 4 at least."""
     if most <= 4:
         return 4
-    unit = 10 ** int(log10(most))
-    return next(unit * n for n in (1, 2, 3, 4, 5, 6, 8, 10) if unit * n >= most)
+    unit: int = 10 ** int(log10(most))
+    return next(unit * n for n in (1, 2, 4, 6, 8, 10) if unit * n >= most)
 
 
 def _steps(most: int) -> list[int]:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import ADMIN, Actor
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
+from access.tidying import tidy_access
 from maintenance.backfill import embed_owed, is_owed
 from maintenance.backup import backup_job
 from maintenance.backup_purging import is_purge_owed, purge_backups
@@ -30,6 +31,7 @@ JOBS: tuple[Job, ...] = (
     Job("purge_backups", every=timedelta(minutes=5), work=purge_backups, is_due=is_purge_owed),
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=scheduled_cycle),
     Job("retention", every=timedelta(days=1), work=enforce_retention),
+    Job("tidy_access", every=timedelta(days=1), work=tidy_access),
 )
 
 

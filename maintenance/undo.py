@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, READ, Actor
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from maintenance.columns import write_columns
 from maintenance.models import Run, RunChange, RunStatus
@@ -52,8 +52,10 @@ def find_run(actor: Actor, id_: str | UUID) -> Run:
     """Give the run of this id, or of the only one whose id begins or ends so, that the actor may see.
 
     Raises:
-        NotFound: there is none. InvalidInput: there are several.
+        NotFound: there is none. InvalidInput: there are several. NotPermitted: the actor may not read.
     """
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
     rows = Run.objects.select_related("group")
     if not actor.all_groups:
         rows = rows.filter(group__in=list(actor.roles))
@@ -104,6 +106,7 @@ def preview_undo(actor: Actor, id_: str | UUID, *, with_later: bool = False, for
     Raises:
         As undo_run() does.
     """
+    _check(actor, find_run(actor, id_))  # before the whole store is copied for somebody who may not
     done = tried(lambda: undo_run(actor, id_, with_later=with_later, force=force))
     return replace(done, dry_run=True)
 

@@ -14,7 +14,7 @@ from access.errors import LociError
 from access.models import ApiToken
 from memories import writing
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
-from memories.known import Origin, TextKey, find_live, find_origins, find_superseded
+from memories.known import Origin, TextKey, find_origins, find_texts
 from memories.models import Memory, Piece, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
@@ -78,12 +78,12 @@ class BatchWriter:
             origin = self._origin(p)
             p.draft = with_scope(p.draft, p.room, origin.current if origin is not None else None)
         drafts = [(p.room.key, p.draft) for p in batch]
-        self.live: dict[TextKey, Memory] = find_live(drafts)
-        self.former = find_superseded(drafts)
+        texts = find_texts(drafts)
+        self.live, self.former = texts.live, texts.former
         self.barred: dict[tuple[int, str], Tombstone] = {}
         for room in {p.room.key: p.room for p in batch}.values():
-            texts = [p.draft.content for p in batch if p.room.key == room.key]
-            self.barred |= {(room.key, text): mark for text, mark in find_tombstones(room, texts).items()}
+            said = [p.draft.content for p in batch if p.room.key == room.key]
+            self.barred |= {(room.key, text): mark for text, mark in find_tombstones(room, said).items()}
 
     def _origin(self, p: Pending) -> Origin | None:
         return self.origins.get((p.room.key, p.draft.source, p.draft.source_ref))

@@ -9,10 +9,10 @@ from uuid import UUID
 from django.db import connection
 
 from access.actor import Actor
-from access.errors import InvalidInput, NotFound
+from access.errors import Conflict, InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.types import Type
+from memories.types import State, Type
 from memories.visibility import as_q, listed_by
 
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
@@ -61,6 +61,22 @@ def head_of(memory: Memory) -> Memory:
     if successor is None or successor.superseded_by_id is None:
         return successor or memory
     return rows.get(key=way_of(successor)[-1])
+
+
+def head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
+    """Give the row whose text another one is to replace: the head, unless that is a summary of other memories as well.
+
+    Raises:
+        Conflict: the memory, or what took its place, was compacted: replacing the summary would lose the others.
+    """
+    is_led_on = memory.superseded_by_id is not None
+    if is_led_on and Memory.objects.filter(key__in=way_of(memory), state=State.COMPACTED).exists():
+        raise Conflict(
+            f"{memory.id} is compacted: a summary stands for it and for others.",
+            hint="Retract it with what is right as successor, or restore it first.",
+            field=field,
+        )
+    return head_of(memory)
 
 
 def way_of(memory: Memory) -> list[int]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from access.actor import WRITE, Actor
-from access.errors import InvalidInput
+from access.actor import CURATE, WRITE, Actor
+from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories import writing
 from memories.chains import has_lapsed, head_of
@@ -70,14 +70,15 @@ def judge(actor: Actor, case: Case, *, at: datetime) -> Verdict:
 
     Raises:
         InvalidInput: it is global and the group is private, or it would supersede itself.
-        NotPermitted: its source's text went on in a group that the actor may not write.
+        NotPermitted: its source's text went on in a group that the actor may not write, or it would make global what
+            a group keeps to itself and the actor may not curate there.
     """
     known = case.origin.texts.get(content_hash(case.draft.content)) if case.origin else None
     if known is not None:
         return Verdict(Fate.UNCHANGED, known, "this source's text is stored already")
     if case.replaces is not None and not actor.may(WRITE, case.replaces.group_id):
         writing.refuse_write(case.replaces.group.slug)
-    _check_scope(case)
+    _check_scope(actor, case)
     if case.tombstone is not None:
         said = case.tombstone.reason or "no reason was given"
         return Verdict(Fate.REFUSED, None, f"this text was {case.tombstone.kind} here before: {said}")
@@ -108,10 +109,18 @@ def replacing_doubt(actor: Actor, exact: Memory) -> str:
     return writing.policy_doubt(actor, exact.group, exact.confidence)
 
 
-def _check_scope(case: Case) -> None:
+def _check_scope(actor: Actor, case: Case) -> None:
     if case.group.private and case.draft.scope == Scope.GLOBAL:
         raise InvalidInput(
             f"The group '{case.group.slug}' is private: nothing in it is global.",
             hint="Use scope 'group'.",
+            field="scope",
+        )
+    old = case.replaces
+    widens = old is not None and old.scope == Scope.GROUP and case.draft.scope == Scope.GLOBAL
+    if old is not None and widens and not actor.may(CURATE, old.group_id):
+        raise NotPermitted(
+            f"You may not make what '{old.group.slug}' keeps to itself global.",
+            hint="Use scope 'group', or let a curator of the group store it (a token needs the scope 'curate').",
             field="scope",
         )

@@ -15,7 +15,7 @@ from access.errors import Conflict, InvalidInput
 from access.models import Group
 from memories import writing
 from memories.approval import CARRIED
-from memories.chains import find_memory, head_of, versions_of
+from memories.chains import find_memory, head_to_replace, versions_of
 from memories.context import refresh_around
 from memories.draft import Draft, check_draft, clean_reason
 from memories.models import Memory
@@ -135,7 +135,7 @@ def carry_out_edit(actor: Actor, ready: ReadyEdit, *, reason: str, is_decided: b
 
 
 def _target(actor: Actor, id_: str | UUID, change: Edit) -> Memory:
-    memory = head_of(find_memory(actor, id_))
+    memory = head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         writing.refuse_write(memory.group.slug)
     if not change.wanted():

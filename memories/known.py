@@ -3,11 +3,14 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from django.db.models import Q
 
+from access.prepared import Prepared
 from memories.chains import head_keys
 from memories.draft import Draft
+from memories.keyed_rows import rows_of
 from memories.models import Link, LinkKind, Memory
 from memories.text import content_hash
 from memories.types import State, Trust, Type
@@ -15,7 +18,15 @@ from memories.writing import ON_APPROVAL
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
+FormerKey = tuple[int, str, str]  # group, type, content hash
+_ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
+_SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
+    lambda group, type_, hash_: _ROWS.filter(
+        group=group, type=type_, content_hash=hash_, state__in=[State.LIVE, State.SUPERSEDED]
+    ).order_by(),
+    3,
+)
 
 
 @dataclass(frozen=True)
@@ -33,10 +44,11 @@ def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]
     if not wanted:
         return {}
     rows = _ROWS.filter(
+        ~Q(source_ref=""),  # or the index of sources, which leaves those out, would not be used
         group__in={key[0] for key in wanted},
         source__in={key[1] for key in wanted},
         source_ref__in={key[2] for key in wanted},
-    )
+    ).order_by()
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
     changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
@@ -63,29 +75,50 @@ def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
     return Origin(row, (counting or kept)[-1], texts)
 
 
-def find_live(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, Memory]:
-    """Give the live memories, events left out, that are one of the drafts letter by letter."""
-    hashes = _hashes(drafts)
-    rows = _ROWS.filter(
-        ~Q(type=Type.EPISODIC),
-        group__in={group for group, _ in drafts},
-        content_hash__in=hashes,
-        state=State.LIVE,
-    )
-    return {(row.group_id, row.scope, row.type, row.content_hash): row for row in rows} if hashes else {}
+@dataclass(frozen=True)
+class Same:
+    """The rows that have a text letter by letter: the live one, and the oldest that a newer memory replaced."""
+
+    live: Memory | None = None
+    former: Memory | None = None
 
 
-def find_superseded(drafts: Sequence[tuple[int, Draft]]) -> dict[tuple[int, str, str], Memory]:
-    """Give the memories of those texts that a newer one replaced, by group, type and content hash."""
-    hashes = _hashes(drafts)
-    rows = _ROWS.filter(
-        ~Q(type=Type.EPISODIC),
-        group__in={group for group, _ in drafts},
-        content_hash__in=hashes,
-        state=State.SUPERSEDED,
-        superseded_by__isnull=False,
+@dataclass(frozen=True)
+class Texts:
+    """The same of many texts, by what they are known by; events left out."""
+
+    live: dict[TextKey, Memory] = field(default_factory=dict)
+    former: dict[FormerKey, Memory] = field(default_factory=dict)
+
+
+def find_same(group: int, draft: Draft) -> Same:
+    """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
+    rows = _SAME.rows(group, draft.type, content_hash(draft.content))
+    live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
+    former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
+    return Same(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
+
+
+def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
+    """Give the rows that are one of the drafts letter by letter, as find_same() does for one; at most two queries."""
+    groups, hashes = {group for group, _ in drafts}, _hashes(drafts)
+    if not hashes:
+        return Texts()
+    # By the hash alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
+    some = Memory.objects.filter(~Q(type=Type.EPISODIC), content_hash__in=hashes).exclude(state__in=_ELSE)
+    keys = [key for key, group in some.order_by().values_list("key", "group") if group in groups]
+    rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
+    live = [row for row in rows if row.state == State.LIVE]
+    former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
+    return Texts(
+        {(row.group_id, row.scope, row.type, row.content_hash): row for row in live},
+        {(row.group_id, row.type, row.content_hash): row for row in former},
     )
-    return {(row.group_id, row.type, row.content_hash): row for row in rows} if hashes else {}
+
+
+@cache
+def _by_key(count: int) -> Prepared[Memory]:
+    return Prepared(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
 
 
 def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:

@@ -1,6 +1,6 @@
 """What is already remembered near a new text: probed before the transaction, completed inside it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,18 +12,28 @@ from django.utils import timezone
 
 from access.prepared import Prepared
 from access.visibility import Visibility
-from memories.chains import has_lapsed
+from memories.chains import KEYS_AT_ONCE, has_lapsed
 from memories.contradictions import Contradiction, find_contradiction
 from memories.dedup import Comparison, Sameness, compare, share_words
 from memories.index.base import Vector, search_index
 from memories.keyed_rows import read_shown
 from memories.models import LinkKind, Memory, Piece
-from memories.pieces import as_vector, indexed_model
-from memories.types import State, Trust, Type
+from memories.pieces import as_vector
+from memories.types import Scope, State, Trust, Type
 from memories.writing import is_overwriting
 
 PROBE_LIMIT = 16
 _NEWEST = Prepared(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
+_LATER = Prepared(
+    lambda since, group, type_: (
+        Memory.objects.filter(
+            Q(group=group) | Q(scope=Scope.GLOBAL), key__gt=since, type=type_, state=State.LIVE
+        )
+        .select_related("group", "thread")
+        .order_by()
+    ),
+    3,
+)
 # What these say does not bind: turned down, or held back as unsafe.
 _MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
@@ -135,25 +145,27 @@ def search_nears(said: Said, vector: Vector, visibility: Visibility) -> tuple[Ne
     return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
-def later_nears(said: Said, vector: Vector | None, *, since: int, group: int) -> tuple[Near, ...]:
-    """Compare with what was written after a probe; inside the transaction that writes."""
+def later_nears(
+    said: Said, vector: Vector | None, *, since: int, group: int, model: str
+) -> tuple[Near, ...]:
+    """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
     if vector is None:
         return ()
-    pieces = Piece.objects.filter(
-        Q(memory__group=group) | Q(memory__scope="global"),
-        memory__key__gt=since,
-        memory__type=said.type,
-        memory__state=State.LIVE,
-        embedding__isnull=False,
-        model=indexed_model(),
-    ).select_related("memory__group")
+    rows = {row.key: row for row in _LATER.rows(since, group, said.type)}
     pairs: dict[int, tuple[Memory, float]] = {}
-    for piece in pieces:
+    for piece in _pieces_of([*rows], model):
         cosine = float(np.dot(as_vector(piece.embedding), vector))
         if cosine >= _floor() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
-            pairs[piece.memory_id] = (piece.memory, cosine)
+            pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
     nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:PROBE_LIMIT]
     return compared(said, nearest)
+
+
+def _pieces_of(keys: Sequence[int], model: str) -> Iterator[Piece]:
+    # By their memories' keys, not by a join: SQLite would rather read all pieces of the model.
+    for at in range(0, len(keys), KEYS_AT_ONCE):
+        some = keys[at : at + KEYS_AT_ONCE]
+        yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
 
 
 def compared(said: Said, pairs: Iterable[tuple[Memory, float]]) -> tuple[Near, ...]:

@@ -109,7 +109,7 @@ def indexed_model() -> str:
 
 def claim_index(model: str) -> None:
     """Make `model` the index's model where there is none yet; inside the transaction that writes its first vector."""
-    if model:
+    if model and not indexed_model():
         IndexState.objects.get_or_create(name="model", defaults={"value": model})
 
 

@@ -72,11 +72,20 @@ class Deck:
 
     cards: tuple[Waiting, ...]
     counts: dict[CardKind, Counted]
+    kinds: frozenset[CardKind] = frozenset(CardKind)
 
     @property
     def total(self) -> Counted:
         """How many wait in all kinds together."""
-        counts = self.counts.values()
+        return self._sum(frozenset(CardKind))
+
+    @property
+    def narrowed(self) -> Counted:
+        """How many wait in the kinds that were asked for."""
+        return self._sum(self.kinds)
+
+    def _sum(self, kinds: frozenset[CardKind]) -> Counted:
+        counts = [count for kind, count in self.counts.items() if kind in kinds]
         return Counted(sum(count.value for count in counts), any(count.is_capped for count in counts))
 
 
@@ -119,7 +128,7 @@ def review_deck(
         keys[kind] = [tie.key for tie in ties[kind]]
     counts = {kind: Counted(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]
-    return Deck(_read(chosen, [tie for some in ties.values() for tie in some]), counts)
+    return Deck(_read(chosen, [tie for some in ties.values() for tie in some]), counts, wanted)
 
 
 def may_review(actor: Actor) -> bool:

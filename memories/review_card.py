@@ -101,6 +101,11 @@ class Card:
         """True where the other memory stays rather than this one, unless the person says otherwise."""
         return self.kind == CardKind.DISPUTED
 
+    @property
+    def tried(self) -> str:
+        """The decision whose effect on recall is shown first: of what recall returns already, that it goes."""
+        return "reject" if self.kind == CardKind.DISPUTED else self.choices[0].verb
+
 
 def memory_card(actor: Actor, id_: str | UUID) -> Card:
     """Give the card of a memory that waits, whichever of its versions is named.
@@ -147,7 +152,7 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     beside = [_tied(newer, link, older)]
     kind = CardKind(link.kind)
     choices = choices_of(kind, beside)
-    return Card(kind, link.id, newer, _origin(newer), tuple(beside), choices, link=link, reason=link.reason)
+    return Card(kind, link.id, newer, _origin(newer), tuple(beside), choices, link=link)
 
 
 APPROVE: Final = Choice("approve", "a", "Approve", "it waits again")
@@ -161,8 +166,10 @@ _REPLACING: Final = "the former text counts again as the newest version; this on
 
 def choices_of(kind: CardKind, beside: Sequence[Beside]) -> tuple[Choice, ...]:
     """Give what can be decided on a card of this kind, in the order of its buttons."""
-    if kind.is_link:
-        return (SUPERSEDE, MERGE, DISMISS, REJECT, EDIT)
+    if kind == CardKind.CONFLICT:
+        return (SUPERSEDE, DISMISS, MERGE, REJECT, EDIT)
+    if kind == CardKind.DUPLICATE:
+        return (MERGE, DISMISS, SUPERSEDE, REJECT, EDIT)
     approve = APPROVE
     if kind == CardKind.DISPUTED:
         approve = Choice("approve", "a", "It is right", "it is disputed again")

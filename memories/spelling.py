@@ -10,6 +10,11 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 ENDINGS = ("ing", "ed", "es", "s", "e", "ly", "ion")
 
 
+def is_long(word: str) -> bool:
+    """Say whether a word is long enough for a fault in it to be told from another word."""
+    return len(word) >= LEAST_LETTERS and word.isalpha()
+
+
 def allowed_edits(word: str) -> int:
     """Give how many edits away a word may be."""
     return 2 if len(word) >= TWO_EDITS_FROM else 1
@@ -52,6 +57,16 @@ def distance(one: str, other: str, *, most: int) -> int:
             return most + 1
         before, last = last, row
     return last[-1]
+
+
+def is_like(word: str, other: str) -> bool:
+    """Say whether another word, or its beginning, is what this one may be mistyped for, later than its first letters."""
+    edits = allowed_edits(word)
+    if other[:KEPT_LETTERS] != word[:KEPT_LETTERS] or len(other) < len(word) - edits:
+        return False
+    # The beginnings of short words are like too many others'.
+    begun = other[: len(word)] if len(word) >= TWO_EDITS_FROM else other
+    return min(distance(word, other, most=edits), distance(word, begun, most=edits)) <= edits
 
 
 def _without(word: str, ending: str) -> str:

@@ -18,13 +18,14 @@ from access.errors import Conflict, GroupNotFound
 from access.groups import ResolvedGroup, check_slug, find_group, find_or_create_group
 from access.models import Group
 from memories import writing
-from memories.chains import find_memory, head_of
+from memories.chains import find_memory, head_to_replace
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
 from memories.dedup import Sameness
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.index.base import Vector
-from memories.known import find_origins, find_superseded
+from memories.keyed_rows import read_shown
+from memories.known import Same, find_origins, find_same
 from memories.models import Memory
 from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
@@ -97,8 +98,8 @@ def prepare_store(actor: Actor, draft: Draft) -> Prepared:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
         draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
-    check_may_write(actor, draft.group)
-    prepared = prepare(actor, draft, encoder=available_encoder())
+    room = check_may_write(actor, draft.group)
+    prepared = _prepared(draft, frozenset({room.key} if room else ()), available_encoder())
     return replace(prepared, superseded=superseded)
 
 
@@ -110,25 +111,29 @@ def store_prepared(actor: Actor, prepared: Prepared) -> Stored:
     return _finished(actor, answer, resolved, prepared)
 
 
-def check_may_write(actor: Actor, slug: str | None) -> None:
-    """Raise what finding or making the group would raise, before any slow work; writes nothing."""
+def check_may_write(actor: Actor, slug: str | None) -> Group | None:
+    """Give the group, None where it is to be made; raise what finding or making it would, before any slow work."""
     try:
-        find_group(actor, slug, right=WRITE)
+        return find_group(actor, slug, right=WRITE)
     except GroupNotFound:
         wanted = _wanted_slug(actor, slug)
         if not actor.may(CREATE_GROUP) or Group.objects.filter(slug=wanted).exists():
             raise
         check_slug(wanted)
+        return None
 
 
 def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     """Embed a checked draft and probe for near memories; writes nothing."""
-    embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
-    vector = _comparable(embedded)
     slug = _wanted_slug(actor, draft.group)
     key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()
-    groups = frozenset({key}) if key is not None and actor.may_enter(key) else frozenset[int]()
-    return Prepared(draft, embedded, probe(_said(draft), vector, groups=groups))
+    may_enter = key is not None and actor.may_enter(key)
+    return _prepared(draft, frozenset({key} if may_enter else ()), encoder)
+
+
+def _prepared(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> Prepared:
+    embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
+    return Prepared(draft, embedded, probe(_said(draft), _comparable(embedded), groups=groups))
 
 
 def find_exact(group: Group, draft: Draft) -> Memory | None:
@@ -136,20 +141,23 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
 
     Two equal events are two events, unless they share the place in a thread or the time.
     """
+    if draft.type != Type.EPISODIC:
+        return find_same(group.key, draft).live
+    if draft.position is None and draft.valid_from is None:
+        return None
+    at_place = (
+        Q(thread__name=draft.thread, position=draft.position) if draft.position is not None else Q(pk=None)
+    )
+    at_time = Q(valid_from=draft.valid_from) if draft.valid_from is not None else Q(pk=None)
     same = Memory.objects.select_related("group", "thread").filter(
+        at_place | at_time,
         group=group,
         scope=draft.scope,
         type=draft.type,
         content_hash=content_hash(draft.content),
         state=State.LIVE,
     )
-    if draft.type != Type.EPISODIC:
-        return same.first()
-    at_place = (
-        Q(thread__name=draft.thread, position=draft.position) if draft.position is not None else Q(pk=None)
-    )
-    at_time = Q(valid_from=draft.valid_from) if draft.valid_from is not None else Q(pk=None)
-    return same.filter(at_place | at_time).first()
+    return max(same.order_by(), key=lambda row: row.key, default=None)
 
 
 def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:
@@ -175,14 +183,16 @@ def _looked_up(draft: Draft, group: Group, superseded: Memory | None) -> Case:
     origin = next(iter(find_origins([(group.key, draft)]).values()), None)
     replaces = superseded or (origin.current if origin is not None else None)
     draft = with_scope(draft, group, replaces)
+    is_event = draft.type == Type.EPISODIC
+    same = Same(find_exact(group, draft)) if is_event else find_same(group.key, draft)
     return Case(
         draft,
         group,
         origin=origin,
         replaces=replaces,
         tombstone=find_tombstone(group, draft.content),
-        exact=find_exact(group, draft),
-        former=next(iter(find_superseded([(group.key, draft)]).values()), None),
+        exact=same.live,
+        former=same.former,
     )
 
 
@@ -261,8 +271,14 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
 
 def nears_now(prepared: Prepared, group: Group) -> tuple[Near, ...]:
     """Give what is near a draft: what the probe found, and what was written since; inside the transaction."""
-    draft, vector = prepared.draft, _comparable(prepared.embedded)
-    late = later_nears(_said(draft), vector, since=prepared.found.newest, group=group.key)
+    embedded = prepared.embedded
+    late = later_nears(
+        _said(prepared.draft),
+        None if embedded.is_owed else embedded.vectors[0],
+        since=prepared.found.newest,
+        group=group.key,
+        model=embedded.model,
+    )
     return _still_there(prepared.found.nears) + late
 
 
@@ -317,7 +333,8 @@ def _superseded(actor: Actor, draft: Draft) -> Memory | None:
     """Give the head of the chain that the draft is to replace; it must be live and the actor's to write."""
     if draft.supersedes is None:
         return None
-    head = _writable(actor, head_of(find_memory(actor, draft.supersedes, field="supersedes")))
+    named = find_memory(actor, draft.supersedes, field="supersedes")
+    head = _writable(actor, head_to_replace(named, field="supersedes"))
     if head.state != State.LIVE:
         raise Conflict(
             f"{head.id} is {head.state}; only a live memory can be superseded.",
@@ -343,7 +360,7 @@ def _comparable(embedded: Embedded) -> Vector | None:
 
 def _still_there(nears: tuple[Near, ...]) -> tuple[Near, ...]:
     """Give the near ones as they are now, without what changed its state between the probe and the transaction."""
-    now = Memory.objects.select_related("group").in_bulk([near.memory.key for near in nears])
+    now = read_shown(near.memory.key for near in nears)
     return tuple(
         replace(near, memory=now[near.memory.key])
         for near in nears

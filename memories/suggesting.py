@@ -3,7 +3,7 @@
 Nothing is logged and nothing counted as recalled: letters on their way to a question are no question.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,8 +18,8 @@ from memories.index.sqlite_prefix import newest_with, words_between
 from memories.index.terms import words
 from memories.models import Memory
 from memories.pieces import available_encoder, indexed_model
-from memories.recall.relevance import UNRELATED_MEAN, UNRELATED_SPREAD
-from memories.spelling import KEPT_LETTERS, LEAST_LETTERS, allowed_edits, early_edits, nearest
+from memories.recall.relevance import RELATED
+from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
 from memories.text import clean_line
 from memories.types import State, Type
 from memories.visibility import as_q, listed_by
@@ -29,6 +29,9 @@ MAX_CHARS = 200
 MAX_WORDS = 8
 LEAST_PREFIX = 2  # letters; one alone begins a tenth of all words
 WINDOW = 40  # newest matches that are put in order
+LOOKED_AT = 200  # newest memories whose own words are compared
+SAFE_STEM, LONGEST_ENDING = 4, 5  # letters that stemming leaves alone, and that it takes off
+CHECKED_CHARS = 4_000  # of a text, searched for a word
 MAX_TERMS = 400  # words with the same beginning that are compared
 MAX_SIMILAR = 24  # words searched for in the place of a mistyped one
 # Building whole rows would take longer than the search.
@@ -79,14 +82,37 @@ def suggest(
     if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
         return []
     is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
-    exact = [[word] for word in asked]
-    keys = newest_with(exact, visibility, is_unfinished=False, limit=WINDOW)
-    # A whole word is found in less time than a beginning; "the" alone fills the window.
-    if is_unfinished and len(keys) < WINDOW:
-        keys = newest_with(exact, visibility, is_unfinished=True, limit=WINDOW)
+    keys = _by_words(asked, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
         return _shown(keys, asked, How.WORDS)[:limit]
-    return _by_spelling(asked, visibility, is_unfinished=is_unfinished)[:limit]
+    return _by_spelling(asked, visibility)[:limit]
+
+
+def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int) -> list[int]:
+    """Give the keys of memories with all the words, the last of which may be a beginning."""
+    exact = [[word] for word in asked]
+    keys = newest_with(exact, visibility, limit=WINDOW)
+    # A whole word is found in less time than a beginning; "the" alone fills the window.
+    if not is_unfinished or len(keys) >= WINDOW:
+        return keys
+    last = asked[-1]
+    keys = _united(keys, newest_with([*exact[:-1], [f"{last}*"]], visibility, limit=WINDOW))
+    if len(keys) < limit and len(last) > SAFE_STEM:
+        # The index holds stems: of "deployment" nothing is left that begins with "deploym".
+        stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
+        wider = newest_with([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
+        keys = _united(keys, _having(wider, lambda own: any(word.startswith(last) for word in own)))
+    return keys
+
+
+def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys([*keys, *more]))
+
+
+def _having(keys: Sequence[int], fits: Callable[[Collection[str]], bool]) -> list[int]:
+    """Give those of the keys whose memory has words that fit."""
+    rows = dict(Memory.objects.filter(key__in=keys).order_by().values_list("key", "content"))
+    return [key for key in keys if key in rows and fits(set(words(rows[key][:CHECKED_CHARS])))]
 
 
 def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:
@@ -99,19 +125,32 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
     return [Suggestion(memory, snippet(memory.content, []), How.ID)] if seen else []
 
 
-def _by_spelling(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool) -> list[Suggestion]:
+def _by_spelling(asked: Sequence[str], visibility: Visibility) -> list[Suggestion]:
     """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
     late = [similar(word) for word in asked]
-    keys = newest_with(late, visibility, is_unfinished=is_unfinished, limit=WINDOW)
+    keys = newest_with(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
+    keys = keys or _alike(asked, visibility)
     if not keys:
-        late = [[*group, *early_edits(group[0])] if _is_long(group[0]) else group for group in late]
-        keys = newest_with(late, visibility, is_unfinished=False, limit=WINDOW)
+        late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
+        keys = newest_with(late, visibility, limit=WINDOW)
     return _shown(keys, [word for group in late for word in group], How.SPELLING)
+
+
+def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
+    """Give the newest memories whose own words, not their stems, are nearly what was typed."""
+    typed = [word for word in asked if is_long(word)]
+    if not typed:
+        return []
+    wide = [[f"{word[:KEPT_LETTERS]}*"] if is_long(word) else [word] for word in asked]
+    if not is_long(asked[-1]) and len(asked[-1]) >= LEAST_PREFIX:
+        wide[-1] = [f"{asked[-1]}*"]
+    keys = newest_with(wide, visibility, limit=LOOKED_AT)
+    return _having(keys, lambda own: all(any(is_like(word, other) for other in own) for word in typed))
 
 
 def similar(word: str) -> list[str]:
     """Give the word and those that it may be mistyped for. They are every group's: to search with, not to show."""
-    if not _is_long(word):
+    if not is_long(word):
         return [word]
     edits = allowed_edits(word)
     terms = words_between(
@@ -123,18 +162,13 @@ def similar(word: str) -> list[str]:
     return list(dict.fromkeys([word, *nearest(word, terms, edits=edits, limit=MAX_SIMILAR)]))
 
 
-def _is_long(word: str) -> bool:
-    """Say whether a word is long enough for a fault in it to be told from another word."""
-    return len(word) >= LEAST_LETTERS and word.isalpha()
-
-
 def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
     """Give the keys of the memories nearest in meaning; none without the model, and none that is not near at all."""
     encoder = available_encoder()
     if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
         return []
     hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
-    return [hit.key for hit in hits if hit.score > UNRELATED_MEAN + 3 * UNRELATED_SPREAD]
+    return [hit.key for hit in hits if hit.score >= RELATED]
 
 
 def _shown(keys: Sequence[int], asked: Sequence[str], how: How) -> list[Suggestion]:

@@ -15,11 +15,15 @@ from django.db.models import Count
 from access.actor import Actor
 from access.errors import Unavailable
 from access.models import Group
+from access.prepared import Prepared
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.text import fold
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
+_STANDING = Prepared(  # whether a group has any at all
+    lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
+)
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
@@ -41,6 +45,8 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
 
 def find_tombstone(group: Group, text: str) -> Tombstone | None:
     """Give the tombstone that bars this text, however it is spelt, from the group."""
+    if not _STANDING.rows(group.key):
+        return None
     marks = [_hmac(key, text) for key in _keys()]
     return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
 

@@ -13,7 +13,7 @@ from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict
 from memories import writing
 from memories.approval import carry_out_approval
-from memories.chains import find_memory
+from memories.chains import find_memory, head_to_replace
 from memories.derived import Followed, find_reach, withdraw_derived
 from memories.draft import clean_reason
 from memories.merging import merge
@@ -85,7 +85,7 @@ def supersede(
         Conflict: one of the two does not count, both are the same, or the other is seen by fewer.
         NotFound, NotPermitted: one of the two is not among what the actor may see, or may write.
     """
-    old = target(actor, old_id, right=WRITE)
+    old = permitted(actor, head_to_replace(find_memory(actor, old_id)), right=WRITE)
     by = target(actor, by_id, right=WRITE, field="by")
     _check_successor(actor, old, by)
     now = timezone.now()

@@ -14,9 +14,11 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.errors import Conflict, NotPermitted
-from access.models import AuditEntry, CandidatePolicy, Group
+from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
+from access.prepared import PreparedInsert
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_context
 from memories.draft import Draft
+from memories.index.forms import forms_of
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Thread
 from memories.pieces import Embedded, claim_index, piece_rows
 from memories.snapshot import as_json, snapshot
@@ -33,6 +35,7 @@ _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
 MAX_FOLD_CHARS = 200  # folding may lengthen a name
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
+MEMORIES, PIECES, LINKS = PreparedInsert(Memory), PreparedInsert(Piece), PreparedInsert(Link)
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
@@ -62,9 +65,9 @@ def insert_row(memory: Memory, embedded: Embedded) -> None:
     """Insert a row that has its place, with its context, pieces and name; set right the contexts beside it."""
     beside = neighbours_of(memory)
     memory.context = context_of(memory, beside)
-    memory.save(force_insert=True)
+    MEMORIES.add([memory])
     claim_index(embedded.model)
-    Piece.objects.bulk_create(piece_rows(memory, embedded))
+    PIECES.add(piece_rows(memory, embedded))
     add_names([memory])
     if memory.state == State.LIVE:
         for near in beside:
@@ -74,6 +77,8 @@ def insert_row(memory: Memory, embedded: Embedded) -> None:
 def add_names(memories: Iterable[Memory]) -> None:
     """Let the entities among the memories go by the names that their texts begin with."""
     entities = [memory for memory in memories if memory.type == Type.ENTITY]
+    if not entities:
+        return
     named = [(memory, _NAME_END.split(memory.content, maxsplit=1)[0].strip()) for memory in entities]
     EntityAlias.objects.bulk_create(
         [
@@ -129,7 +134,11 @@ def new_row(
         root_id=after.root_key if after else None,
         version=after.version + 1 if after else 1,
     )
+    if actor.token_key is not None:
+        # Its key and id are known already; whatever else is asked of it would be read then.
+        memory.token = ApiToken.from_db(None, ["key", "id"], [actor.token_key, actor.token_id])
     memory.filter = filter_tokens(memory)
+    memory.forms = forms_of(memory.content)
     return memory
 
 
@@ -207,9 +216,9 @@ def keep_wording(
         row.source_ref = ""  # the source's first row keeps it
     row.scope, row.state, row.superseded_by = memory.scope, State.MERGED, memory
     row.state_changed_at = row.retired_at = row.created_at
-    row.save(force_insert=True)
+    MEMORIES.add([row])
     claim_index(wording.embedded.model)
-    Piece.objects.bulk_create(piece_rows(row, wording.embedded))
+    PIECES.add(piece_rows(row, wording.embedded))
     audit.append(
         actor,
         Operation.MERGE,

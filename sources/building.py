@@ -8,6 +8,7 @@ from django.db import DatabaseError, models, transaction
 from django.db.models import Model
 
 from memories.context import context_of, filter_tokens
+from memories.index.forms import forms_of
 from memories.models import Memory
 from memories.text import content_hash, fold_hash
 from sources.records import MEMORY, Kind
@@ -66,6 +67,7 @@ def _derive(memory: Memory) -> None:
         raise ValueError("its content is empty")
     memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
     memory.filter = filter_tokens(memory)
+    memory.forms = forms_of(memory.content)
     memory.context = context_of(memory, [])
 
 

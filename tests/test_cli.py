@@ -46,4 +46,4 @@ def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_root_leads_to_the_browser_pages(client: Client) -> None:
-    assert client.get("/").headers["Location"] == "/admin/"
+    assert client.get("/").headers["Location"] == "/login/"

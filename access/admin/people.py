@@ -76,7 +76,11 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
         """As Django's; another password is logged."""
         with transaction.atomic():
-            before = User.objects.filter(pk=id).values_list("password", flat=True).first() if id.isdecimal() else None
+            before = (
+                User.objects.filter(pk=id).values_list("password", flat=True).first()
+                if id.isdecimal()
+                else None
+            )
             answer: HttpResponse = super().user_change_password(request, id, form_url)
             user = User.objects.filter(pk=id).first() if before is not None else None
             if user is not None and user.password != before:

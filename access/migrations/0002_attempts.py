@@ -9,29 +9,37 @@ import access.identifiers
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('access', '0001_initial'),
+        ("access", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Attempts',
+            name="Attempts",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
-                ('kind', models.CharField(max_length=12)),
-                ('key_hash', models.CharField(max_length=64)),
-                ('address', models.CharField(max_length=64)),
-                ('count', models.IntegerField(default=0)),
-                ('last_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('until', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("kind", models.CharField(max_length=12)),
+                ("key_hash", models.CharField(max_length=64)),
+                ("address", models.CharField(max_length=64)),
+                ("count", models.IntegerField(default=0)),
+                ("last_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("until", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'attempts',
-                'constraints': [models.UniqueConstraint(fields=('kind', 'key_hash'), name='attempts_of_one')],
+                "verbose_name_plural": "attempts",
+                "constraints": [models.UniqueConstraint(fields=("kind", "key_hash"), name="attempts_of_one")],
             },
         ),
     ]

@@ -14,9 +14,7 @@ class Attempts(models.Model):
     """
 
     key = models.BigAutoField(primary_key=True)
-    id = models.UUIDField(
-        unique=True, default=new_id, editable=False
-    )
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
     kind = models.CharField(max_length=12)
     key_hash = models.CharField(max_length=64)
     user = models.ForeignKey(

@@ -17,10 +17,12 @@ from memories.moments import parse_moment
 INPUT_FORM = "%Y-%m-%dT%H:%M"  # what a browser's field for a moment shows and sends
 
 
-def page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> TemplateResponse:
+def page(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> TemplateResponse:
     """Give a page inside the site's frame."""
     frame = {**admin.site.each_context(request), "is_nav_sidebar_enabled": True}
-    request.current_app = admin.site.name  # type: ignore[attr-defined]  # Django's own way
+    request.current_app = admin.site.name
     return TemplateResponse(request, f"admin/explore/{template}", frame | context, status=status)
 
 

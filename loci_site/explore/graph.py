@@ -34,7 +34,9 @@ MAX_BODY = 4_000  # bytes
 def graph(request: HttpRequest) -> HttpResponse:
     """Show the relations of the address: `of` a memory, else the newest of a group or of all groups."""
     actor = actor_of(request)
-    given = {name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")}
+    given = {
+        name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")
+    }
     context: dict[str, Any] = {
         "title": "Graph",
         "given": given,
@@ -59,7 +61,9 @@ def graph(request: HttpRequest) -> HttpResponse:
 def around(request: HttpRequest) -> HttpResponse:
     """Give in JSON what hangs on one memory, for expanding it in the picture."""
     actor = actor_of(request)
-    given = {name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")}
+    given = {
+        name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")
+    }
     try:
         if not given["of"]:
             raise InvalidInput("Of which memory?", hint="Give its id as 'of'.", field="of")
@@ -156,7 +160,9 @@ def _merged(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
     if what == "undo":
         return _told(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
     if what not in ("preview", "merge"):
-        raise InvalidInput(f"'{what[:20]}' is nothing to do.", hint="Use preview, merge or undo.", field="what")
+        raise InvalidInput(
+            f"'{what[:20]}' is nothing to do.", hint="Use preview, merge or undo.", field="what"
+        )
     done = verbs.merge(
         actor, body.get("from", ""), body.get("into", ""), reason="in the graph", dry_run=what == "preview"
     )

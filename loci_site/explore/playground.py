@@ -112,9 +112,7 @@ def _answered(request: HttpRequest, actor: Actor, given: dict[str, str]) -> dict
         "places": _places(answer, shown, given),
         "dropped": dropped,
         "more_dropped": max(0, len(trace.dropped) - len(dropped)),
-        "steps": [
-            (STEPS.get(step.name, step.name), _told(step.detail)) for step in trace.steps
-        ],
+        "steps": [(STEPS.get(step.name, step.name), _told(step.detail)) for step in trace.steps],
         "why": _why(actor, answer, trace, narrowing, given) if given["why"] else None,
         "moments": (shown_moment(narrowing.as_of), shown_moment(narrowing.known_at)),
     }
@@ -198,7 +196,11 @@ def _why(
 
 def _told(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Give a step's values as words."""
-    return [(name.replace("_", " "), _said(value)) for name, value in detail.items() if value not in ("", [], None)]
+    return [
+        (name.replace("_", " "), _said(value))
+        for name, value in detail.items()
+        if value not in ("", [], None)
+    ]
 
 
 def _said(value: Any) -> str:

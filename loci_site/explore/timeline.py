@@ -1,6 +1,6 @@
 """The timeline: when memories were true (valid time) and since when Loci has known them (record time)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,9 @@ from loci_site.explore.frame import (
     refusal_json,
     shown_moment,
 )
-from memories.admin.search import find_by_words
+from memories.admin.search import SEARCH_LIMIT, find_by_words
+from memories.index.base import search_index
+from memories.index.terms import Match, words
 from memories.models import Memory
 from memories.past import known_span, true_span
 from memories.text import clean_line
@@ -34,7 +36,7 @@ from memories.visibility import as_q, listed_by, recallable_by
 MAX_ROWS = 60
 WIDTH, ROW, TOP = 960, 26, 26  # of the picture, a row and the scale above
 LEFT = 250  # room for the texts
-LABEL_CHARS = 36
+LABEL_CHARS = 38
 DATES = 6
 LEAST_SPAN = timedelta(days=2)
 HIDDEN = frozenset({State.FORGOTTEN, State.MERGED})
@@ -74,7 +76,9 @@ class Picture:
 def timeline(request: HttpRequest) -> HttpResponse:
     """Show memories over time; `as_of` and `known_at` say what recall would give then."""
     actor = actor_of(request)
-    given = {name: asked(request, name, longest=200) for name in ("group", "words", "entity", "as_of", "known_at")}
+    given = {
+        name: asked(request, name, longest=200) for name in ("group", "words", "entity", "as_of", "known_at")
+    }
     context: dict[str, Any] = {"title": "Timeline", "given": given, "groups": group_names(actor)}
     try:
         narrowing = moments(request)
@@ -112,11 +116,16 @@ def _rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group | No
     rows = Memory.objects.filter(as_q(listed_by(actor, room))).exclude(state__in=HIDDEN)
     if room is not None:
         rows = rows.filter(group=room)
-    entity = clean_line(given["entity"], field="entity", max_chars=200).replace('"', " ").strip()
-    words = clean_line(given["words"], field="words", max_chars=200)
-    asked_for = " ".join([words, f'"{entity}"' if entity else ""]).strip()
-    if asked_for:
-        rows = find_by_words(actor, rows, asked_for, best_first=True)
+    wanted = clean_line(given["words"], field="words", max_chars=200)
+    if wanted:
+        rows = find_by_words(actor, rows, wanted, best_first=True)
+    entity = words(clean_line(given["entity"], field="entity", max_chars=200))
+    if entity:
+        # A name is one thing: its words stand beside each other.
+        match, seen = Match((" ".join(entity),)), listed_by(actor, room)
+        rows = rows.filter(
+            key__in=[hit.key for hit in search_index().keyword(match, seen, limit=SEARCH_LIMIT)]
+        )
     found = list(rows.select_related("group").defer("context", "metadata")[:MAX_ROWS])
     return sorted(found, key=lambda row: (row.valid_from or row.created_at, row.key)), room
 
@@ -139,7 +148,7 @@ def _picture(rows: Sequence[Memory], shown: set[int]) -> Picture | None:
 
     dates = [start + (end - start) * n / (DATES - 1) for n in range(DATES)]
     return Picture(
-        rows=tuple(_row(row, n, row.key in shown, x, end) for n, row in enumerate(rows)),
+        rows=tuple(_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
         dates=tuple((x(at), f"{at:%Y-%m-%d}") for at in dates),
         start=start,
         end=end,
@@ -148,7 +157,9 @@ def _picture(rows: Sequence[Memory], shown: set[int]) -> Picture | None:
     )
 
 
-def _row(memory: Memory, number: int, is_shown: bool, x: Any, end: datetime) -> Row:  # noqa: FBT001 - a plain fact
+def _row(
+    memory: Memory, number: int, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
+) -> Row:
     true, known = true_span(memory), known_span(memory)
     begin = true.start or memory.created_at
     x_from, x_to = x(begin), x(true.end or end)

@@ -6,3 +6,11 @@ class OAuthConfig(AppConfig):
     label = "oauth"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "OAuth"
+
+    def ready(self) -> None:
+        """Let the daily job delete expired tokens too."""
+        from access.tidying import FURTHER  # noqa: PLC0415 - Django wants apps loaded first
+        from loci_site.oauth.connections import clean_up  # noqa: PLC0415 - as above
+
+        if clean_up not in FURTHER:
+            FURTHER.append(clean_up)

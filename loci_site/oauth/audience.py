@@ -4,7 +4,9 @@ from django.conf import settings
 from django.http import HttpRequest
 
 METADATA = "/.well-known/oauth-protected-resource/mcp"
-ASKED_FIRST = "read write"  # what a program asks for when it has no other wish; the person may leave some of it out
+ASKED_FIRST = (
+    "read write"  # what a program asks for when it has no other wish; the person may leave some of it out
+)
 
 
 def origin_of(request: HttpRequest) -> str:

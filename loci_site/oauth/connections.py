@@ -110,8 +110,7 @@ def clean_up() -> int:
     clear_expired()
     old = timezone.now() - UNUSED
     unused = Application.objects.filter(registration_source="dcr", created__lt=old, connections=None)
-    count, _ = unused.delete()
-    return count
+    return int(unused.delete()[0])
 
 
 def connections_of(user: "User") -> Sequence[Connection]:

@@ -47,9 +47,9 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         self.rooms: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
         asked = str(self.data.get("scope") or self.initial.get("scope") or "").split()
         rights = [(name, said) for name, said in SCOPES.items() if name in asked and actor.may(name)]
-        self.fields["rights"].choices = rights  # type: ignore[attr-defined]
+        self.fields["rights"].choices = rights
         self.fields["rights"].initial = [name for name, _ in rights]
-        self.fields["groups"].choices = [(slug, slug) for slug in self.rooms]  # type: ignore[attr-defined]
+        self.fields["groups"].choices = [(slug, slug) for slug in self.rooms]
 
     def clean(self) -> dict[str, Any]:
         """Refuse what allows nothing, and what was changed in the hidden fields."""
@@ -117,7 +117,11 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         context |= {"title": "Let a program in", "is_nav_sidebar_enabled": False}
         if application is not None:
             target = self.request.GET.get("redirect_uri") or self.request.POST.get("redirect_uri", "")
-            context |= {"program": name_of(application), "application": application, "goes_to": origin(target)}
+            context |= {
+                "program": name_of(application),
+                "application": application,
+                "goes_to": origin(target),
+            }
         return context
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:

@@ -22,3 +22,6 @@ class Connection(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["application", "user"], name="one_connection")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} lets {self.application_id} in"

@@ -1,8 +1,8 @@
 """The toolkit's validator, stricter: codes are kept as hashes, and every token is bound to /mcp and to a live consent."""
 
 import hashlib
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from oauth2_provider.oauth2_validators import OAuth2Validator

@@ -11,11 +11,12 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from unfold.contrib.filters.admin import FieldTextFilter, RangeDateFilter
+from unfold.contrib.filters.admin import FieldTextFilter
 
 from access.actor import Actor, Via
 from access.admin.caller import actor_of
 from access.admin.columns import column
+from access.admin.day_range import DayRangeFilter
 from access.admin.page import RoomAdmin, RoomChangeList
 from access.audit import OWN, verify_chain
 from access.models import AuditEntry, AuditHead, Group
@@ -94,7 +95,7 @@ class AuditEntryAdmin(RoomAdmin):
     list_name = "Audit log"
     list_display = ("at", "done", "actor", "via", "about", "seq")
     list_display_links = ("at", "done")
-    list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", RangeDateFilter))
+    list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
     empty_hint = "Every write is logged here, with who did it and through what."

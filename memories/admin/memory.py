@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -25,12 +25,13 @@ from memories.admin.buttons import BUTTONS, RESTORABLE, Button
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
 from memories.admin.filters import GroupFilter, TagFilter
-from memories.admin.memory_page import page_context
+from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.chains import find_memory, head_of
 from memories.editing import EditOutcome, edit
 from memories.models import Memory
+from memories.neighbourhood import neighbourhood
 from memories.store import store
 from memories.verbs import Done
 from memories.visibility import as_q, listed_by
@@ -95,9 +96,11 @@ class MemoryAdmin(RoomAdmin):
         *urls, last = super().get_urls()
         press = self.admin_site.admin_view(self.verb_view)
         edit_page = self.admin_site.admin_view(self.edit_view)
+        graph = self.admin_site.admin_view(self.graph_view)
         return [
             *urls,
             path("<str:object_id>/edit/", edit_page, name="memories_memory_edit"),
+            path("<str:object_id>/graph/", graph, name="memories_memory_graph"),
             path("<str:object_id>/<str:verb>/", press, name="memories_memory_verb"),
             last,
         ]
@@ -150,6 +153,12 @@ class MemoryAdmin(RoomAdmin):
         back = self.url("change", memory.id)
         context = {"title": "Edit a memory", "form": form, "button": "Save", "back": back}
         return self.render(request, "admin/loci/form.html", context)
+
+    def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Give what stands around a memory, for the graph on its page."""
+        actor = actor_of(request)
+        found = neighbourhood(actor, find_memory(actor, _parsed(object_id)))
+        return JsonResponse(graph_json(found, lambda memory: self.url("change", memory.id)))
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """Say what a verb would do, ask for the reason, then do it."""

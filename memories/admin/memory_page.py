@@ -1,30 +1,55 @@
 """What the page of one memory shows."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from django.db.models import Q
+from django.utils.text import Truncator
 
 from access.actor import WRITE, Actor
 from access.admin.page import RoomAdmin
 from memories.admin.buttons import buttons_for
 from memories.admin.verdict import recall_verdict
+from memories.history import history_of
 from memories.inspect import Inspection, inspect_memory
-from memories.models import Link, Memory
+from memories.models import Link, Memory, Piece
+from memories.neighbourhood import Neighbourhood
 from memories.types import State
+from memories.worddiff import Part, diff_words
+from memories.writing import ON_APPROVAL
 
 DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
 
 
 @dataclass(frozen=True)
 class Tie:
-    """A link as seen from one of its ends: what ties, and the other memory."""
+    """A link as seen from one of its ends: what ties, the other memory, and the words that led to it."""
 
-    kind: str
-    status: str
+    link: Link
     other: Memory
-    score: float | None
-    reason: str
+    spans: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version with what its text changed in the one before; no parts in the first."""
+
+    memory: Memory
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A piece of the text as the model reads it. Pieces may overlap: `text` is what the one before does not have."""
+
+    number: int
+    text: str
+    tokens: int
+    start: int
+    end: int
+    is_owed: bool
 
 
 def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
@@ -42,7 +67,11 @@ def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) 
         "recall_says": DOES[verdict.does],
         "head": found.head if found.head.key != memory.key else None,
         "buttons": buttons_for(actor, memory),
-        "versions": [*reversed(found.versions)] if len(found.versions) > 1 else [],
+        "versions": _versions(found.versions) if len(found.versions) > 1 else [],
+        "pieces": _cuts(memory),
+        "history": history_of([version.id for version in found.versions]),
+        "has_graph": bool(found.links or found.relations),
+        "graph_url": admin.url("graph", memory.id),
         "ties": _ties(found),
         "statements": found.relations,
         "groups_of_facts": _facts(memory, found),
@@ -57,6 +86,54 @@ def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) 
     }
 
 
+def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[str, Any]:
+    """Give a neighbourhood as graph.js takes it."""
+    nodes = [
+        {
+            "id": str(node.memory.id),
+            "label": Truncator(" ".join(node.memory.content.split())).chars(120),
+            "kind": node.memory.type,
+            "url": address(node.memory),
+            "faded": node.memory.state != State.LIVE,
+            "main": node.main,
+        }
+        for node in found.nodes
+    ]
+    ties = [
+        {
+            "id": str(tie.id),
+            "from": str(tie.source),
+            "to": str(tie.target),
+            "label": tie.label,
+            "kind": tie.kind,
+        }
+        for tie in found.ties
+    ]
+    return {"nodes": nodes, "edges": ties}
+
+
+def _versions(chain: Sequence[Memory]) -> list[Version]:
+    """Give the versions, newest first, each with what differs from the one before."""
+    before: list[Memory | None] = [None, *chain[:-1]]
+    told = [
+        Version(row, diff_words(former.content, row.content) if former is not None else ())
+        for former, row in zip(before, chain, strict=True)
+    ]
+    return told[::-1]
+
+
+def _cuts(memory: Memory) -> list[Cut]:
+    """Give the pieces in order; one piece is the whole text and needs no mark."""
+    rows = list(Piece.objects.filter(memory=memory).order_by("ordinal").defer("embedding")
+                .annotate(is_owed=Q(embedding=None)))  # fmt: skip
+    cuts, done = list[Cut](), 0
+    for row in rows:
+        text = memory.content[max(row.start, done) : row.end]
+        cuts.append(Cut(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
+        done = max(done, row.end)
+    return cuts
+
+
 def _ties(found: Inspection) -> list[Tie]:
     root = found.memory.root_key
     return [_tie(link, root) for link in found.links]
@@ -64,7 +141,8 @@ def _ties(found: Inspection) -> list[Tie]:
 
 def _tie(link: Link, root: int) -> Tie:
     other = link.target if link.source_id == root else link.source
-    return Tie(link.kind, link.status, other, link.score, link.reason)
+    spans = {name: str(said) for name, said in link.evidence.items() if name != ON_APPROVAL}
+    return Tie(link, other, spans)
 
 
 def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:

@@ -15,6 +15,7 @@ from access.admin.page import RoomAdmin
 from access.errors import LociError
 from memories.admin.buttons import Button
 from memories.models import Memory
+from memories.standing import Done
 
 # What the verbs call the other memory, which the form has one name for.
 OTHERS = ("into", "by")
@@ -57,6 +58,7 @@ def pair_view(
     form = PairForm(button, request.POST if request.method == "POST" else None, initial=named)
     back = admin.url("change", memory.id)
     if request.method == "POST" and form.is_valid():
+        is_preview = "preview" in request.POST
         try:
             done = button.press(
                 actor,
@@ -64,12 +66,35 @@ def pair_view(
                 other=form.value("other"),
                 content=form.value("content"),
                 reason=form.value("reason"),
+                dry_run=is_preview,
             )
+            if is_preview:
+                return _asked(admin, request, button, form, memory, would=done)
             messages.success(request, f"The memory is {button.past}: {'; '.join(done.consequences)}.")
             return HttpResponseRedirect(back)
         except LociError as refusal:
             if refusal.field in OTHERS:
                 refusal.field = "other"
             show_refusal(form, refusal)
-    context = {"title": f"{button.label}?", "form": form, "button": button.label, "back": back}
-    return admin.render(request, "admin/loci/form.html", context)
+    return _asked(admin, request, button, form, memory)
+
+
+def _asked(
+    admin: RoomAdmin,
+    request: HttpRequest,
+    button: Button,
+    form: PairForm,
+    memory: Memory,
+    *,
+    would: Done | None = None,
+) -> HttpResponse:
+    """Show the form, with the memory it is about, and what would follow where that was asked."""
+    context = {
+        "title": f"{button.label}?",
+        "form": form,
+        "button": button.label,
+        "back": admin.url("change", memory.id),
+        "memory": memory,
+        "would": would,
+    }
+    return admin.render(request, "admin/memories/memory/pair.html", context)

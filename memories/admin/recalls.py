@@ -6,11 +6,11 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
-from unfold.contrib.filters.admin import RangeDateFilter
 
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
+from access.admin.day_range import DayRangeFilter
 from access.admin.page import RoomAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
@@ -28,7 +28,7 @@ class RecallLogAdmin(RoomAdmin):
     list_display = ("at", "question", "group", "actor", "via", "found", "mode", "took")
     list_display_links = ("at", "question")
     list_select_related = ("group",)
-    list_filter = (GroupFilter, ViaFilter, "abstained", "degraded", ("at", RangeDateFilter))
+    list_filter = (GroupFilter, ViaFilter, "abstained", "degraded", ("at", DayRangeFilter))
     ordering = ("-key",)
     empty_hint = "Every recall leaves a row here: what was asked, what came back, how long it took."
 

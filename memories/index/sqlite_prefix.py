@@ -18,30 +18,21 @@ SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f
 WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
 """
 # A table of this connection alone, which holds nothing: it reads the index's own list of words.
-_WORDS = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
-)
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
 _LIKE = """
 SELECT term FROM temp.memories_fts_words
 WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s LIMIT %s
 """
 
 
-def newest_with(
-    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, is_unfinished: bool, limit: int
-) -> list[int]:
+def newest_with(alternatives: Sequence[Sequence[str]], visibility: Visibility, *, limit: int) -> list[int]:
     """Give the keys of the newest visible memories that have, of each group of alternatives, one word.
 
-    Words are letters and digits of any script, as terms.words() gives them. With `is_unfinished` those of the last
-    group may go on.
+    Words are letters and digits of any script, as terms.words() gives them; one that ends in "*" may go on.
     """
     where, params = render(visibility)
-    last = len(alternatives) - 1
-    parts = [
-        "(" + " OR ".join(f'"{word}"{"*" if is_unfinished and at == last else ""}' for word in words) + ")"
-        for at, words in enumerate(alternatives)
-    ]
-    expression = f"{{content}} : ({' AND '.join(parts)}){_rooms(visibility)}"
+    groups = [" OR ".join(_quoted(word) for word in words) for words in alternatives]
+    expression = f"{{content}} : ({' AND '.join(f'({group})' for group in groups)}){_rooms(visibility)}"
     with connection.cursor() as cursor:
         cursor.execute(_FOUND.format(where=where), [expression, *params, limit])
         return [key for (key,) in cursor.fetchall()]
@@ -56,6 +47,10 @@ def words_between(first: str, *, shortest: int, longest: int, limit: int) -> lis
         cursor.execute(_WORDS)
         cursor.execute(_LIKE, [first, first + "\U0010ffff", shortest, longest, limit])
         return [term for (term,) in cursor.fetchall()]
+
+
+def _quoted(word: str) -> str:
+    return f'"{word[:-1]}"*' if word.endswith("*") else f'"{word}"'
 
 
 def _rooms(v: Visibility) -> str:

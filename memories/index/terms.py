@@ -3,10 +3,16 @@
 import re
 from dataclasses import dataclass
 
+from memories.index.forms import forms_in, is_unspaced
+
 MAX_TERMS = 32
+MAX_FORMS = 64  # further terms: pairs of letters, parts of identifiers
 # Words and digits of any script; everything else separates, as the index's own tokenizer has it.
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
+# Paths, versions, addresses, snake_case, error-codes: parts that belong together, in this order.
+_JOINED = re.compile(r"(?<![^\s(\[{<'\"])[/~.]*\w+(?:[._/:@\\-]+\w+)+")
+_HAS_SIGN = re.compile(r"[\d_/\\@]|\w\.\w")
 STOP_WORDS = frozenset(
     [
         "a",
@@ -151,8 +157,8 @@ class Match:
 
     @property
     def expression(self) -> str:
-        """The FTS5 expression, over the text and its context but not the filter column."""
-        return "{content context} : (" + " OR ".join(f'"{term}"' for term in self.terms) + ")"
+        """The FTS5 expression, over the text, its context and its words' other forms but not the filter column."""
+        return "{content context forms} : (" + " OR ".join(f'"{term}"' for term in self.terms) + ")"
 
 
 def words(text: str) -> list[str]:
@@ -161,12 +167,25 @@ def words(text: str) -> list[str]:
 
 
 def match_for(text: str) -> Match | None:
-    """Give what to look for: quoted phrases and the words that are no stop words; all words where all are.
+    """Give what to look for: quoted phrases, the words that are no stop words (all where all are), their other forms.
 
     None where the text has no word at all.
     """
     phrases = [" ".join(words(quoted)) for quoted in _QUOTED.findall(text)]
     found = words(text)
     telling = [word for word in found if word not in STOP_WORDS] or found
-    terms = list(dict.fromkeys([*filter(None, phrases), *telling]))[:MAX_TERMS]
-    return Match(tuple(terms)) if terms else None
+    spaced = [word for word in telling if word.isascii() or not is_unspaced(word)]
+    terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
+    forms = [*joined(text), *forms_in(text)]
+    every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
+    return Match(tuple(every)) if every else None
+
+
+def joined(text: str) -> list[str]:
+    """Give what is written as one of several parts, as phrases: `3.11.2` → 3 11 2, `src/api_v2.py` → src api v2 py."""
+    return [" ".join(words(one)) for one in _JOINED.findall(text) if _HAS_SIGN.search(one)]
+
+
+def _quoted(term: str) -> str:
+    """Give a term as FTS5 takes it; one letter of a script without spaces stands for each pair that it begins."""
+    return f'"{term}"*' if len(term) == 1 and is_unspaced(term) else f'"{term}"'

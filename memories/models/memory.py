@@ -77,6 +77,9 @@ class Memory(models.Model):
     filter = models.CharField(
         max_length=200, blank=True, default="", editable=False
     )  # tokens that narrow a search
+    forms = models.TextField(
+        blank=True, default="", editable=False
+    )  # its words in other forms, for the keyword index
 
     class Meta:
         verbose_name_plural = "memories"

@@ -1,6 +1,7 @@
 """The read path: recall() finds what is worth knowing for a question, explains it, and says when there is nothing."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -16,30 +17,29 @@ from access.visibility import Narrowing, Visibility
 from memories.chains import head_of, parse_id
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
-from memories.index.base import search_index
 from memories.keyed_rows import read_shown
 from memories.labels import label_of
 from memories.models import Memory
 from memories.past import version_then
 from memories.pieces import available_encoder, indexed_model
 from memories.recall.budget import Portion, pack
-from memories.recall.candidates import Candidate, find_candidates
+from memories.recall.choosing import Ranking, gather, place, usual_tuning
 from memories.recall.counting import COUNTER, Recall
-from memories.recall.fusion import MODES, FusionSettings, fuse
-from memories.recall.judged import Judged, read_judged
+from memories.recall.fusion import MODES
 from memories.recall.query import Question, understand
-from memories.recall.ranking import adjust
 from memories.recall.relevance import JUDGED, is_answerable, is_padding
-from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
+from memories.recall.tuning import Tuning
 from memories.text import clean_text
 from memories.types import Type
 from memories.visibility import as_q, recallable_by
+from memories.visible_row import is_visible
 
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MAX_TOKEN_BUDGET = 100_000
+CHANGED = "it changed or went while the question was answered"
 NEAREST_SHOWN = 3  # given apart when there is no answer
 
 
@@ -129,7 +129,7 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
         mode=mode,
         degraded=degraded,
         trace=trace if asked.explain else None,
-        **_answer(asked, ranking, question, encoder, trace),
+        **_answer(asked, ranking, question, visibility, encoder, trace),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if not asked.is_trial:
@@ -142,8 +142,19 @@ def rank(
 ) -> list[tuple[Memory, float]]:
     """Give the memories inside the Visibility that may answer the question, best first, with their scores."""
     ranked = rank_keys(question, visibility, mode=mode, trace=trace)
-    rows = read_shown(key for key, _ in ranked)
+    rows = _read_visible([key for key, _ in ranked], visibility, trace)
     return [(rows[key], score) for key, score in ranked if key in rows]
+
+
+def _read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
+    """Give the memories' rows by key, without those that left the Visibility after the search found them."""
+    rows = read_shown(keys)
+    kept = {key: row for key, row in rows.items() if is_visible(row, visibility)}
+    if len(kept) < len(keys):
+        for key in keys:
+            if key not in kept:
+                trace.drop(key, CHANGED)
+    return kept
 
 
 def rank_keys(
@@ -153,45 +164,31 @@ def rank_keys(
     return _rank(question, visibility, mode=mode, trace=trace).scores
 
 
-@dataclass(frozen=True)
-class _Ranking:
-    """Keys with their scores, best first, and the candidates that they were chosen from."""
-
-    scores: list[tuple[int, float]]
-    candidates: dict[int, Candidate]
-
-
-def _rank(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> _Ranking:
-    options = settings.LOCI.retrieval
-    candidates = find_candidates(
-        search_index(), question, visibility, mode=mode, limit=options.candidates, trace=trace
-    )
-    rows: dict[int, Judged] = {}
-    if mode == "hybrid":
-        rows = read_judged(c.key for c in candidates)
-        candidates = look_around([c for c in candidates if c.key in rows], rows)
-    scores = fuse(candidates, mode=mode, settings=FusionSettings(options.rrf_k, options.weighted_vector))
-    trace.add("fuse", mode=mode, candidates=len(scores))
-    if mode == "hybrid":
-        scores = adjust(
-            scores, candidates, rows, question, length_penalty=options.length_penalty, trace=trace
-        )
-    best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    return _Ranking(best_first, {c.key: c for c in candidates})
+def _rank(
+    question: Question, visibility: Visibility, *, mode: str, trace: Trace, tuning: Tuning | None = None
+) -> Ranking:
+    gathered = gather(question, visibility, mode=mode, trace=trace)
+    return place(gathered, question, mode=mode, tuning=tuning or usual_tuning(), trace=trace)
 
 
 def _answer(
-    asked: Asked, ranking: _Ranking, question: Question, encoder: Encoder | None, trace: Trace
+    asked: Asked,
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    encoder: Encoder | None,
+    trace: Trace,
 ) -> dict[str, Any]:
     """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
     limit = asked.max_results or settings.LOCI.retrieval.max_results
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
     for key, _ in ranking.scores[limit:]:
         trace.drop(key, f"beyond the first {limit}")
-    rows = read_shown(key for key, _ in ranking.scores[: max(limit, JUDGED)])
+    rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
-    is_found = is_answerable(question, best, cosines, trace)
+    contents = (row.content for row in ranking.rows.values())
+    is_found = is_answerable(question, best, cosines, trace, contents=contents)
     portions, left_out = pack(
         _without_padding(best[:limit], ranking, trace) if is_found else best[:NEAREST_SHOWN],
         token_budget=budget,
@@ -211,7 +208,7 @@ def _answer(
     }
 
 
-def _without_padding(best: list[Memory], ranking: _Ranking, trace: Trace) -> list[Memory]:
+def _without_padding(best: list[Memory], ranking: Ranking, trace: Trace) -> list[Memory]:
     kept = []
     for memory in best:
         candidate = ranking.candidates[memory.key]

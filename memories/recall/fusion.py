@@ -4,23 +4,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memories.recall.candidates import Candidate
+from memories.recall.tuning import TUNING, Tuning
 
 Fused = dict[int, float]
 
-# Weights of mode hybrid, chosen over all development sets at once (docs/recall.md has what each brings).
-FULL_COSINE = 0.6  # a cosine this high counts as much as the best keyword match
-TURN_SHARE = 0.45  # turns of a conversation are found by words: alone they mean little
-FACT_SHARE = 0.85  # a statement that stands alone is found by its meaning
-LONG_SHARE = 0.55  # one vector per 256 tokens says less of a long text
+FULL_COSINE = TUNING.full_cosine
 LONG_WORDS = 180  # about what the encoder reads at once
 
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Parameters of the modes: `rrf_k` of rrf, `weighted_vector` the vector arm's share in weighted, 0–1."""
+    """Parameters of the modes: `rrf_k` of rrf, `weighted_vector` the vector arm's share in weighted, 0–1.
+
+    Of hybrid they are `tuning`, and `readable`, the share (0–1) of the question's letters that the model can read.
+    """
 
     rrf_k: int = 60  # Cormack, Clarke, Büttcher 2009
     weighted_vector: float = 0.7
+    tuning: Tuning = TUNING
+    readable: float = 1.0
 
 
 def fuse(candidates: Sequence[Candidate], *, mode: str, settings: FusionSettings) -> Fused:
@@ -52,7 +54,7 @@ def _weighted(candidates: Sequence[Candidate], settings: FusionSettings) -> Fuse
     return {c.key: share * v + (1 - share) * k for c, k, v in zip(candidates, keyword, vector, strict=True)}
 
 
-def _hybrid(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
+def _hybrid(candidates: Sequence[Candidate], settings: FusionSettings) -> Fused:
     """Words as a share of the best keyword match, meaning on its own fixed scale, weighed by the kind of text.
 
     The fixed scale is what adapts to the question: where nothing is near in meaning, meaning says little for any.
@@ -60,18 +62,20 @@ def _hybrid(candidates: Sequence[Candidate], _: FusionSettings) -> Fused:
     most_keyword = max((c.keyword for c in candidates), default=0.0) or 1.0
     fused = {}
     for c in candidates:
-        share = vector_share(c)
-        fused[c.key] = share * c.vector / FULL_COSINE + (1 - share) * c.keyword / most_keyword
+        share = vector_share(c, settings.tuning, settings.readable)
+        fused[c.key] = share * c.vector / settings.tuning.full_cosine + (1 - share) * c.keyword / most_keyword
     return fused
 
 
-def vector_share(candidate: Candidate) -> float:
+def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float = 1.0) -> float:
     """Give the weight of meaning against words for a candidate, 0–1; 0 where its vector is still owed."""
     if not candidate.vector:
         return 0.0
     if candidate.is_turn:
-        return TURN_SHARE
-    return LONG_SHARE if candidate.words > LONG_WORDS else FACT_SHARE
+        share = tuning.turn_share
+    else:
+        share = tuning.long_share if candidate.words > LONG_WORDS else tuning.fact_share
+    return share * readable if tuning.by_script else share
 
 
 def _spread(values: list[float]) -> list[float]:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from memories.embedding import Encoder
 from memories.index.base import Vector
 from memories.index.terms import STOP_WORDS, Match, match_for
+from memories.recall.asking import Said, said_by, subject_of
 from memories.recall.dates import MONTH_NUMBER, NamedDate, asks_when, named_dates
+from memories.recall.tuning import TUNING, Tuning
 
+LATIN_END = "\u0250"
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 
 
@@ -20,19 +23,34 @@ class Question:
     vector: Vector | None
     dates: tuple[NamedDate, ...] = ()
     names: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()  # those of the names that are none for standing first
     asks_when: bool = False
+    said_by: Said = Said.ANYONE
+    readable: float = 1.0  # share of its letters in a script that the model was taught
 
 
-def understand(text: str, *, encoder: Encoder | None) -> Question:
-    """Give the question with its words, vector, dates, names (lower case), and whether it asks for a time."""
+def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
+    """Give the question with its words, vector, dates, names (lower case), who said it, and whether it asks for a time."""
+    subject = subject_of(text) if tuning.by_subject else text
     return Question(
         text=text,
-        match=match_for(text),
-        vector=encoder.encode_query(text) if encoder else None,
+        match=match_for(subject),
+        vector=encoder.encode_query(subject) if encoder else None,
         dates=named_dates(text),
         names=names_in(text),
+        named=names_in(text.lstrip()[1:]),
         asks_when=asks_when(text),
+        said_by=said_by(text),
+        readable=readable_share(text),
     )
+
+
+def readable_share(text: str) -> float:
+    """Give the share (0–1) of the letters that are Latin: the model was taught on English, and others are noise to it."""
+    if text.isascii():
+        return 1.0
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(letter < LATIN_END for letter in letters) / len(letters) if letters else 1.0
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -6,23 +6,26 @@ from collections.abc import Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
+from memories.recall.asking import Said
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
 from memories.recall.fusion import vector_share
 from memories.recall.judged import Judged
 from memories.recall.query import Question
 from memories.recall.trace import Trace
+from memories.recall.tuning import TUNING, Tuning
 from memories.types import Trust
 
 THREAD_BEST = 3  # a thread is as good as the mean of its three best turns
-THREAD_SHARE = 0.3  # of the thread's score in a turn's own
-DATE_BOOST = 0.3  # all that the question says of a date fits the memory's
-TIME_BOOST = 0.1  # the question asks when, and the memory speaks of a time
-SPEAKER_BOOST = 0.07  # the question names who speaks
-SHORT_WORDS, SHORT_PENALTY = 25, 0.04  # for each halving below: "Wow, nice!" answers nothing
-LONG_WORDS = 100  # long turns have a word of everything: a penalty for each doubling beyond
+SHORT_WORDS = 25
+LONG_WORDS = 100  # a longer turn has a word of everything
 CONFIDENCE_WEIGHT = 0.05
 TRUST_BOOST: dict[str, float] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
+SPEAKERS: dict[Said, frozenset[str]] = {
+    Said.USER: frozenset({"user", "human"}),
+    Said.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
+    Said.ANYONE: frozenset(),
+}
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
@@ -33,6 +36,7 @@ class Parts(NamedTuple):
     date: float
     time: float
     speaker: float
+    said: float
     length: float
     confidence: float
     trust: float
@@ -44,20 +48,28 @@ def adjust(
     rows: Mapping[int, Judged],
     question: Question,
     *,
-    length_penalty: float,
+    tuning: Tuning = TUNING,
     trace: Trace,
 ) -> dict[int, float]:
     """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1."""
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
     parts = {
-        c.key: _parts(
-            c, rows[c.key], question, fused[c.key], threads.get(turns.get(c.key, -1)), length_penalty
-        )
+        c.key: _parts(c, rows[c.key], question, fused[c.key], threads.get(turns.get(c.key, -1)), tuning)
         for c in candidates
     }
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
-    trace.score(lambda: ((c.key, _told(c, fused[c.key], parts[c.key], adjusted[c.key])) for c in candidates))
+    trace.score(
+        lambda: (
+            (
+                c.key,
+                _told(
+                    vector_share(c, tuning, question.readable), fused[c.key], parts[c.key], adjusted[c.key]
+                ),
+            )
+            for c in candidates
+        )
+    )
     trace.add(
         "adjust",
         threads=len(threads),
@@ -65,28 +77,31 @@ def adjust(
         dates=[_shown(date) for date in question.dates],
         names=sorted(question.names),
         asks_when=question.asks_when,
+        said_by=question.said_by.value,
     )
     return adjusted
 
 
 def _parts(
-    c: Candidate, row: Judged, question: Question, score: float, thread: float | None, length_penalty: float
+    c: Candidate, row: Judged, question: Question, score: float, thread: float | None, tuning: Tuning
 ) -> Parts:
     """Give what is added to one candidate; `thread` is its thread's score where it is a turn."""
+    speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
     return Parts(
-        thread=THREAD_SHARE * (thread - score) if c.is_turn and thread is not None else 0.0,
-        date=DATE_BOOST if question.dates and is_dated(row, question.dates) else 0.0,
-        time=TIME_BOOST if question.asks_when and tells_when(row.content) else 0.0,
-        speaker=SPEAKER_BOOST if question.names and question.names & speaker_of(row.content) else 0.0,
-        length=length_part(c.words, is_turn=c.is_turn, penalty=length_penalty),
+        thread=tuning.thread_share * (thread - score) if c.is_turn and thread is not None else 0.0,
+        date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
+        time=tuning.time_boost if question.asks_when and tells_when(row.content) else 0.0,
+        speaker=tuning.speaker_boost if question.names & speaker else 0.0,
+        said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
+        length=length_part(c.words, is_turn=c.is_turn, tuning=tuning),
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
     )
 
 
-def _told(c: Candidate, score: float, parts: Parts, final: float) -> dict[str, float]:
+def _told(share: float, score: float, parts: Parts, final: float) -> dict[str, float]:
     shown = {name: part for name, part in parts._asdict().items() if part}
-    return {"vector_share": vector_share(c), "fused": score, **shown, "final": final}
+    return {"vector_share": share, "fused": score, **shown, "final": final}
 
 
 def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[int, float]:
@@ -100,12 +115,12 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
     }
 
 
-def length_part(words: int, *, is_turn: bool, penalty: float) -> float:
+def length_part(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:
     """Give what a memory's length takes off: little words say little, and a long turn has a word of everything."""
     if words < SHORT_WORDS:
-        return -SHORT_PENALTY * log2(SHORT_WORDS / max(words, 1))
+        return -tuning.short_penalty * log2(SHORT_WORDS / max(words, 1))
     if is_turn and words > LONG_WORDS:
-        return -penalty * log2(words / LONG_WORDS)
+        return -tuning.length_penalty * log2(words / LONG_WORDS)
     return 0.0
 
 

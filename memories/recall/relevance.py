@@ -1,31 +1,41 @@
-"""Judging whether the best candidates answer the question at all. Plain thresholds; not calibrated per group."""
+"""Judging whether the best candidates answer the question at all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log, sqrt
 
+from memories.index.forms import forms_in
 from memories.index.terms import Match, words
 from memories.models import Memory
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 
 JUDGED = 10  # of the best candidates
-# What the nearest cosine and a fifth of the share of the question's words must come to. Of questions with an answer
-# 99.9 % reach it (docs/recall.md, "Nothing relevant").
-RELATED = 0.34
+# What the nearest cosine must come to, with the share of the question's words that one candidate has, and less the
+# share of its names that none of the group's candidates has. Of questions with an answer 99.5 % reach it
+# (docs/recall.md, "Nothing relevant"; fitted over five folds of groups).
+RELATED = 0.47
+WORDS_WEIGHT = 0.45
+STRANGERS_WEIGHT = 0.18
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
-# of many: where fewer than MANY candidates were found, less is asked (docs/recall.md).
+# of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
 MANY = 100
-WORDS_WEIGHT = 0.2
 ROOT_CHARS = 5
 
 
 def is_answerable(
-    question: Question, best: Sequence[Memory], cosines: Mapping[int, float], trace: Trace
+    question: Question,
+    best: Sequence[Memory],
+    cosines: Mapping[int, float],
+    trace: Trace,
+    *,
+    contents: Iterable[str] = (),
 ) -> bool:
     """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
 
-    `cosines` has those of all candidates that have vectors, by key. Without vectors one shared word is enough.
+    `cosines` has those of all candidates that have vectors, by key; `contents` all candidates' texts: they are what the
+    group says on the matter, and who is not named in any of them is not known there. Without vectors one shared word
+    is enough.
     """
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
@@ -35,16 +45,33 @@ def is_answerable(
     near = [cosines[memory.key] for memory in judged if memory.key in cosines]
     nearest = max(near, default=0.0)
     wanted = related_from(len(cosines))
-    is_near = nearest + WORDS_WEIGHT * shared >= wanted if near else shared > 0
-    answerable = is_near or shared == 1.0
+    strangers = unknown_share(question.named, contents) if len(cosines) >= MANY else 0.0
+    reached = nearest + WORDS_WEIGHT * shared - STRANGERS_WEIGHT * strangers
+    answerable = (reached >= wanted if near else shared > 0) or shared == 1.0
     trace.add(
         "relevance",
         answerable=answerable,
         nearest_cosine=round(nearest, 4),
         shared_words=round(shared, 4),
+        unknown_names=round(strangers, 4),
+        reached=round(reached, 4),
         wanted=round(wanted, 4),
     )
     return answerable
+
+
+def unknown_share(names: Iterable[str], contents: Iterable[str]) -> float:
+    """Give the share (0–1) of the names that no text has, whatever their endings; 0 where nothing is named."""
+    roots = {root(name) for name in names}
+    if not roots:
+        return 0.0
+    missing = set(roots)
+    for content in contents:
+        lowered = content.lower()
+        missing = {name for name in missing if name not in lowered}
+        if not missing:
+            return 0.0
+    return len(missing) / len(roots)
 
 
 def is_padding(keyword: float, cosine: float) -> bool:
@@ -67,7 +94,14 @@ def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
     wanted = {root(word) for term in match.terms for word in term.split()} if match else set()
     if not wanted:
         return [0.0] * len(contents)
-    return [len(wanted & {root(word) for word in set(words(text))}) / len(wanted) for text in contents]
+    return [
+        len(wanted & {root(word) for word in {*words(text), *_others(text)}}) / len(wanted)
+        for text in contents
+    ]
+
+
+def _others(text: str) -> list[str]:
+    return [] if text.isascii() else forms_in(text)
 
 
 def root(word: str) -> str:

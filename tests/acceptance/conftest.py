@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import pytest
+from django.contrib.auth.models import User
 
 from maintenance.backup_folder import backups_folder
 from memories.embedding import Encoder, get_encoder
@@ -39,9 +40,9 @@ def no_backups() -> Iterator[None]:
 
 
 @pytest.fixture
-def house(alice: object, ledger: object, garden: object, bob: object) -> House:  # noqa: F811 - fixtures
+def house(alice: User, ledger: object, garden: object, bob: object) -> House:
     """Alice, who owns everything and has a browser and an agent, in a store of two groups."""
-    return House.of(alice)  # type: ignore[arg-type]
+    return House.of(alice)
 
 
 @pytest.fixture

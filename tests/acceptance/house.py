@@ -31,9 +31,7 @@ class House:
     secret: str
 
     @classmethod
-    def of(
-        cls, user: User, *, scopes: Iterable[str] = EVERY_RIGHT, groups: Iterable[Group] = ()
-    ) -> "House":
+    def of(cls, user: User, *, scopes: Iterable[str] = EVERY_RIGHT, groups: Iterable[Group] = ()) -> "House":
         User.objects.filter(pk=user.pk).update(is_staff=True)
         return cls(user, make_token(user, name="house", scopes=scopes, groups=groups)[1])
 

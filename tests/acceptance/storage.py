@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import connection
 
 from maintenance.backup_archive import unpack
-from maintenance.backup_folder import backups_folder
+from maintenance.backup_folder import managed_backups
 from memories.index.schema import begin_purge
 
 SHADOWS = ("memories_fts", "memories_vec")
@@ -51,20 +51,23 @@ def _bytes(value: object) -> bytes:
 def backup_bytes(folder: Path) -> dict[str, bytes]:
     """Give each managed backup, as it is and unpacked."""
     found = {}
-    for archive in sorted(backups_folder().glob("*")):
-        if archive.is_file():
-            place = folder / archive.stem
-            place.mkdir(parents=True)
-            unpack(archive, place)
-            parts = [path.read_bytes() for path in place.rglob("*") if path.is_file()]
-            found[archive.name] = archive.read_bytes() + b"".join(parts)
+    for archive in (backup.path for backup in managed_backups()):
+        place = folder / archive.stem
+        place.mkdir(parents=True)
+        unpack(archive, place)
+        parts = [path.read_bytes() for path in place.rglob("*") if path.is_file()]
+        found[archive.name] = archive.read_bytes() + b"".join(parts)
     return found
 
 
 def log_bytes() -> dict[str, bytes]:
     """Give the log files of this home."""
     folder = Path(settings.LOCI.home) / "logs"
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} if folder.exists() else {}
+    return (
+        {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        if folder.exists()
+        else {}
+    )
 
 
 def holders(places: dict[str, bytes], traces: list[bytes]) -> list[str]:

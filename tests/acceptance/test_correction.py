@@ -44,7 +44,9 @@ def worked_over(moment: datetime) -> None:
     reembed(operator())
 
 
-@pytest.mark.parametrize("way", ["superseded", "edited", "retracted with a successor", "disputed and replaced"])
+@pytest.mark.parametrize(
+    "way", ["superseded", "edited", "retracted with a successor", "disputed and replaced"]
+)
 def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -> None:
     """What is right is told first, and what was wrong by nobody, before and after every index was made anew."""
     clock(NOON - 10 * DAY)

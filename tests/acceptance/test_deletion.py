@@ -30,7 +30,11 @@ from tests.acceptance.storage import backup_bytes, begin_clean, file_bytes, hold
 from tests.maintenance.events import MONDAY, NOW, TOMATOES, happen
 from tests.memories.builders import kept
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model, pytest.mark.usefixtures("no_backups")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.model,
+    pytest.mark.usefixtures("no_backups"),
+]
 
 QUESTION = "Who keeps the north lighthouse?"
 SECRET = "The north lighthouse is kept by Quokkazebu of Xanthippolis."
@@ -67,7 +71,9 @@ def spread(house: House) -> Memory:
     save_checkpoint(house.person, group="ledger", thread="talk", state={"next": [f"Check: {SECRET}"]})
     recall(house.agent, Asked(f"Is it true that {SECRET}", group="ledger"))
     COUNTER.flush()
-    events = happen([*TOMATOES[:4], SECRET.replace("lighthouse", "tomato bed")], group="ledger", thread="week")
+    events = happen(
+        [*TOMATOES[:4], SECRET.replace("lighthouse", "tomato bed")], group="ledger", thread="week"
+    )
     assert len(events) == 5
     run_cycle(operator(), Plan(now=NOW, max_share=1))
     make_backup(operator())

@@ -10,7 +10,7 @@ from django.db import connection
 from access.models import Group
 from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
-from maintenance.doctor import Verdict, examine, repair
+from maintenance.doctor import examine, repair
 from memories.inspect import inspect_memory
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.recall import Asked, recall
@@ -113,7 +113,14 @@ def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: 
     happen(TOMATOES)
     happen(ALIKE, step=timedelta(days=1))
     for at, text in enumerate(UNRELATED):
-        kept(house.person, text, group="ledger", type="episodic", thread="talk", valid_from=MONDAY + timedelta(days=at))
+        kept(
+            house.person,
+            text,
+            group="ledger",
+            type="episodic",
+            thread="talk",
+            valid_from=MONDAY + timedelta(days=at),
+        )
     cycled()
     questions = [QUESTION, "Which machine in the office is broken?", ALIKE[0]]
     before, said = whole_state(), [answers(house, question) for question in questions]
@@ -128,14 +135,10 @@ def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: 
     assert [answers(house, question) for question in questions] == said
     after = whole_state()
     for table in ("memories_memory", "memories_link", "words"):
-        assert _settled(after[table]) == _settled(before[table]), table
+        assert after[table] == before[table], table
     assert _vectors(after) == _vectors(before)
     named = {str(row) for row in Link.objects.filter(source=summary()).values_list("target__id", flat=True)}
     assert set(summary().metadata["summary_of"]) == named
-
-
-def _settled(rows: object) -> object:
-    return rows
 
 
 def _vectors(state: dict[str, object]) -> list[tuple[int, int, int]]:

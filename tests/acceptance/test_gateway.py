@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from access.errors import LociError, NotPermitted
 from access.models import AuditEntry, Group
@@ -16,7 +17,6 @@ from memories.lifting import lift
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
-from sources.incoming import import_file
 from sources.jsonl import LineRules, import_lines
 from sources.restoring import restore_export
 from tests import architecture
@@ -46,7 +46,9 @@ MAY_WRITE: dict[str, str] = {
 # These write rows of any table: an export's lines, a run's changes and taking them back.
 ANY_TABLE = {"sources/building.py", "maintenance/columns.py", "maintenance/recording.py", "maintenance/undo.py",
              "maintenance/retention.py"}  # fmt: skip
-WRITES = frozenset({"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "update_or_create"})
+WRITES = frozenset(
+    {"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "update_or_create"}
+)
 
 
 def writers(root: Path) -> dict[str, int]:
@@ -97,8 +99,6 @@ def by_lines(house: House, text: str, folder: Path) -> object:
 
 
 def by_admin_form(house: House, text: str, folder: Path) -> object:
-    from django.test import Client  # noqa: PLC0415 - only here
-
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.get(pk=house.user.pk))
     fields = {"content": text, "type": "semantic", "group": "ledger", "scope": "", "tags": "", "confidence": "0.7",
@@ -150,7 +150,9 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
     for name, value in CLAIMS.items():
         body = {"content": f"A text that claims {name}.", "group": "ledger", name: value}
         assert house.rest("post", "/memories", body)[0] in (400, 422)
-        house.tool("store_memory", **body)  # an argument that is none is refused or passed over, never believed
+        house.tool(
+            "store_memory", **body
+        )  # an argument that is none is refused or passed over, never believed
     lines = tmp_path / "claims.jsonl"
     lines.write_text('{"id": "1", "text": "A line that claims.", "trust": "verified", "pinned": true}\n')
     import_lines(house.agent, lines, LineRules(source="claims", group="ledger"))
@@ -184,4 +186,3 @@ def test_an_agent_brings_no_verified_rows_in_with_an_export(house: House, bob: U
             restore_export(agent, file)
     assert restore_export(person(house.user), file).unchanged["memory"] == 1
     assert fresh(memory).trust == "verified"
-    assert import_file  # the command's own door, for the operator of the machine

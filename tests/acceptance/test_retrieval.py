@@ -30,7 +30,9 @@ def full(house: House, ledger: Group) -> House:
     """A group in which forty memories answer: turns of a thread with neighbours, pinned, verified and related ones."""
     texts = [f"Crane {at} lifts the containers at berth {at} of the harbour." for at in range(40)]
     turns = [
-        Draft(text, type="episodic", group="ledger", thread="harbour", valid_from=START + timedelta(minutes=at))
+        Draft(
+            text, type="episodic", group="ledger", thread="harbour", valid_from=START + timedelta(minutes=at)
+        )
         for at, text in enumerate(texts[:20])
     ]
     store_many(house.person, turns)

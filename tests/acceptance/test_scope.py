@@ -63,7 +63,7 @@ def test_a_caller_cannot_widen_its_scope(
         "get_context": lambda actor, group: get_context(actor, group=group),
         "list": lambda actor, group: list_memories(actor, Listed(group=group)),
         "store": lambda actor, group: keep(actor, MINE, group=group, scope=Scope.GROUP),
-                "cycle": lambda actor, group: run_cycle(actor, Plan(group=Group.objects.get(slug=group))),
+        "cycle": lambda actor, group: run_cycle(actor, Plan(group=Group.objects.get(slug=group))),
     }
     for name, reach in reaches.items():
         with pytest.raises(LociError):

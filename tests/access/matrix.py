@@ -23,6 +23,8 @@ class Face:
     @property
     def declared(self) -> str:
         """The face as the code names it: without what a line fills in."""
+        if self.kind == "page":
+            return self.name
         return re.sub(r"\{(\w+)=[^}]*\}", r"{\1}", self.name).split("?")[0]
 
     def body(self, place: dict[str, str]) -> Any:
@@ -64,7 +66,7 @@ def read_matrix() -> Matrix:
             assert (rule, place) not in outcomes, line
             outcomes[rule, place] = dict(zip(callers, codes, strict=True))
         else:
-            head, rule, *sent = (part.strip() for part in line.split("|", 2))
-            kind, name = head.split(" ", 1)
+            head, rule, *sent = (part.strip() for part in re.split(r"\s\|\s", line, maxsplit=2))
+            kind, _, name = head.partition(" ")
             faces.append(Face(kind, " ".join(name.split()), rule, *sent))
     return Matrix(callers, outcomes, tuple(faces))

@@ -57,7 +57,26 @@ def test_each_further_failure_doubles_the_wait_up_to_a_day(clock: time_machine.T
     for _ in range(18):
         note(LOGINS, "alice", "192.0.2.1")
         waits.append(wait_s(LOGINS, "alice", "192.0.2.1"))
-    assert waits == [0, 0, 0, 0, 30, 60, 120, 240, 480, 960, 1920, 3840, 7680, 15360, 30720, 61440, 86400, 86400]
+    assert waits == [
+        0,
+        0,
+        0,
+        0,
+        30,
+        60,
+        120,
+        240,
+        480,
+        960,
+        1920,
+        3840,
+        7680,
+        15360,
+        30720,
+        61440,
+        86400,
+        86400,
+    ]
 
 
 def test_what_is_tried_while_locked_is_not_counted(alice: User, clock: time_machine.Traveller) -> None:
@@ -102,7 +121,9 @@ def test_no_password_is_in_the_log_or_the_database(alice: User, caplog: pytest.L
     for _ in range(6):
         log_in("hunter2-in-the-wrong-field", "hunter2-in-the-right-field")
     assert "somebody unknown" in caplog.text
-    stored = str(list(Attempts.objects.values())) + str([(e.subject, said(e)) for e in AuditEntry.objects.all()])
+    stored = str(list(Attempts.objects.values())) + str(
+        [(e.subject, said(e)) for e in AuditEntry.objects.all()]
+    )
     for text in (caplog.text, stored):
         assert "hunter2" not in text
     assert "192.0.2.1" in stored

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
 from access.groups import create_group
 from access.models import ApiToken, Group, Membership
 from access.tokens import operator, revoke_token
-from maintenance.models import Run
+from maintenance.models import Run, RunChange
 from memories.checkpoints import save_checkpoint
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
@@ -22,6 +23,7 @@ from tests.people import make_token
 
 ROLES = ("admin", "curator", "contributor", "viewer")  # in `ledger`; the user is named like the role
 SINGLE = {"only-read": READ, "only-write": WRITE, "only-curate": CURATE, "only-admin": ADMIN}
+CSRF = "c" * 32
 DEAD = ("expired", "revoked", "unknown", "inactive", "nobody")
 # Stands in every text of the foreign group, and nowhere else.
 MARKER = "zanzibarine"
@@ -36,6 +38,13 @@ class World:
     users: dict[str, User]
     secrets: dict[str, str]
     places: dict[str, Place]
+
+    def browser(self, name: str) -> Client:
+        """A browser in which this person is logged in, with the page's CSRF token in its cookie."""
+        client = Client(raise_request_exception=False, enforce_csrf_checks=True)
+        client.force_login(self.users[name])
+        client.cookies["csrftoken"] = CSRF
+        return client
 
     def secrets_of(self, caller: str) -> list[str]:
         """The secrets to try for a column: one, or every dead one."""
@@ -85,7 +94,17 @@ def _fill(group: Group, word: str) -> Place:
     Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
     save_checkpoint(operator(), group=group.slug, thread="", state=f"{word} work stands here")
     link = Link.objects.create(source=memory, target=other, kind=LinkKind.DUPLICATE)
-    run = Run.objects.create(kind="cleanup", status="done", group=group, actor=word, finished_at=timezone.now())
+    run = Run.objects.create(
+        kind="cleanup", status="done", group=group, actor=word, finished_at=timezone.now()
+    )
+    RunChange.objects.create(
+        run=run,
+        step="cleanup",
+        table="memories_memory",
+        row=other.pk,
+        before={"pinned": True},
+        after={"pinned": False},
+    )
     tied = Relation.objects.create(subject=memory, predicate="part of", object=other, group=group)
     asked = RecallLog.objects.create(
         group=group,

@@ -16,7 +16,7 @@ def main() -> None:
     """Make the tables, the people, three groups and about seventy memories."""
     with contextlib.redirect_stdout(sys.stderr):
         call_command("migrate", verbosity=0)
-        secrets = demo.fill_store(decisions=6, traits=2)
+        secrets = demo.fill_store(decisions=20, traits=2)
     sys.stdout.write(json.dumps(secrets))
 
 

@@ -46,7 +46,7 @@ class Site:
     def store(self, content: str, *, who: str = "alice", group: str = "ledger", **fields: Any) -> str:
         """Store a memory for one group alone and give its id."""
         body = {"content": content, "group": group, "scope": "group", **fields}
-        stored: str = self.call(who, "POST", "memories", body)["memory"]["id"]
+        stored: str = self.call(who, "POST", "memories", body)["id"]
         return stored
 
     def memory(self, id_: str, *, who: str = "alice") -> dict[str, Any]:

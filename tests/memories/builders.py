@@ -10,6 +10,7 @@ from access.actor import Actor
 from access.models import Group
 from memories.context import context_of, filter_tokens
 from memories.draft import Draft
+from memories.index.forms import forms_of
 from memories.models import IndexState, Memory, Piece
 from memories.store import Stored, store
 from memories.text import content_hash, fold_hash
@@ -57,6 +58,7 @@ def row(group: Group, content: str, /, **fields: Any) -> Memory:
     )
     memory.context = context_of(memory, [])
     memory.filter = filter_tokens(memory)
+    memory.forms = forms_of(memory.content)
     memory.save(force_insert=True)
     return memory
 

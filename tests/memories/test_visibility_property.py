@@ -17,6 +17,7 @@ from memories.index.terms import Match
 from memories.models import Memory
 from memories.types import State, Trust, Type
 from memories.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
+from memories.visible_row import is_visible
 from tests.memories.builders import NOW, add_piece, day, row, unit_vector
 
 pytestmark = pytest.mark.django_db
@@ -170,6 +171,10 @@ def by_query(v: Visibility) -> list[int]:
     return list(Memory.objects.filter(as_q(v)).values_list("key", flat=True))
 
 
+def by_row(v: Visibility) -> list[int]:
+    return [memory.key for memory in Memory.objects.all() if is_visible(memory, v)]
+
+
 def by_keyword(v: Visibility) -> list[int]:
     return [hit.key for hit in search_index().keyword(Match(("lighthouse",)), v, limit=1000)]
 
@@ -191,7 +196,7 @@ def test_rows_words_and_vectors_agree_with_brute_force(
     for question in questions:
         visibility = world.seen(question)
         allowed = sorted(m.key for m in world.memories if is_allowed(m, visibility))
-        searches: tuple[Callable[[Visibility], list[int]], ...] = (by_query, by_keyword, by_vector)
+        searches: tuple[Callable[[Visibility], list[int]], ...] = (by_query, by_row, by_keyword, by_vector)
         for search in searches:
             assert sorted(search(visibility)) == allowed, search.__name__
 
@@ -227,7 +232,7 @@ def test_every_limit_falls_on_the_right_side(db: None) -> None:
         )
         visibility = world.seen(question)
         allowed = sorted(m.key for m in world.memories if is_allowed(m, visibility))
-        for search in (by_query, by_keyword, by_vector):
+        for search in (by_query, by_row, by_keyword, by_vector):
             assert sorted(search(visibility)) == allowed, (search.__name__, times_asked)
 
 

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
-
 from pytest_django import Settings
 
 from access.models import ApiToken, AuditEntry, Group, Membership
@@ -36,7 +35,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 def test_a_401_leads_to_the_documents_and_they_to_each_other(db: None) -> None:
     refused = Client().post("/mcp", "{}", content_type="application/json")
     assert refused.status_code == 401
-    assert f'resource_metadata="{ORIGIN}/.well-known/oauth-protected-resource/mcp"' in refused["WWW-Authenticate"]
+    assert (
+        f'resource_metadata="{ORIGIN}/.well-known/oauth-protected-resource/mcp"'
+        in refused["WWW-Authenticate"]
+    )
     assert 'scope="read write"' in refused["WWW-Authenticate"]
     resource = Client().get("/.well-known/oauth-protected-resource/mcp").json()
     assert (resource["resource"], resource["authorization_servers"]) == (AUDIENCE, [ORIGIN])
@@ -60,7 +62,11 @@ def test_a_program_is_let_in_and_writes_in_the_persons_name(program: Program, le
     ).json()
     assert (given["scope"], given["expires_in"], given["token_type"]) == ("read write", 3600, "Bearer")
     stored = result(
-        given["access_token"], "store_memory", content="The gate opens at seven.", group="ledger", scope="group"
+        given["access_token"],
+        "store_memory",
+        content="The gate opens at seven.",
+        group="ledger",
+        scope="group",
     )
     memory = Memory.objects.get(id=stored["structuredContent"]["id"])
     token = ApiToken.objects.get(connection__application__client_id=program.client_id)
@@ -135,7 +141,9 @@ def test_nobody_is_asked_who_has_not_logged_in(program: Program) -> None:
     assert answer["Location"].startswith("/admin/login/?next=/oauth/authorize/")
 
 
-@pytest.mark.parametrize("resource", [None, "http://testserver/", "http://testserver/api", "https://evil.example/mcp"])
+@pytest.mark.parametrize(
+    "resource", [None, "http://testserver/", "http://testserver/api", "https://evil.example/mcp"]
+)
 def test_a_program_that_names_no_audience_or_another_is_sent_back(
     program: Program, resource: str | None
 ) -> None:
@@ -180,7 +188,12 @@ def test_a_code_works_once_with_its_verifier(program: Program) -> None:
 def test_a_token_that_is_bound_to_nothing_is_refused(program: Program) -> None:
     secret = program.tokens()["access_token"]
     assert call(secret, "memory_stats").status_code == 200
-    for unbound in ([], ["http://testserver"], ["http://testserver/mcp/"], [AUDIENCE, "https://other.example"]):
+    for unbound in (
+        [],
+        ["http://testserver"],
+        ["http://testserver/mcp/"],
+        [AUDIENCE, "https://other.example"],
+    ):
         AccessToken.objects.update(resource=unbound)
         refused = call(secret, "memory_stats")
         assert (refused.status_code, refused.json()["code"]) == (401, "not_authenticated")

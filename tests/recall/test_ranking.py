@@ -21,7 +21,7 @@ def memory(content: str = "Maria: We met.", **fields: object) -> Memory:
 def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
     """Give what is added to a fused score of 0."""
     candidate = Candidate(row.key, words=words, is_turn=is_turn)
-    scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, length_penalty=0.15, trace=Trace())
+    scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, trace=Trace())
     return scores[row.key]
 
 
@@ -97,7 +97,7 @@ def test_the_speaker_is_the_name_before_the_colon(content: str, speaker: set[str
 def test_length_takes_off_from_the_very_short_and_from_long_turns(
     words: int, is_turn: bool, part: float
 ) -> None:
-    assert length_part(words, is_turn=is_turn, penalty=0.15) == pytest.approx(part)
+    assert length_part(words, is_turn=is_turn) == pytest.approx(part)
 
 
 def test_a_thread_is_as_good_as_its_three_best_turns_and_fewer_count_less() -> None:
@@ -109,7 +109,7 @@ def test_a_turn_is_pulled_towards_its_thread() -> None:
     rows = {key: memory(key=key, thread_id=7, position=key) for key in (1, 2, 3)}
     candidates = [Candidate(key, words=50, is_turn=True) for key in rows]
     fused = {1: 0.9, 2: 0.6, 3: 0.3}
-    scores = adjust(fused, candidates, rows, asking(), length_penalty=0.15, trace=Trace())
+    scores = adjust(fused, candidates, rows, asking(), length_tuning=TUNING, trace=Trace())
     # The thread's score is 0.6: 0.9 − 0.3 × 0.3, 0.6, 0.3 + 0.3 × 0.3.
     assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
 
@@ -125,7 +125,7 @@ def test_the_trace_keeps_every_part_and_they_add_up() -> None:
     question = asking(dates=(NamedDate(None, 5, None),), names=frozenset({"maria"}), asks_when=True)
     trace = Trace()
     candidate = Candidate(1, vector=0.5, words=5, is_turn=True)
-    adjust({1: 0.6}, [candidate], {1: row}, question, length_penalty=0.15, trace=trace)
+    adjust({1: 0.6}, [candidate], {1: row}, question, trace=trace)
     numbers = trace.numbers[1]
     parts = ("fused", "thread", "date", "time", "speaker", "length", "trust")
     assert numbers["vector_share"] == 0.45

@@ -89,12 +89,14 @@ def tie(garden: Group, proof: Memory) -> None:
 def _as_written(*memories: Memory) -> None:
     """Fill what the write path would have filled."""
     from memories.context import filter_tokens
+    from memories.index.forms import forms_of
     from memories.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
     from memories.text import content_hash, fold_hash
 
     for memory in memories:
         memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
         memory.filter = filter_tokens(memory)
+        memory.forms = forms_of(memory.content)
         memory.save()
         embedded = embed_passages([Passage(memory.content)], encoder=available_encoder())[0]
         claim_index(embedded.model)

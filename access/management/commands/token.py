@@ -11,11 +11,12 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from access.actor import Via
 from access.connecting import claude_line, client_json, render_error
 from access.errors import Conflict, InvalidInput, LociError, NotFound
 from access.groups import find_group
-from access.models import ApiToken
-from access.tokens import NewToken, create_token, operator, revoke_token
+from access.models import ApiToken, Group, Role
+from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -25,7 +26,7 @@ examples:
   loci token create laptop                                 read and write in every group of the admin
   loci token create ci --scopes read --group ledger --default-group ledger --days 30
   loci token create curator --user ann --scopes read,write,curate
-  loci token list
+  loci token list                                          who may do what where, now
   loci token revoke 0190c2a4                               the start of an id, or a name
 """
 
@@ -143,7 +144,7 @@ def _list(options: dict[str, Any]) -> str:
         return json.dumps([_row(token) for token in tokens], ensure_ascii=False)
     lines = [
         f"{token.id}  {_state(token):<8}  {token.hint}…  {token.name} for {token.user}: "
-        f"{', '.join(token.scopes)} in {_reach(token)}{_until(token)}{_used(token)}"
+        f"{', '.join(token.scopes)} in {_reach(token)}{_reached_text(token)}{_until(token)}{_used(token)}"
         for token in tokens
     ]
     return "\n".join(lines) or "There are no tokens. Make one: loci token create NAME"
@@ -172,6 +173,29 @@ def _find(text: str) -> ApiToken:
     return found[0]
 
 
+def _reached(token: ApiToken) -> list[dict[str, str]]:
+    """Give where the token can act now and as what: its bounds, cut to what its user may there at this moment."""
+    if not token.is_valid() or not token.user.is_active:
+        return []
+    actor = actor_for_token(token, via=Via.COMMAND)
+    if actor.all_groups:
+        return [{"group": "*", "role": Role.ADMIN.value}]
+    slugs = dict(Group.objects.filter(key__in=actor.roles).values_list("key", "slug"))
+    return sorted(
+        ({"group": slugs[key], "role": str(role)} for key, role in actor.roles.items() if key in slugs),
+        key=lambda reached: reached["group"],
+    )
+
+
+def _reached_text(token: ApiToken) -> str:
+    reached = _reached(token)
+    if not reached:
+        return ", reaches nothing now"
+    if reached[0]["group"] == "*":
+        return ", reaches every group"
+    return ", reaches " + ", ".join(f"{each['group']} as {each['role']}" for each in reached)
+
+
 def _row(token: ApiToken) -> dict[str, Any]:
     moments = {
         "created_at": token.created_at,
@@ -185,6 +209,7 @@ def _row(token: ApiToken) -> dict[str, Any]:
         "scopes": token.scopes,
         "groups": None if token.all_groups else [group.slug for group in token.groups.all()],
         "default_group": token.default_group.slug if token.default_group else None,
+        "reaches": _reached(token),
         "state": _state(token),
         **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
     }

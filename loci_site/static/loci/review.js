@@ -12,6 +12,8 @@ const KEPT = "loci-review-undo"; // decisions that can be taken back, also after
 const EFFECT_AFTER_MS = 350; // a person who flies through cards asks nothing of recall
 const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
 
+const isWide = window.matchMedia("(min-width: 1000px)"); // as in review.css: list and card stand side by side
+
 let at = -1;
 let busy = false;
 let swapped = false;
@@ -68,7 +70,8 @@ async function show(to, { isFocused = true } = {}) {
   const row = rows[at];
   rows.forEach((each) => each.querySelector(".review-row").removeAttribute("aria-current"));
   row.querySelector(".review-row").setAttribute("aria-current", "true");
-  row.scrollIntoView({ block: "nearest" });
+  if (isWide.matches) row.scrollIntoView({ block: "nearest" });
+  else if (isFocused) place.scrollIntoView({ block: "start" });
   if (asked) asked.abort();
   asked = new AbortController();
   const own = asked;

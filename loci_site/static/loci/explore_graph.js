@@ -1,0 +1,145 @@
+/* The graph page: the picture of graph.js with filters, the table beside it, and making one of two memories. */
+
+import { Graph } from "./graph.js";
+
+const host = document.getElementById("graph");
+const find = (id) => document.getElementById(id);
+
+if (host) {
+  const said = find("graph-said");
+  const mark = find("graph-mark");
+  const open = find("graph-open");
+  const form = find("graph-merge");
+  const rows = find("graph-table").tBodies[0];
+  let selected = null;
+  let marked = null;
+  let pair = null;
+
+  const graph = new Graph(host, { expand, label: "Relations" });
+  graph.add(JSON.parse(find("graph-data").textContent));
+
+  async function expand(node) {
+    const query = new URLSearchParams({ of: node.id, group: host.dataset.group, predicate: host.dataset.predicate });
+    const response = await fetch(`${host.dataset.around}?${query}`);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.message);
+    answer.edges.filter((edge) => !graph.edges.has(edge.id)).forEach((edge) => addRow(edge, answer.nodes));
+    return answer;
+  }
+
+  function addRow(edge, nodes) {
+    const [from, to] = [edge.from, edge.to].map((id) => nodes.find((node) => node.id === id));
+    const row = rows.insertRow();
+    row.dataset.edge = edge.id;
+    const head = document.createElement("th");
+    head.scope = "row";
+    head.append(link(from.label, from.url, "play-text"));
+    const predicate = document.createElement("td");
+    predicate.append(link(edge.predicate, edge.url, "loci-link"));
+    const object = document.createElement("td");
+    object.append(link(to.label, to.url, "play-text"));
+    const group = document.createElement("td");
+    group.textContent = edge.group;
+    const sure = document.createElement("td");
+    sure.className = "play-number";
+    sure.textContent = edge.confidence.toFixed(2);
+    row.append(head, predicate, object, group, sure);
+  }
+
+  function link(text, href, kind) {
+    const made = document.createElement("a");
+    made.href = href;
+    made.className = kind;
+    made.textContent = text;
+    return made;
+  }
+
+  host.addEventListener("graph:select", ({ detail }) => {
+    selected = detail.node;
+    if (mark) mark.disabled = false;
+    open.hidden = false;
+    open.href = selected.url;
+  });
+  host.addEventListener("graph:expand", ({ detail }) => {
+    said.textContent = detail.added ? `${detail.added} more nodes and edges around ${detail.node.label}.` : `Nothing more hangs on ${detail.node.label}.`;
+  });
+  host.addEventListener("graph:fault", ({ detail }) => { said.textContent = detail.fault.message; });
+
+  document.querySelectorAll("[data-graph-type]").forEach((box) => box.addEventListener("change", () => {
+    const seen = new Set([...document.querySelectorAll("[data-graph-type]:checked")].map((one) => one.dataset.graphType));
+    graph.filter((node) => seen.has(node.kind));
+    [...rows.rows].forEach((row) => { const edge = graph.edges.get(row.dataset.edge); row.hidden = Boolean(edge && edge.isHidden); });
+  }));
+
+  /* Merging: the first one marked goes into the second. */
+  if (mark) {
+    mark.addEventListener("click", choose);
+    host.addEventListener("keydown", (event) => { if (event.key === "m" && !event.ctrlKey && !event.metaKey) choose(); });
+    find("graph-merge-do").addEventListener("click", () => ask("merge"));
+    find("graph-merge-undo").addEventListener("click", () => ask("undo"));
+    find("graph-merge-turn").addEventListener("click", () => { pair = { from: pair.into, into: pair.from }; ask("preview"); });
+    find("graph-merge-leave").addEventListener("click", leave);
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  function choose() {
+    if (!selected) return;
+    if (!marked || marked.id === selected.id) {
+      marked = selected;
+      host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
+      marked.element.classList.add("graph-marked");
+      said.textContent = `${marked.label} is marked. Go to the one it is the same as, and mark that one.`;
+      return;
+    }
+    selected.element.classList.add("graph-marked");
+    pair = { from: marked, into: selected };
+    ask("preview");
+  }
+
+  async function ask(what) {
+    const body = JSON.stringify({ what, from: pair.from.id, into: pair.into.id });
+    const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
+    const response = await fetch(host.dataset.merge, { method: "POST", body, headers: { "X-CSRFToken": token, "Content-Type": "application/json" } });
+    const answer = await response.json().catch(() => ({ message: `It failed (${response.status}).` }));
+    form.hidden = false;
+    if (!response.ok) {
+      show([`${answer.message} ${answer.hint || ""}`.trim()], { canDo: false, canUndo: false });
+      said.textContent = "Nothing was done.";
+      return;
+    }
+    show(answer.consequences, { canDo: what === "preview" || what === "undo", canUndo: what === "merge" });
+    if (what === "merge") {
+      graph.remove([pair.from.id]);
+      await graph.expand(pair.into.id);
+      said.textContent = `${pair.from.label} went into ${pair.into.label}.`;
+      find("graph-merge-undo").focus();
+    } else if (what === "undo") {
+      graph.add({ nodes: [plain(pair.from)] }, pair.into.id);
+      await graph.expand(pair.from.id);
+      said.textContent = "The two are apart again.";
+    } else find("graph-merge-do").focus();
+  }
+
+  function plain(node) {
+    return { id: node.id, label: node.label, kind: node.kind, url: node.url };
+  }
+
+  function show(follows, { canDo, canUndo }) {
+    find("graph-merge-pair").textContent = `“${pair.from.label}” goes into “${pair.into.label}”`;
+    find("graph-merge-follows").replaceChildren(...follows.map((text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      return item;
+    }));
+    find("graph-merge-do").hidden = find("graph-merge-turn").hidden = !canDo;
+    find("graph-merge-undo").hidden = !canUndo;
+  }
+
+  function leave() {
+    form.hidden = true;
+    marked = pair = null;
+    host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
+    said.textContent = "";
+    if (selected) graph.focus(selected.id);
+  }
+}

@@ -1,0 +1,32 @@
+/* The graph on a memory's page: what stands around it, expanded on demand. */
+
+import { askJson } from "./asking.js";
+import { Graph } from "./graph.js";
+
+const host = document.querySelector("[data-graph]");
+const status = document.querySelector("[data-graph-status]");
+const pattern = host.dataset.url;
+const start = host.dataset.id;
+const own = pattern.match(/[0-9a-f-]{36}/)[0];
+
+const around = (id) => askJson(pattern.replace(own, id));
+const graph = new Graph(host, { expand: (node) => around(node.id), label: host.dataset.label });
+const DO = { in: () => graph.zoom(1.25, host.clientWidth / 2, host.clientHeight / 2), out: () => graph.zoom(0.8, host.clientWidth / 2, host.clientHeight / 2), fit: () => { graph.isMoved = false; graph.fit(); } };
+
+document.querySelector(".graph-bar").addEventListener("click", (event) => {
+  const button = event.target.closest("[data-graph-do]");
+  if (button) DO[button.dataset.graphDo]();
+});
+host.addEventListener("graph:select", ({ detail }) => { status.textContent = detail.node.label; });
+host.addEventListener("graph:expand", ({ detail }) => {
+  status.textContent = detail.added ? `${detail.added} more: ${graph.nodes.size} memories, ${graph.edges.size} ties.` : "Nothing more stands around it.";
+});
+host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
+
+try {
+  const found = await around(start);
+  graph.add({ ...found, nodes: found.nodes.map((node) => ({ ...node, main: node.id === start })) });
+  host.dataset.ready = "true";
+} catch (fault) {
+  status.textContent = fault.message;
+}

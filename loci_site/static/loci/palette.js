@@ -1,0 +1,200 @@
+/* Search as one types over everything one may see: Ctrl-K or ⌘K on every page of the admin.
+
+   Words are asked for at once; when the typing pauses, meaning as well. Pages of the sidebar are found here. Answers
+   that come too late for what stands in the field by then are passed over. */
+
+(() => {
+  const WORDS_MS = 60; // after the last letter
+  const MEANING_MS = 350;
+  const LEAST = 2; // letters
+  const HOW = { spelling: "spelt nearly so", meaning: "by meaning", id: "by its id" };
+
+  function start() {
+    const dialog = document.getElementById("palette");
+    if (!dialog) return;
+    const input = dialog.querySelector("#palette-input");
+    const list = dialog.querySelector("#palette-list");
+    const note = dialog.querySelector("#palette-note");
+    const pages = sidebarPages();
+    let chosen = -1;
+    let timers = [];
+    let asked = 0;
+    let before = null;
+
+    function open() {
+      if (dialog.open) return;
+      before = document.activeElement;
+      dialog.showModal();
+      input.select();
+      typed();
+    }
+
+    function close() {
+      dialog.close();
+    }
+
+    function typed() {
+      timers.forEach(clearTimeout);
+      asked += 1;
+      const mine = asked;
+      const text = input.value.trim();
+      if (text.length < LEAST) {
+        show(mine, [], text);
+        return;
+      }
+      timers = [
+        setTimeout(() => ask(mine, text, false), WORDS_MS),
+        setTimeout(() => ask(mine, text, true), MEANING_MS),
+      ];
+    }
+
+    let found = [];
+    async function ask(mine, text, byMeaning) {
+      // A space at the end says that the last word is whole, so the text goes as it was typed.
+      const query = new URLSearchParams({ q: input.value, by_meaning: byMeaning });
+      let items = [];
+      try {
+        const response = await fetch(`${dialog.dataset.suggest}?${query}`, { headers: { Accept: "application/json" } });
+        if (!response.ok) {
+          const fault = await response.json().catch(() => ({}));
+          if (mine === asked) note.textContent = fault.message || `The search failed (${response.status}).`;
+          return;
+        }
+        items = (await response.json()).items;
+      } catch {
+        if (mine === asked) note.textContent = "Loci cannot be reached.";
+        return;
+      }
+      if (mine !== asked) return;
+      const known = byMeaning ? found : [];
+      const ids = new Set(known.map((item) => item.id));
+      found = [...known, ...items.filter((item) => !ids.has(item.id))];
+      show(mine, found, text, byMeaning);
+    }
+
+    function show(mine, items, text, isComplete = false) {
+      if (mine !== asked) return;
+      if (!items.length) found = [];
+      const wanted = text.toLowerCase();
+      const fitting = pages.filter((page) => !wanted || page.label.toLowerCase().includes(wanted)).slice(0, wanted ? 4 : 20);
+      const keep = chosen >= 0 && list.children[chosen] ? list.children[chosen].dataset.href : "";
+      list.replaceChildren(...items.map(memoryOption), ...fitting.map(pageOption), ...(wanted.length >= LEAST ? [askOption(text)] : []));
+      [...list.children].forEach((option, at) => { option.id = `palette-option-${at}`; });
+      input.setAttribute("aria-expanded", String(list.children.length > 0));
+      const again = [...list.children].findIndex((option) => option.dataset.href === keep);
+      choose(again >= 0 ? again : 0);
+      const count = items.length === 1 ? "1 memory" : `${items.length} memories`;
+      note.textContent = wanted.length >= LEAST && (items.length || isComplete) ? `${count} found` : "";
+    }
+
+    function memoryOption(item) {
+      const href = `${dialog.dataset.memory}${item.id}/change/`;
+      const details = [item.group, item.type, item.state === "live" ? "" : item.state, HOW[item.how] || ""];
+      return option(href, ICONS[item.type] || "neurology", marked(item.text, input.value), details.filter(Boolean).join(" · "), item.state !== "live");
+    }
+
+    function pageOption(page) {
+      return option(page.href, page.icon, document.createTextNode(page.label), "page");
+    }
+
+    function askOption(text) {
+      const href = `${dialog.dataset.recall}?${new URLSearchParams({ q: text })}`;
+      return option(href, "science", document.createTextNode(`Ask the playground: ${text}`), "recall");
+    }
+
+    function option(href, icon, text, details, isFaded = false) {
+      const item = element("li", "palette-option", { role: "option", "aria-selected": "false" });
+      item.dataset.href = href;
+      if (isFaded) item.classList.add("palette-faded");
+      const sign = element("span", "material-symbols-outlined", { "aria-hidden": "true" });
+      sign.textContent = icon;
+      const words = element("span", "palette-text");
+      words.append(text);
+      const side = element("span", "palette-side");
+      side.textContent = details;
+      item.append(sign, words, side);
+      item.addEventListener("click", (event) => go(href, event));
+      item.addEventListener("pointermove", () => choose([...list.children].indexOf(item)));
+      return item;
+    }
+
+    function choose(at) {
+      chosen = Math.max(-1, Math.min(at, list.children.length - 1));
+      [...list.children].forEach((item, place) => item.setAttribute("aria-selected", String(place === chosen)));
+      const item = list.children[chosen];
+      if (item) {
+        input.setAttribute("aria-activedescendant", item.id);
+        item.scrollIntoView({ block: "nearest" });
+      } else input.removeAttribute("aria-activedescendant");
+    }
+
+    function go(href, event) {
+      if (event && (event.ctrlKey || event.metaKey)) window.open(href, "_blank", "noopener");
+      else window.location.assign(href);
+    }
+
+    window.addEventListener("keydown", (event) => {
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        event.stopPropagation();
+        open();
+      }
+    }, true);
+    input.addEventListener("input", typed);
+    input.addEventListener("keydown", (event) => {
+      const count = list.children.length;
+      if (event.key === "ArrowDown" && count) choose((chosen + 1) % count);
+      else if (event.key === "ArrowUp" && count) choose((chosen - 1 + count) % count);
+      else if (event.key === "Enter" && list.children[chosen]) go(list.children[chosen].dataset.href, event);
+      else return;
+      event.preventDefault();
+    });
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) close(); });
+    dialog.addEventListener("close", () => { if (before && before.focus) before.focus(); });
+    document.querySelectorAll("[data-palette-open]").forEach((button) => {
+      button.addEventListener("click", open);
+      if (!/Mac|iPhone|iPad/.test(navigator.platform)) button.querySelectorAll("kbd").forEach((key) => { key.textContent = "Ctrl K"; });
+    });
+  }
+
+  const ICONS = { episodic: "event", semantic: "neurology", procedural: "checklist", entity: "category" };
+
+  /* Give the text with what was typed marked in it; as nodes, never as markup. */
+  function marked(text, typed) {
+    const words = typed.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 1);
+    const line = document.createDocumentFragment();
+    if (!words.length) {
+      line.append(text);
+      return line;
+    }
+    const pattern = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "giu");
+    text.split(pattern).forEach((part, at) => {
+      if (at % 2) {
+        const mark = document.createElement("mark");
+        mark.textContent = part;
+        line.append(mark);
+      } else if (part) line.append(part);
+    });
+    return line;
+  }
+
+  function sidebarPages() {
+    return [...document.querySelectorAll("#nav-sidebar a[href^='/'], nav a[href^='/admin/'], aside a[href^='/admin/']")]
+      .map((link) => {
+        const icon = link.querySelector(".material-symbols-outlined");
+        const label = [...link.querySelectorAll("span")].map((span) => span.textContent.trim()).find((text, at, all) => text && (!icon || text !== icon.textContent.trim() || all.length === 1)) || link.textContent.trim();
+        return { href: link.getAttribute("href"), icon: icon ? icon.textContent.trim() : "arrow_forward", label };
+      })
+      .filter((page, at, all) => page.label && all.findIndex((other) => other.href === page.href) === at);
+  }
+
+  function element(name, kind, attributes = {}) {
+    const made = document.createElement(name);
+    made.className = kind;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

@@ -1,0 +1,81 @@
+/* The sliders of the timeline: what recall would give at a moment, as Loci knew it at another. The server says which
+   memories these are; here they are only shown. */
+
+const box = document.getElementById("timeline");
+
+if (box) {
+  const form = document.getElementById("timeline-form");
+  const start = Date.parse(box.dataset.start);
+  const end = Date.parse(box.dataset.end);
+  const now = Date.now();
+  const steps = 1000;
+  const pause = 120; // ms after the last move
+  let timer = null;
+  let asked = 0;
+  const hands = [
+    { name: "as_of", slider: "as-of", last: end },
+    { name: "known_at", slider: "known-at", last: Math.min(end, now) }, // what will be known is not known yet
+  ].map((hand) => ({
+    ...hand,
+    input: document.getElementById(hand.slider),
+    says: document.getElementById(`${hand.slider}-said`),
+    line: document.getElementById(`${hand.slider}-line`),
+    field: form.elements[hand.name],
+  }));
+
+  for (const hand of hands) {
+    const chosen = hand.field.value ? Date.parse(`${hand.field.value}Z`) : now;
+    hand.isNow = !hand.field.value;
+    hand.input.value = Math.round(((chosen - start) / (hand.last - start)) * steps);
+    hand.input.addEventListener("input", () => { hand.isNow = false; moved(); });
+    place(hand);
+  }
+  document.getElementById("time-now").addEventListener("click", () => {
+    for (const hand of hands) {
+      hand.isNow = true;
+      hand.input.value = Math.round(((now - start) / (hand.last - start)) * steps);
+    }
+    moved();
+  });
+
+  function at(hand) {
+    return hand.isNow ? now : start + ((hand.last - start) * Number(hand.input.value)) / steps;
+  }
+
+  function place(hand) {
+    const moment = at(hand);
+    const left = Number(box.dataset.left);
+    const x = left + ((Number(box.dataset.width) - left) * (moment - start)) / (end - start);
+    hand.line.setAttribute("x1", x.toFixed(1));
+    hand.line.setAttribute("x2", x.toFixed(1));
+    const text = hand.isNow ? "now" : new Date(moment).toISOString().slice(0, 16).replace("T", " ");
+    hand.says.textContent = text;
+    hand.input.setAttribute("aria-valuetext", text);
+    hand.field.value = hand.isNow ? "" : new Date(moment).toISOString().slice(0, 16);
+  }
+
+  function moved() {
+    hands.forEach(place);
+    clearTimeout(timer);
+    timer = setTimeout(ask, pause);
+  }
+
+  async function ask() {
+    asked += 1;
+    const mine = asked;
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    window.history.replaceState(null, "", `?${query}`);
+    const response = await fetch(`${box.dataset.then}?${query}`);
+    const answer = await response.json();
+    if (mine !== asked) return;
+    const said = document.getElementById("time-said");
+    if (!response.ok) {
+      said.textContent = answer.message;
+      return;
+    }
+    const seen = new Set(answer.ids);
+    document.querySelectorAll("[data-memory]").forEach((row) => row.classList.toggle("time-hidden", !seen.has(row.dataset.memory)));
+    const when = hands.every((hand) => hand.isNow) ? "now" : "then";
+    said.textContent = `Recall gives ${answer.ids.length} of ${answer.of} ${when}.`;
+  }
+}

@@ -1,0 +1,131 @@
+"""Other forms of a text's words, by which the keyword index finds them as well; they stand in a column of their own.
+
+The index splits at everything that is no letter or digit, and folds a letter's accent. That is not enough for scripts
+without spaces (pairs of letters take the place of words), for letters with marks beside them, for Arabic's prefixes,
+and for identifiers (`getUserName`, `C++`, `python3`). A question's words get the same treatment.
+"""
+
+import re
+import unicodedata
+
+# Chinese, Japanese and Korean; words of Korean are spaced, but their endings are not.
+_EAST = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
+_SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+_RUN = re.compile(f"[{_EAST}]+|[{_SOUTH_EAST}]+")
+_CAMEL = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")  # HTTPServer2 → HTTP, Server, 2
+_SIGNED = re.compile(r"(?<!\w)([A-Za-z][A-Za-z0-9]?)(\+\+|#)(?![\w#])")
+_DOT_NAME = re.compile(r"(?<!\S)\.([A-Za-z]{2,})\b")
+_SIGNS = {"++": "plusplus", "#": "sharp"}
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_MIXED = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{2}\d")  # what an identifier of several parts has
+_SYMBOLS = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+# Letters that no decomposition opens, and how they are typed without them.
+_SPELT = str.maketrans(
+    {
+        "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
+        "أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "ـ": None,
+    }
+)  # fmt: skip
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
+_ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
+_ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
+LEAST_STEM = 3  # Arabic letters; two are no word any more
+
+
+def forms_of(text: str) -> str:
+    """Give the other forms of a text's words, with spaces between; empty for most English texts."""
+    return " ".join(forms_in(text))
+
+
+def forms_in(text: str) -> list[str]:
+    """Give the other forms in the order of the words they belong to. All are letters and digits alone."""
+    found = [*_identifiers(text)]
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKC", text)
+        found += _symbols(plain)
+        found += [form for run in _RUN.findall(plain) for form in pairs(run)]
+        found += _folded(_RUN.sub(" ", plain))
+    return found
+
+
+def is_unspaced(word: str) -> bool:
+    """Say whether a word is written in a script whose words pairs stand for."""
+    return _RUN.search(word) is not None
+
+
+def pairs(run: str) -> list[str]:
+    """Give the overlapping pairs of a run's letters and the last letter, without marks: `部署端口` → 部署 署端 端口 口.
+
+    Every letter begins one of them, so that a prefix search finds one letter alone.
+    """
+    letters = [letter for letter in run if letter.isalnum()]
+    return ["".join(letters[at : at + 2]) for at in range(len(letters))]
+
+
+def _identifiers(text: str) -> list[str]:
+    found = [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
+    found += ["dot" + name.lower() for name in _DOT_NAME.findall(text)]
+    if _MIXED.search(text):
+        for word in _WORD.findall(text):
+            if word.isascii() and _MIXED.search(word):
+                found += parts(word)
+    return found
+
+
+def parts(word: str) -> list[str]:
+    """Give the parts of an identifier in lower case: `getUserName` → get user name; empty where it has only one."""
+    cut = [part.lower() for part in _CAMEL.findall(word)]
+    return cut if len(cut) > 1 else []
+
+
+def _symbols(text: str) -> list[str]:
+    """Emoji and signs by their code: the index takes no sign for a word."""
+    return [f"sign{ord(symbol):x}" for symbol in _SYMBOLS.findall(text)]
+
+
+def _folded(text: str) -> list[str]:
+    found = []
+    for word in text.lower().split():
+        if not word.isascii():
+            found += _folds(word)
+    return found
+
+
+def _folds(word: str) -> list[str]:
+    """Give a word without its marks and special letters, where the index would not come to the same by itself."""
+    bare = _WORD.findall(_without_marks(word).translate(_SPELT))
+    own = _WORD.findall(word)
+    found = [] if bare == own or _is_simple(word) else [stem(part) for part in bare]
+    if any(letter in word for letter in "äöü"):
+        found += _WORD.findall(word.translate(_UMLAUTS).translate(_SPELT))
+    return found or [stemmed for part in bare if (stemmed := stem(part)) != part]
+
+
+def stem(word: str) -> str:
+    """Take the article and one ending off an Arabic word; any other word stays as it is."""
+    if not _ARABIC.fullmatch(word):
+        return word
+    for prefix in _ARABIC_PREFIXES:
+        if word.startswith(prefix) and len(word) - len(prefix) >= LEAST_STEM:
+            word = word[len(prefix) :]
+            break
+    for suffix in _ARABIC_SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= LEAST_STEM:
+            return word[: -len(suffix)]
+    return word
+
+
+def _without_marks(word: str) -> str:
+    spread = unicodedata.normalize("NFKD", word)
+    return "".join(letter for letter in spread if not unicodedata.category(letter).startswith("M"))
+
+
+def _is_simple(word: str) -> bool:
+    """Say whether each letter is plain or Latin with one accent: the index folds those itself."""
+    return all(
+        letter.isascii()
+        or (letter < "\u0250" and len(unicodedata.normalize("NFD", letter)) == 2)
+        or (not letter.isalnum() and not unicodedata.category(letter).startswith("M"))
+        for letter in word
+    )

@@ -1,0 +1,60 @@
+"""From a question to ranked memories: candidates with what there is to know of them, then their scores."""
+
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from access.visibility import Visibility
+from memories.index.base import search_index
+from memories.recall.candidates import Candidate, find_candidates
+from memories.recall.fusion import FusionSettings, fuse
+from memories.recall.judged import Judged, read_judged
+from memories.recall.query import Question
+from memories.recall.ranking import adjust
+from memories.recall.surroundings import look_around
+from memories.recall.trace import Trace
+from memories.recall.tuning import TUNING, Tuning
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The candidates for a question; `rows` by key where the mode looks at more than scores."""
+
+    candidates: list[Candidate]
+    rows: dict[int, Judged]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Keys with their scores, best first, the candidates that they were chosen from, and what was read of those."""
+
+    scores: list[tuple[int, float]]
+    candidates: dict[int, Candidate]
+    rows: dict[int, Judged]
+
+
+def usual_tuning() -> Tuning:
+    """Give the numbers in use: the defaults, with the settings' penalty for long turns."""
+    return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
+
+
+def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Gathered:
+    """Find the candidates inside the Visibility; all that asks the database."""
+    limit = settings.LOCI.retrieval.candidates
+    candidates = find_candidates(search_index(), question, visibility, mode=mode, limit=limit, trace=trace)
+    if mode != "hybrid":
+        return Gathered(candidates, {})
+    rows = read_judged(c.key for c in candidates)
+    return Gathered(look_around([c for c in candidates if c.key in rows], rows), rows)
+
+
+def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
+    """Fuse and adjust the candidates' scores; nothing is asked any more."""
+    options = settings.LOCI.retrieval
+    parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
+    scores = fuse(gathered.candidates, mode=mode, settings=parameters)
+    trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
+    if mode == "hybrid":
+        scores = adjust(scores, gathered.candidates, gathered.rows, question, tuning=tuning, trace=trace)
+    best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows)

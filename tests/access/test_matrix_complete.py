@@ -1,0 +1,95 @@
+"""Nothing that Loci offers is missing from the matrix, and nothing stands there that Loci does not offer."""
+
+from collections.abc import Iterator
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.management import get_commands
+from django.urls import URLPattern, URLResolver, get_resolver
+from mcp import Client
+
+from access.actor import Actor, Via
+from access.tokens import operator
+from loci_site.api.application import api
+from loci_site.mcp.server import LociServer
+from loci_site.mcp.tools import TOOLS
+from loci_site.oauth.urls import urlpatterns as oauth_patterns
+from maintenance.schedule import JOBS
+from tests.access.matrix import PLACES, read_matrix
+from tests.access.rights_page import PAGE, rights_page
+
+OURS = ("access", "relations", "memories", "sources", "maintenance", "loci_site")
+# Django's admin makes these for each model; what each model's own pages say of them is tested by rule.
+EACH_MODEL = ("changelist", "add", "history", "delete", "change")
+
+
+def declared(kind: str) -> set[str]:
+    return {face.declared for face in read_matrix().of(kind)}
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLPattern):
+            yield route
+        else:
+            yield from routes(pattern, route)
+
+
+def test_every_operation_of_rest_is_in_the_matrix() -> None:
+    paths = api.get_openapi_schema()["paths"]
+    offered = {
+        f"{method.upper()} {path.removeprefix('/api')}"
+        for path, methods in paths.items()
+        for method in methods
+    }
+    assert declared("rest") == offered
+
+
+def test_every_tool_resource_and_prompt_is_in_the_matrix() -> None:
+    async def listed() -> tuple[set[str], set[str]]:
+        async def find() -> Actor:
+            return operator(Via.MCP)
+
+        async with Client(LociServer(find)) as client:
+            templates = (await client.list_resource_templates()).resource_templates
+            prompts = (await client.list_prompts()).prompts
+            return {template.uri_template for template in templates}, {prompt.name for prompt in prompts}
+
+    resources, prompts = async_to_sync(listed)()
+    assert (declared("tool"), declared("resource"), declared("prompt")) == (set(TOOLS), resources, prompts)
+
+
+def test_every_page_is_in_the_matrix() -> None:
+    """REST has its own list; OAuth's addresses are there only where it is switched on."""
+    every = {route for route in routes(get_resolver("loci_site.urls")) if not route.startswith("api/m")}
+    site = {
+        route for route in every if not route.startswith("api/") or route in ("api/docs", "api/openapi.json")
+    }
+    oauth = {str(pattern.pattern) for pattern in oauth_patterns}
+    assert declared("page") == site | oauth
+
+
+def test_every_command_is_in_the_matrix() -> None:
+    assert declared("command") == {name for name, app in get_commands().items() if app in OURS}
+
+
+def test_every_job_is_in_the_matrix() -> None:
+    assert declared("job") == {job.name for job in JOBS}
+
+
+def test_every_rule_that_is_named_is_explained() -> None:
+    matrix = read_matrix()
+    ruled = {rule for rule, _ in matrix.outcomes}
+    assert {face.rule for face in matrix.of("rest", "tool", "resource", "prompt")} <= ruled
+    assert ruled <= {face.rule for face in matrix.faces}
+    assert {place for _, place in matrix.outcomes} <= set(PLACES)
+
+
+def test_a_face_that_is_not_listed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TOOLS, "new_tool", TOOLS["store_memory"])
+    assert declared("tool") != set(TOOLS)
+
+
+def test_the_reference_page_is_that_of_the_matrix() -> None:
+    assert PAGE.read_text(encoding="utf-8") == rights_page(), "python -m tests.access.rights_page writes it"

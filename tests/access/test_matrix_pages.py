@@ -1,0 +1,132 @@
+"""The pages of the matrix: who is sent to the login, who is refused, and that nothing foreign stands in any of them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from tests.access.matrix import Face, read_matrix
+from tests.access.world import MARKER, World, make_world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+# What stands in an address below each model's pages.
+OBJECTS = {
+    "memories/memory": "memory",
+    "memories/link": "link",
+    "memories/tombstone": "tombstone",
+    "memories/recalllog": "recall",
+    "relations/relation": "relation",
+    "maintenance/run": "run",
+    "access/group": "group_id",
+    "app/memories": "memory",
+}
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+def pages(*rules: str) -> list[Face]:
+    mounted = [
+        face for face in read_matrix().of("page") if not face.name.startswith(("oauth/", ".well-known/"))
+    ]
+    return [face for face in mounted if face.rule in rules and "^" not in face.name and "(" not in face.name]
+
+
+def at(face: Face, place: dict[str, str]) -> str:
+    """The page's address with what is at the place in it; empty where the world has no such thing."""
+    if "<" not in face.name:
+        return f"/{face.name}"
+    kind = next((kind for prefix, kind in OBJECTS.items() if f"{prefix}/" in face.name), "")
+    filled = re.sub(r"<\w*:?(verb|action)>", "forget", face.name)
+    return "/" + re.sub(r"<[^>]+>", place[kind], filled) if kind else ""
+
+
+def browser(user: User | None) -> Client:
+    client = Client(raise_request_exception=False)
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def shown(client: Client, address: str) -> tuple[int, str, str]:
+    """Status, where it leads, and the text; nothing that it does is kept."""
+    with transaction.atomic():
+        answer = client.get(address)
+        transaction.set_rollback(True)
+    text = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return answer.status_code, answer.get("Location", ""), text.decode()
+
+
+def test_who_is_not_logged_in_is_sent_to_the_login(world: World) -> None:
+    nobody, wrong = browser(None), []
+    for face in pages("login", "staff", "row", "superuser", "never"):
+        address = at(face, world.places["own"]) or f"/{re.sub('<[^>]+>', '7', face.name)}"
+        status, leads, text = shown(nobody, address)
+        if status != 302 or "login" not in leads or "ordinary" in text:
+            wrong.append((face.name, status, leads))
+    assert wrong == []
+
+
+def test_what_is_open_says_nothing_of_what_is_remembered(world: World) -> None:
+    for face in pages("open"):
+        status, _, text = shown(browser(None), at(face, {}))
+        assert status in (200, 302, 405), face
+        assert not {"ordinary", MARKER} & set(re.findall(r"\w+", text)), face
+
+
+def people(world: World) -> Iterator[tuple[str, Client]]:
+    for name in ("curator", "viewer", "stranger"):
+        yield name, browser(world.users[name])
+
+
+def test_pages_for_superusers_are_for_nobody_else(world: World) -> None:
+    wrong = []
+    for face in pages("superuser"):
+        address = f"/{re.sub('<[^>]+>', str(world.users['owner'].pk), face.name)}"
+        for name, client in people(world):
+            status, leads, _ = shown(client, address)
+            if status not in (403, 404) and not (status == 302 and leads.endswith("/change/")):
+                wrong.append((face.name, name, status))
+    assert wrong == []
+
+
+def test_a_foreign_row_is_not_there(world: World) -> None:
+    wrong = []
+    for face in pages("row"):
+        for place in ("foreign", "missing"):
+            address = at(face, world.places[place])
+            for name, client in people(world) if address else ():
+                status, leads, text = shown(client, address)
+                is_redirect = status in (301, 302) and re.search(
+                    "/change/$", leads
+                )  # the short address of a row
+                if (status not in (403, 404) and not is_redirect) or MARKER in text:
+                    wrong.append((face.name, place, name, status, leads))
+    assert wrong == []
+
+
+def test_ones_own_row_is_there_for_members_alone(world: World) -> None:
+    for face in pages("row"):
+        if not face.name.endswith("<path:object_id>/change/") or not at(face, world.places["own"]):
+            continue
+        address = at(face, world.places["own"])
+        assert shown(browser(world.users["curator"]), address)[0] == 200, face
+        if "recalllog" not in face.name:
+            assert shown(browser(world.users["stranger"]), address)[0] == 404, face
+
+
+def test_no_list_and_no_suggestion_shows_what_is_foreign(world: World) -> None:
+    wrong = []
+    for face in pages("staff", "login"):
+        address = at(face, world.places["foreign"])
+        for name, client in people(world) if address else ():
+            for query in ("", f"?q={MARKER[:7]}", "?group=garden"):
+                _, _, text = shown(client, address + query)
+                if MARKER in text:
+                    wrong.append((face.name + query, name))
+    assert wrong == []

@@ -1,0 +1,77 @@
+"""`loci token list` says what each token can reach now, and two agents that write at once are each named rightly."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection
+
+from access.actor import Actor
+from access.members import remove_member
+from access.models import AuditEntry, Group
+from access.tokens import operator, revoke_token
+from memories.draft import Draft
+from memories.models import Memory
+from memories.store import store
+from tests.people import agent, alice, bob, charlie, garden, ledger, make_token
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+
+
+def listed(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    call_command("token", "list", "--json")
+    return {row["name"]: row["reaches"] for row in json.loads(capsys.readouterr().out)}
+
+
+@pytest.mark.django_db
+def test_what_a_token_reaches_follows_its_user(
+    alice: User, bob: User, charlie: User, ledger: Group, garden: Group, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_token(alice, name="all")
+    make_token(alice, name="bound", groups=[garden])
+    make_token(bob, name="bobs")
+    make_token(bob, name="beyond", groups=[garden])
+    make_token(charlie, name="nowhere")
+    gone, _ = make_token(bob, name="gone")
+    revoke_token(operator(), gone)
+    assert listed(capsys) == {
+        "all": [{"group": "*", "role": "admin"}],
+        "bound": [{"group": "garden", "role": "admin"}],
+        "bobs": [{"group": "ledger", "role": "contributor"}],
+        "beyond": [],
+        "nowhere": [],
+        "gone": [],
+    }
+    call_command("token", "list")
+    text = capsys.readouterr().out
+    assert "bobs for bob: read, write in every group of its user, reaches ledger as contributor" in text
+    remove_member(operator(), ledger, user=bob)
+    assert listed(capsys)["bobs"] == []
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_two_agents_that_write_at_once_are_each_named(alice: User, bob: User, ledger: Group) -> None:
+    actors = [agent(alice, name="north"), agent(bob, name="south")]
+
+    def write(actor: Actor) -> None:
+        try:
+            for number in range(8):
+                store(actor, Draft(f"{actor.name} saw gate {number} closed.", group="ledger", scope="group"))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, actors))
+    rows = Memory.objects.select_related("author", "token")
+    assert rows.count() == 16
+    for memory in rows:
+        name = memory.content.split(" saw ")[0]
+        assert memory.author is not None
+        assert memory.token is not None
+        assert f"{memory.author.username}/{memory.token.name}" == name
+        entry = AuditEntry.objects.get(operation="store", memory_id=memory.id)
+        assert (entry.actor, entry.token) == (name, memory.token.id)

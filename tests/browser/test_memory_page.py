@@ -1,0 +1,124 @@
+"""One memory's page in a browser: its graph, its versions, what a question does with it, what a verb would do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.serving import Site
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: run `make test`")
+expect = sync_api.expect
+
+pytestmark = [pytest.mark.model, pytest.mark.server]
+PageAs = Callable[..., Any]
+
+
+def relate(site: Site, subject: str, predicate: str, other: str) -> dict[str, Any]:
+    said: dict[str, Any] = site.call(
+        "alice",
+        "POST",
+        "relations",
+        {"subject": subject, "predicate": predicate, "object": other, "group": "ledger"},
+    )
+    return said
+
+
+@pytest.fixture(scope="module")
+def lighthouse(site: Site) -> str:
+    """Give the id of a thing with two relations, one of which leads on to a third thing."""
+    relate(site, "Lighthouse", "warns", "Freighter")
+    relate(site, "Lighthouse", "stands on", "Skerry")
+    relate(site, "Skerry", "belongs to", "Archipelago")
+    found = site.call("alice", "GET", "memories?group=ledger&q=Lighthouse&type=entity")["items"]
+    id_: str = found[0]["id"]
+    return id_
+
+
+def test_the_graph_is_opened_and_expanded_by_keyboard(
+    page_as: PageAs, site: Site, lighthouse: str, axe: Any
+) -> None:
+    page = page_as("alice")
+    page.goto(f"/admin/memories/memory/{lighthouse}/change/")
+    expect(page.locator(".graph-node")).to_have_count(3)
+    texts = {node.text_content() for node in page.locator(".graph-node > text").all()}
+    assert texts == {"Lighthouse", "Freighter", "Skerry"}
+    skerry = page.locator(".graph-node", has_text="Skerry")
+    skerry.focus()
+    expect(page.locator("[data-graph-status]")).to_have_text("Skerry")
+    page.keyboard.press("Enter")
+    expect(page.locator(".graph-node")).to_have_count(4)
+    expect(page.locator("[data-graph-status]")).to_have_text("2 more: 4 memories, 3 ties.")
+    axe(page)
+    # Arrows go from node to node; each is in the picture.
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    box = page.locator("[data-graph]").bounding_box()
+    for node in page.locator(".graph-node circle").all():
+        at = node.bounding_box()
+        assert box["x"] <= at["x"] <= box["x"] + box["width"]
+        assert box["y"] <= at["y"] <= box["y"] + box["height"]
+    page.locator(".graph-node", has_text="Archipelago").focus()
+    page.keyboard.press("o")
+    page.wait_for_url(lambda url: lighthouse not in url)
+    expect(page.locator(".loci-text").first).to_contain_text("Archipelago")
+
+
+def test_a_node_is_dragged_and_the_picture_zoomed(page_as: PageAs, lighthouse: str) -> None:
+    page = page_as("alice")
+    page.goto(f"/admin/memories/memory/{lighthouse}/change/")
+    node = page.locator(".graph-node", has_text="Freighter").locator("circle")
+    node.scroll_into_view_if_needed()
+    before = node.bounding_box()
+    page.mouse.move(before["x"] + 5, before["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(before["x"] + 60, before["y"] + 40, steps=4)
+    page.mouse.up()
+    after = node.bounding_box()
+    assert abs(after["x"] - before["x"]) + abs(after["y"] - before["y"]) > 15
+    expect(page.locator(".graph-node")).to_have_count(3)  # a drag does not expand
+    page.get_by_role("button", name="Zoom in").click()
+    assert node.bounding_box()["width"] > after["width"]
+
+
+def test_versions_history_and_the_question(page_as: PageAs, site: Site, axe: Any, fits: Any) -> None:
+    old = site.store("The lamp of the pier is lit at 19:30.", who="bob")
+    new = site.store("The lamp of the pier is lit at 20:15.", who="bob", supersedes=old)
+    page = page_as("bob", dark=True)
+    page.goto(f"/admin/memories/memory/{new}/change/?query=when+is+the+lamp+lit")
+    expect(page.locator(".memory-versions del")).to_have_text("19:30")
+    expect(page.locator(".memory-versions ins")).to_have_text("20:15")
+    expect(page.locator(".memory-changes").first).to_contain_text("live → superseded")
+    expect(page.locator(".loci-answer")).to_contain_text("Yes: it ranks 1")
+    axe(page)
+    fits(page)
+    page = page_as("bob", phone=True)
+    page.goto(f"/admin/memories/memory/{new}/change/")
+    axe(page)
+    fits(page)
+
+
+def test_what_a_merge_would_do_is_said_before(page_as: PageAs, site: Site, axe: Any) -> None:
+    one = site.store("Buoys are painted in April.", who="bob")
+    two = site.store("The harbour master lives in the red house.", who="bob")
+    page = page_as("bob")
+    page.goto(f"/admin/memories/memory/{one}/merge/")
+    page.fill("[name=other]", two)
+    page.get_by_role("button", name="Say what would follow").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Recall gives {two} in its place")
+    assert site.memory(one)["state"] == "live"
+    axe(page)
+    page.get_by_role("button", name="Merge into another").click()
+    expect(page.locator(".loci-badges").first).to_contain_text("merged")
+    page.get_by_role("link", name="Restore", exact=False).click()
+    page.get_by_role("button", name="Restore").click()
+    assert site.memory(one)["state"] == "live"
+
+
+def test_a_long_text_shows_its_pieces(page_as: PageAs, site: Site) -> None:
+    id_ = site.store("".join(f"Buoy number {n} lies north of the mole. " for n in range(60)), who="bob")
+    page = page_as("bob")
+    page.goto(f"/admin/memories/memory/{id_}/change/")
+    shown = page.locator(".memory-piece").count()
+    assert shown > 1
+    expect(page.locator("#pieces tbody tr")).to_have_count(shown)

@@ -1,0 +1,344 @@
+"""Decisions of a review and taking them back: each way there and back, and what was changed in between."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.audit import verify_chain
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from access.members import set_member
+from access.models import AuditEntry, Group
+from access.tokens import operator
+from memories.deciding_back import take_back
+from memories.decisions import MAX_AT_ONCE, Decision, decide, decide_many
+from memories.models import Link, Memory, RecallLog
+from memories.recall import Asked, recall
+from memories.recall.counting import COUNTER
+from memories.review import review_deck
+from memories.review_effect import effect_of
+from memories.verbs import forget, verify
+from tests.memories.builders import fresh, keep, kept, row
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+OLD, NEW = "The deploy port of the ledger is 8082.", "The deploy port of the ledger is 8443."
+
+
+def standing(memory: Memory) -> tuple[str, str]:
+    now = fresh(memory)
+    return now.state, now.trust
+
+
+def fields(memory: Memory) -> dict[str, Any]:
+    """Give all that a decision may change."""
+    now = fresh(memory)
+    names = ("content", "state", "trust", "tags", "confidence", "importance", "pinned", "superseded_by_id",
+             "valid_to", "valid_to_known_at", "retired_at", "root_id", "version")  # fmt: skip
+    return {name: getattr(now, name) for name in names}
+
+
+@pytest.fixture
+def waits(ledger: Group) -> Memory:
+    return row(ledger, "It waits.", trust="candidate")
+
+
+@pytest.fixture
+def pair(alice: User, ledger: Group) -> tuple[Memory, Memory, Link]:
+    """An older and a newer memory that contradict each other, and the link that says so."""
+    old = kept(person(alice), OLD, group="ledger", scope="group")
+    new = keep(person(alice), NEW, group="ledger", scope="group").memory
+    assert new is not None
+    return old, new, Link.objects.get(kind="conflict")
+
+
+@pytest.mark.parametrize(("verb", "trust"), [("approve", "active"), ("reject", "rejected")])
+@pytest.mark.parametrize("before", ["candidate", "disputed", "quarantined"])
+def test_a_trust_is_decided_and_taken_back(
+    alice: User, ledger: Group, verb: str, trust: str, before: str
+) -> None:
+    memory = row(ledger, "It waits.", trust=before)
+    was = fields(memory)
+    done = decide(person(alice), Decision(verb, memory.id, reason="seen"))
+    assert standing(memory) == ("live", trust)
+    assert len(done.entries) == 1
+    assert take_back(person(alice), done.entries).said == (f"it is {before} again",)
+    assert fields(memory) == was
+    assert verify_chain().is_whole
+    last = AuditEntry.objects.order_by("-key")[0]
+    assert (last.operation, last.actor) == ("trust", "alice")
+    assert last.payload_row.payload["reason"] == f"row {done.entries[0]} of the log was taken back"
+
+
+def test_what_was_changed_since_is_not_taken_back(alice: User, waits: Memory) -> None:
+    done = decide(person(alice), Decision("approve", waits.id))
+    verify(person(alice), waits.id)
+    with pytest.raises(Conflict, match="has changed since: it is live and verified"):
+        take_back(person(alice), done.entries)
+    forgotten = decide(person(alice), Decision("reject", waits.id))
+    Memory.objects.filter(pk=waits.pk).update(state="forgotten")
+    with pytest.raises(Conflict):
+        take_back(person(alice), forgotten.entries)
+
+
+def test_a_decision_is_taken_back_once(alice: User, waits: Memory) -> None:
+    done = decide(person(alice), Decision("approve", waits.id))
+    take_back(person(alice), done.entries)
+    with pytest.raises(Conflict):
+        take_back(person(alice), done.entries)
+
+
+def test_a_dismissed_link_is_open_again(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
+    link = pair[2]
+    done = decide(person(alice), Decision("dismiss", link=link.id))
+    link.refresh_from_db()
+    assert (link.status, link.settled_by) == ("dismissed", "alice")
+    take_back(person(alice), done.entries)
+    link.refresh_from_db()
+    assert (link.status, link.settled_by, link.settled_at) == ("open", "", None)
+    with pytest.raises(Conflict, match="has changed since"):
+        take_back(person(alice), done.entries)
+
+
+def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
+    alice: User, pair: tuple[Memory, Memory, Link]
+) -> None:
+    old, new, link = pair
+    was = fields(old), fields(new)
+    done = decide(person(alice), Decision("supersede", new.id, other=old.id, link=link.id))
+    assert (fresh(old).state, fresh(old).superseded_by_id) == ("superseded", new.pk)
+    link.refresh_from_db()
+    assert link.status == "settled"
+    assert len(done.entries) == 2
+    assert done.id == old.id
+    said = take_back(person(alice), done.entries).said
+    assert said == ("the link is open again", "both count again")
+    assert (fields(old), fields(new)) == was
+    link.refresh_from_db()
+    assert link.status == "open"
+    assert verify_chain().is_whole
+
+
+def test_an_entitys_relations_move_and_move_back(alice: User, ledger: Group) -> None:
+    from memories.entities import RelationDraft, store_relation
+    from relations.models import Relation
+
+    store_relation(person(alice), RelationDraft("Vault", "runs on", "server seven", group="ledger"))
+    vault = Memory.objects.get(content="Vault")
+    newer = kept(person(alice), "Vault, the secret store", type="entity", group="ledger", scope=vault.scope)
+    done = decide(person(alice), Decision("supersede", newer.id, other=vault.id))
+    assert Relation.objects.get().subject_id == newer.pk
+    take_back(person(alice), done.entries)
+    assert (Relation.objects.get().subject_id, standing(vault)) == (vault.pk, ("live", "active"))
+
+
+def test_a_replacement_is_not_taken_back_where_its_text_is_live_again(
+    alice: User, pair: tuple[Memory, Memory, Link]
+) -> None:
+    old, new, _ = pair
+    done = decide(person(alice), Decision("supersede", new.id, other=old.id))
+    row(old.group, OLD, scope="group")
+    with pytest.raises(Conflict, match="same text is live"):
+        take_back(person(alice), done.entries)
+    assert fresh(old).state == "superseded"
+
+
+def test_a_candidate_that_replaces_is_approved_first(alice: User, ledger: Group, waits: Memory) -> None:
+    other = row(ledger, "It stands.")
+    done = decide(person(alice), Decision("supersede", waits.id, other=other.id))
+    assert (standing(waits), standing(other)) == (("live", "active"), ("superseded", "active"))
+    take_back(person(alice), done.entries)
+    assert (standing(waits), standing(other)) == (("live", "candidate"), ("live", "active"))
+
+
+def test_approving_a_correction_replaces_and_brings_the_former_text_back(alice: User, ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    old = kept(person(alice), OLD, group="ledger", scope="group")
+    queued = keep(agent(alice), NEW, group="ledger", scope="group", supersedes=old.id).memory
+    assert queued is not None
+    done = decide(person(alice), Decision("approve", queued.id))
+    assert (standing(queued), fresh(old).state) == (("live", "active"), "superseded")
+    take_back(person(alice), done.entries)
+    live = Memory.objects.get(state="live")
+    assert (live.content, live.version) == (OLD, 3)
+    assert fresh(queued).state == "superseded"
+
+
+def test_replacing_what_the_candidate_was_written_to_replace_is_one_decision(
+    alice: User, ledger: Group
+) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    old = kept(person(alice), OLD, group="ledger", scope="group")
+    queued = keep(agent(alice), NEW, group="ledger", scope="group", supersedes=old.id).memory
+    assert queued is not None
+    decide(person(alice), Decision("supersede", queued.id, other=old.id, link=Link.objects.get().id))
+    assert (standing(queued), fresh(old).superseded_by_id) == (("live", "active"), queued.pk)
+
+
+@pytest.mark.parametrize("content", ["", "Production of the ledger is in a rack in Hamburg."])
+def test_a_merge_is_taken_apart(alice: User, ledger: Group, content: str) -> None:
+    one = kept(person(alice), "The ledger is served from Hamburg.", group="ledger", tags=("a",))
+    two = kept(
+        person(alice), "Production of the ledger stands in a rack in Hamburg.", group="ledger", confidence=0.9
+    )
+    link, _ = Link.objects.get_or_create(kind="duplicate", source=two, target=one)
+    done = decide(person(alice), Decision("merge", one.id, other=two.id, link=link.id, content=content))
+    link.refresh_from_db()
+    assert (fresh(one).state, link.status) == ("merged", "settled")
+    take_back(person(alice), done.entries)
+    link.refresh_from_db()
+    assert (standing(one), link.status) == (("live", "active"), "open")
+    live = Memory.objects.filter(state="live").exclude(pk=one.pk).get()
+    assert (live.content, live.tags, live.confidence) == (two.content, [], 0.9)
+
+
+def test_an_edit_is_taken_back_by_a_newer_version(alice: User, waits: Memory) -> None:
+    done = decide(person(alice), Decision("edit", waits.id, content="It waits no more."))
+    assert Memory.objects.get(state="live").trust == "candidate"
+    take_back(person(alice), done.entries)
+    live = Memory.objects.get(state="live")
+    assert (live.content, live.version, live.trust) == ("It waits.", 3, "candidate")
+
+
+def test_an_edit_and_its_approval_are_one_decision(alice: User, waits: Memory) -> None:
+    done = decide(person(alice), Decision("edit-approve", waits.id, content="It waits no more."))
+    live = Memory.objects.get(state="live")
+    assert (live.content, live.trust) == ("It waits no more.", "active")
+    take_back(person(alice), done.entries)
+    live = Memory.objects.get(state="live")
+    assert (live.content, live.trust) == ("It waits.", "candidate")
+
+
+@pytest.mark.parametrize(
+    ("decision", "field"),
+    [
+        (Decision("purge"), "verb"),
+        (Decision("merge"), "other"),
+        (Decision("edit", content=" "), "content"),
+        (Decision("dismiss"), "link"),
+    ],
+)
+def test_what_a_decision_lacks_is_said(alice: User, waits: Memory, decision: Decision, field: str) -> None:
+    asked = Decision(decision.verb, waits.id, content=decision.content)
+    with pytest.raises(InvalidInput) as refused:
+        decide(person(alice), asked)
+    assert refused.value.field == field
+
+
+def test_a_dry_run_says_what_follows_and_changes_nothing(
+    alice: User, pair: tuple[Memory, Memory, Link]
+) -> None:
+    old, new, link = pair
+    rows, was = AuditEntry.objects.count(), (fields(old), fields(new))
+    decision = Decision("supersede", new.id, other=old.id, link=link.id)
+    would = decide(person(alice), decision, dry_run=True)
+    assert would.said == (f"{new.id} takes its place, and its id leads there", "the link is settled")
+    assert would.entries == ()
+    assert (AuditEntry.objects.count(), (fields(old), fields(new))) == (rows, was)
+    link.refresh_from_db()
+    assert link.status == "open"
+
+
+def test_many_are_decided_and_what_fails_is_named(alice: User, ledger: Group, garden: Group) -> None:
+    rows = [row(ledger, f"waits {n}", trust="candidate") for n in range(4)]
+    Memory.objects.filter(pk=rows[2].pk).update(state="forgotten")
+    decisions = [Decision("approve", one.id) for one in rows]
+    would = decide_many(person(alice), decisions, dry_run=True)
+    assert (len(would.done), [id_ for id_, _ in would.failed]) == (3, [rows[2].id])
+    assert standing(rows[0]) == ("live", "candidate")
+    found = decide_many(person(alice), decisions)
+    assert [standing(one)[1] for one in rows] == ["active", "active", "candidate", "active"]
+    assert "is forgotten" in found.failed[0][1]
+    for done in reversed(found.done):
+        take_back(person(alice), done.entries)
+    assert {standing(one)[1] for one in rows} == {"candidate"}
+
+
+def test_many_have_a_limit_and_only_verbs_that_need_no_other(alice: User, waits: Memory) -> None:
+    with pytest.raises(InvalidInput, match="too many"):
+        decide_many(person(alice), [Decision("approve", waits.id)] * (MAX_AT_ONCE + 1))
+    with pytest.raises(InvalidInput) as refused:
+        decide_many(person(alice), [Decision("merge", waits.id)])
+    assert refused.value.field == "verb"
+
+
+def test_only_a_person_who_curates_decides_and_takes_back(
+    alice: User, bob: User, charlie: User, ledger: Group, garden: Group, waits: Memory
+) -> None:
+    hidden = row(garden, "hers", trust="candidate")
+    done = decide(person(alice), Decision("approve", waits.id))
+    theirs = decide(person(alice), Decision("approve", hidden.id))
+    robot = agent(alice, scopes=("read", "write", "curate"))
+    with pytest.raises(NotPermitted):
+        decide(robot, Decision("reject", waits.id))
+    with pytest.raises(NotPermitted):
+        take_back(robot, done.entries)
+    for actor, refusal in ((person(bob), NotPermitted), (person(charlie), NotFound)):
+        with pytest.raises(refusal):
+            decide(actor, Decision("reject", waits.id))
+        with pytest.raises(refusal):
+            take_back(actor, done.entries)
+    set_member(operator(), ledger, user=bob, role="curator")
+    take_back(person(bob), done.entries)  # another curator may, in his own group
+    assert standing(waits) == ("live", "candidate")
+    with pytest.raises(NotFound):
+        take_back(person(bob), theirs.entries)
+    with pytest.raises(NotFound):
+        decide(person(bob), Decision("reject", hidden.id))
+
+
+@pytest.mark.parametrize("entries", [(), (1,) * 7, (999_999,)])
+def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tuple[int, ...]) -> None:
+    with pytest.raises((InvalidInput, NotFound)):
+        take_back(person(alice), entries)
+
+
+def test_what_is_no_decision_is_not_taken_back(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), "A text.", group="ledger")
+    forget(person(alice), memory.id)
+    seq = AuditEntry.objects.order_by("-key")[0].seq
+    with pytest.raises(Conflict, match="'forget' cannot be undone from here"):
+        take_back(person(alice), (seq,))
+
+
+def test_all_of_a_decision_is_taken_back_or_nothing(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
+    old, new, link = pair
+    done = decide(person(alice), Decision("supersede", new.id, other=old.id, link=link.id))
+    forget(person(alice), new.id)
+    Memory.objects.filter(pk=old.pk).update(state="forgotten")
+    with pytest.raises(Conflict):
+        take_back(person(alice), done.entries)
+    link.refresh_from_db()
+    assert link.status == "settled"
+
+
+def test_recall_before_and_after_is_asked_for_real_and_leaves_nothing(
+    alice: User, pair: tuple[Memory, Memory, Link]
+) -> None:
+    old, new, link = pair
+    rows = AuditEntry.objects.count()
+    effect = effect_of(
+        person(alice), Decision("supersede", new.id, other=old.id, link=link.id), question="which deploy port"
+    )
+    assert {line.memory.pk: line.change for line in effect.lines}[old.pk] == "gone"
+    assert {line.memory.pk: line.after for line in effect.lines}[new.pk] == 1
+    assert (effect.is_answered_before, effect.is_answered_after, effect.is_none) == (True, True, False)
+    assert AuditEntry.objects.count() == rows
+    assert standing(old) == ("live", "active")
+    COUNTER.flush()
+    assert RecallLog.objects.count() == 0
+    recall(person(alice), Asked(query="which deploy port", group="ledger"))  # this one is counted
+    COUNTER.flush()
+    assert RecallLog.objects.count() == 1
+
+
+def test_what_is_approved_comes_into_the_answer(alice: User, ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    queued = keep(agent(alice), NEW, group="ledger", scope="group").memory
+    assert queued is not None
+    effect = effect_of(person(alice), Decision("approve", queued.id))
+    assert [(line.before, line.after, line.change) for line in effect.lines] == [(None, 1, "new")]
+    assert not effect.is_answered_before
+    assert effect.question == NEW
+    assert [card.id for card in review_deck(person(alice)).cards] == [queued.id]
+    assert effect_of(person(alice), Decision("reject", queued.id)).is_none

@@ -1,0 +1,242 @@
+"""Search as one types: beginnings of words, typing faults, meaning; and never a word of a group that one may not enter."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from access.actor import Actor, Via
+from access.errors import GroupNotFound, InvalidInput, NotPermitted
+from access.models import Group
+from memories import verbs
+from memories.draft import Draft
+from memories.models import Memory, RecallLog
+from memories.recall.counting import COUNTER
+from memories.spelling import distance, early_edits, nearest
+from memories.store import store
+from memories.suggesting import How, similar, snippet, suggest
+from tests.people import alice, bob, charlie, garden, ledger, person
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+HOSTILE = [
+    '"', '""', "*", "a*", "NEAR(a b)", "content : x", "filter:ingroup1", "^de", "de AND", "de OR ", "(", ")", "-", "--",
+    "'; DROP TABLE memories_memory; --", "%", "_", "de*port", "{content} : de", "\u202edeploy", "𝔡𝔢𝔭", "日本", "é" * 50,
+]  # fmt: skip
+
+
+def remember(user: User, content: str, group: str = "ledger", **fields: object) -> Memory:
+    stored = store(person(user), Draft(content, group=group, scope="group", **fields))  # type: ignore[arg-type]
+    assert stored.memory is not None
+    return stored.memory
+
+
+def texts(actor: Actor, typed: str, **options: object) -> list[str]:
+    return [each.text for each in suggest(actor, typed, **options)]  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def port(alice: User, ledger: Group, garden: Group) -> Memory:
+    """A memory among others of its group."""
+    remember(alice, "The invoices are sent on Fridays.")
+    remember(alice, "Tomatoes want sun.", "garden")
+    return remember(alice, "The deployment port is 8081.")
+
+
+@pytest.mark.parametrize(
+    "typed", ["dep", "deploy", "DEPLOYM", "deployment po", "port deploym", "8081", "808"]
+)
+def test_the_beginning_of_a_word_finds_it(alice: User, port: Memory, typed: str) -> None:
+    [found] = suggest(person(alice), typed)
+    assert (found.memory.id, found.how) == (port.id, How.WORDS)
+
+
+@pytest.mark.parametrize("typed", ["", " ", "d", "depx", "invoices deploym", "dep walrus", "?!"])
+def test_what_fits_nothing_finds_nothing(alice: User, port: Memory, typed: str) -> None:
+    assert suggest(person(alice), typed) == []
+
+
+def test_a_space_says_that_the_word_is_whole(alice: User, port: Memory) -> None:
+    assert texts(person(alice), "invo") == ["The invoices are sent on Fridays."]
+    assert texts(person(alice), "invo ") == []
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "deplyoment",
+        "depoyment",
+        "deploymant",
+        "dpeloyment",
+        "seployment",
+        "deployemnt po",
+        "invioces",
+        "fridais",
+        "tomatos",
+    ],
+)
+def test_a_typing_fault_does_not_matter(alice: User, port: Memory, typed: str) -> None:
+    found = suggest(person(alice), typed)
+    assert len(found) == 1
+    assert found[0].how == (How.WORDS if typed in ("fridais", "tomatos") else How.SPELLING)  # the same stem
+
+
+@pytest.mark.parametrize("typed", ["prot", "walrus", "8082", "dxpxoyment"])
+def test_another_word_is_no_typing_fault(alice: User, port: Memory, typed: str) -> None:
+    assert [each.how for each in suggest(person(alice), typed)] in (
+        [],
+        [How.SPELLING] if typed == "prot" else [],
+    )
+
+
+def test_meaning_finds_other_words(alice: User, port: Memory) -> None:
+    asked = "on which day do we bill our customers"
+    assert texts(person(alice), asked) == []
+    [first, *_] = suggest(person(alice), asked, by_meaning=True)
+    assert (first.memory.content, first.how) == ("The invoices are sent on Fridays.", How.MEANING)
+    assert texts(person(alice), "quantum chromodynamics of heavy ions", by_meaning=True) == []
+
+
+def test_an_id_leads_to_its_memory(alice: User, bob: User, port: Memory) -> None:
+    [found] = suggest(person(alice), f" {port.id} ")
+    assert (found.memory.id, found.how) == (port.id, How.ID)
+    foreign = Memory.objects.get(content="Tomatoes want sun.")
+    assert suggest(person(bob), str(foreign.id)) == []
+
+
+def test_words_of_other_groups_never_show_not_even_as_a_correction(
+    alice: User, bob: User, charlie: User, port: Memory
+) -> None:
+    assert texts(person(alice), "tom") == ["Tomatoes want sun."]
+    for typed in ("tom", "tomatoes", "tomatoos", "otmatoes", "sun", "want s"):
+        assert texts(person(bob), typed) == [], typed
+        assert texts(person(bob), typed, by_meaning=True) == [], typed
+    assert texts(person(bob), "dep") == ["The deployment port is 8081."]
+    for typed in ("dep", "deplyoment", "tom"):
+        assert texts(person(charlie), typed) == [], typed
+
+
+def test_a_correction_is_of_ones_own_groups_however_many_others_are_nearer(
+    alice: User, bob: User, port: Memory
+) -> None:
+    for letter in "abcdefgh":
+        remember(alice, f"deploymen{letter} is theirs", "garden")
+    # "deploymenz" is one letter from each of those, and from the word of bob's group.
+    assert texts(person(bob), "deploymenz") == ["The deployment port is 8081."]
+
+
+def test_a_group_narrows_and_must_be_ones_own(alice: User, bob: User, port: Memory) -> None:
+    remember(alice, "The deployment of hoses.", "garden")
+    assert len(texts(person(alice), "deploym")) == 2
+    assert texts(person(alice), "deploym", group="garden") == ["The deployment of hoses."]
+    with pytest.raises(GroupNotFound):
+        suggest(person(bob), "deploym", group="garden")
+
+
+def test_a_global_memory_is_found_from_every_group(alice: User, bob: User, port: Memory) -> None:
+    store(person(alice), Draft("Kilograms are the unit of mass.", group="garden", scope="global"))
+    assert texts(person(bob), "kilogr") == ["Kilograms are the unit of mass."]
+
+
+def test_who_may_not_read_is_refused(alice: User, port: Memory) -> None:
+    with pytest.raises(NotPermitted):
+        suggest(Actor(name="none", via=Via.REST), "dep")
+
+
+def test_what_was_forgotten_comes_after_what_counts(alice: User, port: Memory) -> None:
+    newer = remember(alice, "The deployment window is on Tuesday night.")
+    verbs.forget(person(alice), newer.id)
+    assert [each.memory.state for each in suggest(person(alice), "deploym")] == ["live", "forgotten"]
+
+
+@pytest.mark.parametrize("typed", HOSTILE)
+def test_no_text_breaks_the_search(alice: User, port: Memory, typed: str) -> None:
+    for by_meaning in (False, True):
+        suggest(person(alice), typed, by_meaning=by_meaning)
+    assert texts(person(alice), "dep") == ["The deployment port is 8081."]
+
+
+def test_what_is_not_allowed_is_said(alice: User, port: Memory) -> None:
+    for limit in (0, 21):
+        with pytest.raises(InvalidInput) as refused:
+            suggest(person(alice), "dep", limit=limit)
+        assert refused.value.field == "limit"
+    with pytest.raises(InvalidInput) as refused:
+        suggest(person(alice), "x" * 201)
+    assert refused.value.field == "q"
+
+
+def test_nothing_is_counted_as_recalled(alice: User, port: Memory) -> None:
+    COUNTER.flush()
+    RecallLog.objects.all().delete()  # what other tests asked
+    suggest(person(alice), "dep")
+    suggest(person(alice), "deployment", by_meaning=True)
+    COUNTER.flush()
+    assert RecallLog.objects.count() == 0
+    assert Memory.objects.get(pk=port.pk).access_count == 0
+
+
+def test_it_costs_as_many_queries_for_many_as_for_few(alice: User, port: Memory) -> None:
+    def queries(typed: str) -> int:
+        suggest(person(alice), typed)
+        with CaptureQueriesContext(connection) as seen:
+            suggest(person(alice), typed)
+        return len(seen)
+
+    few = queries("deploym")
+    for number in range(30):
+        remember(alice, f"The deployment number {number} went well.", type="episodic")
+    assert queries("deploym") <= few
+    assert len(suggest(person(alice), "deploym", limit=20)) == 20
+
+
+def test_the_line_shows_the_word(alice: User) -> None:
+    long = "one two three " * 20 + "needle and more " + "words " * 40
+    line = snippet(long, ["needle"])
+    assert line.startswith("…")
+    assert line.endswith("…")
+    assert "needle" in line
+    assert len(line) <= 142
+    assert snippet("short  and\nplain", ["and"]) == "short and plain"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "far"),
+    [
+        ("port", "port", 0),
+        ("prot", "port", 1),
+        ("pot", "port", 1),
+        ("poort", "port", 1),
+        ("pork", "port", 1),
+        ("trop", "port", 3),
+        ("postgers", "postgres", 1),
+        ("kubrnets", "kubernetes", 2),
+        ("", "ab", 2),
+    ],
+)
+def test_distance_counts_letters_put_in_left_out_replaced_and_swapped(one: str, other: str, far: int) -> None:
+    assert distance(one, other, most=3) == far
+    assert distance(other, one, most=3) == far
+    assert distance(one, other, most=0) == (0 if far == 0 else 1)
+
+
+def test_the_nearest_come_first() -> None:
+    assert nearest("deplyo", ["deploi", "deploy", "display", "zebra"], edits=2, limit=5) == [
+        "deploy",
+        "deploi",
+    ]
+    assert nearest("deplyo", ["deploi", "deploy"], edits=2, limit=1) == ["deploy"]
+
+
+def test_early_edits_are_one_letter_away() -> None:
+    edits = early_edits("port")
+    assert {"prot", "opot", "ort", "sport", "fort", "prt"} >= {"ort", "fort", "sport"}
+    assert {"ort", "fort", "sport", "oprt", "prot"} <= set(edits)
+    assert "port" not in edits
+    assert all(distance("port", one, most=2) == 1 for one in edits)
+
+
+def test_short_words_and_numbers_are_taken_as_they_are(alice: User, port: Memory) -> None:
+    assert similar("por") == ["por"]
+    assert similar("8081") == ["8081"]
+    assert similar("deplyment")[0] == "deplyment"

@@ -1,0 +1,66 @@
+"""Browsers on the pages for everybody: bob contributes to `ledger`, vera reads it, charlie belongs nowhere."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.models import Group, Membership, Role
+from memories.draft import Draft
+from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from memories.models import Memory
+from memories.store import store
+from tests.people import alice, bob, charlie, garden, ledger, person
+
+__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+Remember = Callable[..., Memory]
+PASSWORD = "a-long-password"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def encoder() -> Encoder | None:
+    """The encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
+    try:
+        return get_encoder(timeout_s=60)
+    except ModelUnavailable:
+        return None
+
+
+def browser_of(user: User) -> Client:
+    """Give a browser in which that person is logged in; nobody here may enter the admin."""
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def member(bob: User) -> Client:
+    """Bob's browser."""
+    return browser_of(bob)
+
+
+@pytest.fixture
+def viewer(ledger: Group) -> Client:
+    """Vera's browser."""
+    vera = User.objects.create_user("vera", password=PASSWORD)
+    Membership.objects.create(user=vera, group=ledger, role=Role.VIEWER)
+    return browser_of(vera)
+
+
+@pytest.fixture
+def stranger(charlie: User) -> Client:
+    """Charlie's browser."""
+    return browser_of(charlie)
+
+
+@pytest.fixture
+def remember(alice: User, ledger: Group, garden: Group) -> Remember:
+    """Store a memory as alice, for `ledger` alone unless something else is said."""
+
+    def remembered(content: str, *, group: str = "ledger", scope: str = "group", **fields: object) -> Memory:
+        stored = store(person(alice), Draft(content, group=group, scope=scope, **fields))  # type: ignore[arg-type]
+        assert stored.memory is not None, stored
+        return stored.memory
+
+    return remembered
