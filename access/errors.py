@@ -85,10 +85,3 @@ class Unavailable(LociError):
 
     code = "unavailable"
     status = 503
-
-
-class TooManyAttempts(LociError):
-    """Too much failed in a short time; the hint says when to try again."""
-
-    code = "too_many_attempts"
-    status = 429

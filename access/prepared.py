@@ -5,6 +5,7 @@ Compiling takes the ORM several times as long as SQLite takes to answer; it is w
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -16,6 +17,12 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 Places = tuple[tuple[bool, Any], ...]  # whether it is one of the given, and its index or else the value
 _KEPT = "_loci_prepared"  # the attribute of a connection that keeps what was compiled for it
+AT_ONCE = 16  # rows in one INSERT
+# What a database takes as it is; any other type is left to the field.
+_PLAIN = {
+    "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
+    "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
+}  # fmt: skip
 _MARK = -(2**62)  # values that no query asks for stand in for the real ones while it is compiled
 
 
@@ -87,48 +94,73 @@ class PreparedUpdate:
 
     def _compile(self) -> tuple[str, Places]:
         queryset, changes = self._make(*self._marks)
-        query = queryset.order_by().query.chain(UpdateQuery)
+        query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
         return sql, _places(params, self._marks)
 
 
 class PreparedInsert(Generic[M]):
-    """The INSERT of a row of a model whose values are no expressions."""
+    """The INSERT of rows of a model whose values are no expressions."""
 
     def __init__(self, model: type[M]) -> None:
         self._model = model
         self._fields = [f for f in model._meta.concrete_fields if not isinstance(f, AutoField)]
+        self._values = attrgetter(*[field.attname for field in self._fields])
+        self._timed = [field for field in self._fields if getattr(field, "auto_now", False)]
+        self._ties: list[tuple[Any, str]] = [
+            (field, field.attname) for field in self._fields if field.is_relation
+        ]
+        self._plain = [_PLAIN.get(_kind(field)) for field in self._fields]
 
     def add(self, rows: Sequence[M]) -> None:
-        """Insert unsaved objects, a statement for each, in order; each has its key afterwards. No signals are sent."""
-        if not rows:
-            return
-        connection = connections[DEFAULT_DB_ALIAS]
-        sql, compiler = _kept(self, lambda: self._compile(rows[0]))
-        given = self._model._meta.db_returning_fields
+        """Insert unsaved objects in order, AT_ONCE in a statement; each has its key afterwards. No signals are sent."""
+        full = len(rows) - len(rows) % AT_ONCE
+        for at in range(0, full, AT_ONCE):
+            self._add(rows[at : at + AT_ONCE])
+        for row in rows[full:]:
+            self._add([row])
+
+    def _add(self, rows: Sequence[M]) -> None:
+        connection: Any = connections[DEFAULT_DB_ALIAS]
+        params = [param for row in rows for param in self._params(row, connection)]
+        sql, compiler = _kept((self, len(rows)), lambda: self._compile(rows))
+        given = compiler.returning_fields
         with connection.cursor() as cursor:
-            for row in rows:
+            cursor.execute(sql, [*params, *compiler.returning_params])
+            found = cursor.fetchall() if given else [()] * len(rows)
+        for row, values in zip(rows, found, strict=True):
+            for field, value in zip(given, values, strict=True):
+                setattr(row, field.attname, value)
+            row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+    def _params(self, row: Any, connection: Any) -> list[Any]:
+        """Give a row's values as the database takes them; asking each field takes longer than inserting the row."""
+        for tie, name in self._ties:
+            if getattr(row, name) is None and tie.is_cached(row):
                 # What was tied to an object before that was saved has its key only now.
                 row._prepare_related_fields_for_save(operation_name="bulk_create")
-                values = [(field, field.pre_save(row, add=True)) for field in self._fields]
-                params = [field.get_db_prep_save(value, connection) for field, value in values]
-                cursor.execute(sql, [*params, *compiler.returning_params])
-                if given:
-                    found = connection.ops.fetch_returned_insert_columns(cursor, compiler.returning_params)
-                    for field, value in zip(given, found, strict=True):
-                        setattr(row, field.attname, value)
-                row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+        for field in self._timed:
+            field.pre_save(row, add=True)
+        return [
+            value if value is None or type(value) is plain else field.get_db_prep_save(value, connection)
+            for field, plain, value in zip(self._fields, self._plain, self._values(row), strict=True)
+        ]
 
-    def _compile(self, example: M) -> tuple[str, Any]:
+    def _compile(self, examples: Sequence[M]) -> tuple[str, Any]:
         query = InsertQuery(self._model)
-        query.insert_values(self._fields, [example])
+        query.insert_values(self._fields, [*examples])
         compiler: Any = query.get_compiler(using=DEFAULT_DB_ALIAS)
         compiler.returning_fields = self._model._meta.db_returning_fields
-        example._prepare_related_fields_for_save(operation_name="bulk_create")
         [(sql, _)] = compiler.as_sql()
         query.objs = []
         return sql, compiler
+
+
+def _kind(field: Any) -> str:
+    """Give the kind of a field's values; of a tie those of the key that it holds."""
+    kind: str = (field.target_field if field.is_relation else field).get_internal_type()
+    return kind
 
 
 def _kept(key: object, compile_: Callable[[], Any]) -> Any:

@@ -111,6 +111,10 @@ def curate(alice: Actor, stored: list[Stored]) -> None:
             "Ledger deploys use port 8081, and 8082 is the shadow instance's.", group="ledger", scope="group"
         ),
     )
+    # Two that cannot both be true: what the review page begins with.
+    for days in (30, 90):
+        text = f"Backups of the ledger are kept for {days} days, then they are destroyed."
+        store(alice, Draft(text, group="ledger", scope="group"))
 
 
 def ask(agent: Actor) -> None:

@@ -22,9 +22,10 @@ from memories.models import Link, Memory  # noqa: E402
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (
     "dashboard-wide-light", "memory-wide-light", "search-wide-dark", "memory-phone-dark",
-    "run-wide-light", "run-preview-wide-dark", "undo-wide-light", "backups-wide-light", "doctor-wide-light",
+    "run-wide-light", "run-preview-wide-dark", "undo-wide-light", "doctor-wide-light",
     "app-search-wide-light", "app-search-wide-dark", "app-memory-wide-light", "app-new-wide-light",
     "app-search-phone-light", "app-memory-phone-dark", "login-wide-light",
+    "review-wide-light", "review-wide-dark", "review-phone-light", "entity-wide-light",
 )  # fmt: skip
 # The pages for everybody are shown as the contributor sees them.
 OF_MEMBERS = "app-"
@@ -35,6 +36,7 @@ def pages() -> dict[str, str]:
     memory = Memory.objects.filter(pinned=True, state="live").order_by("-key").first()
     link, token = Link.objects.order_by("key").first(), ApiToken.objects.first()
     run, doubted = Run.objects.first(), Memory.objects.filter(trust="disputed", state="live").first()
+    thing = Memory.objects.filter(type="entity", content="Ledger", state="live").first()
     if memory is None or link is None or token is None or run is None or doubted is None:
         raise SystemExit("The store is empty: run `python -m bench.demo` first.")
     at = f"/admin/memories/memory/{memory.id}"
@@ -55,8 +57,8 @@ def pages() -> dict[str, str]:
         "recalls": "/admin/memories/recalllog/",
         "runs": "/admin/maintenance/run/",
         "run": f"/admin/maintenance/run/{run.id}/change/",
-        "run-preview": "/admin/maintenance/run/begin/#preview",
-        "undo": f"/admin/maintenance/run/{run.id}/change/#undo",
+        "run-preview": "/admin/maintenance/run/begin/",
+        "undo": f"/admin/maintenance/run/{run.id}/change/",
         "schedule": "/admin/maintenance/joblock/",
         "backups": "/admin/maintenance/joblock/backups/",
         "doctor": "/admin/maintenance/joblock/doctor/",
@@ -65,6 +67,14 @@ def pages() -> dict[str, str]:
         "app-memory": f"/app/memories/{doubted.id}/",
         "app-new": "/app/new/",
         "app-mine": "/app/mine/",
+        "playground": "/admin/explore/recall/?q=what+is+the+deploy+port&group=ledger",
+        "graph": "/admin/explore/graph/",
+        "timeline": "/admin/explore/timeline/?group=ledger&words=deploy+port+ledger",
+        "rooms": "/admin/explore/rooms/",
+        "room": "/admin/explore/rooms/ledger/",
+        "review": "/admin/review/",
+        "review-duplicate": "/admin/review/?kind=duplicate",
+        "entity": f"/admin/memories/memory/{thing.id}/change/" if thing else "/admin/",
         "refused": "/admin/memories/memory/unknown/change/",
     }
 

@@ -133,7 +133,10 @@ class Maintenance:
     )
     runs_days: int = key(30, "How long a run can be undone.", unit="days", low=1, high=36_500)
     max_share: float = key(
-        0.5, "The share of a group's live memories that a run may retire before it stops.", low=0, high=1
+        0.5,
+        "The share of a group's live memories that a run may retire before it leaves that group.",
+        low=0,
+        high=1,
     )
     decay_period_days: float = key(1, "The period of decay.", unit="days", low=0.01, high=3_650)
     decay_episodic: float = key(
@@ -153,7 +156,10 @@ class Maintenance:
     compact_at_least: int = key(5, "Events of one topic that make a summary.", low=2, high=1_000)
     # Measured on bare texts: unrelated events have 0.1 on average and at most 0.3, those of one topic 0.5 to 0.7.
     compact_cosine: float = key(
-        0.35, "Mean cosine to the others of a topic, dates left out, from which an event shares it.", low=0, high=1
+        0.35,
+        "Mean cosine to the others of a topic, dates left out, from which an event shares it.",
+        low=0,
+        high=1,
     )
     compact_sentences: int = key(12, "Sentences that a summary has at most.", low=1, high=100)
     summariser: str = key(

@@ -18,17 +18,25 @@ def scratch_database() -> Iterator[Path]:
 
     Every thread of the process sees it, so this belongs into a command that does nothing else.
     """
+    with (
+        TemporaryDirectory(prefix="loci-scratch-") as folder,
+        database_in_place(Path(folder) / "scratch.db") as path,
+    ):
+        call_command("migrate", verbosity=0, interactive=False)
+        yield path
+
+
+@contextmanager
+def database_in_place(path: Path) -> Iterator[Path]:
+    """Let everything inside read and write the SQLite file at `path` in the place of the store."""
     own = connections.settings[DEFAULT_DB_ALIAS]
-    with TemporaryDirectory(prefix="loci-scratch-") as folder:
-        path = Path(folder) / "scratch.db"
-        _use(connections.configure_settings(
-            {DEFAULT_DB_ALIAS: sqlite_settings(path, storage=settings.LOCI.storage)}
-        )[DEFAULT_DB_ALIAS])  # fmt: skip
-        try:
-            call_command("migrate", verbosity=0, interactive=False)
-            yield path
-        finally:
-            _use(own)
+    _use(connections.configure_settings(
+        {DEFAULT_DB_ALIAS: sqlite_settings(path, storage=settings.LOCI.storage)}
+    )[DEFAULT_DB_ALIAS])  # fmt: skip
+    try:
+        yield path
+    finally:
+        _use(own)
 
 
 def _use(database: dict[str, object]) -> None:

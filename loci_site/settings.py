@@ -130,7 +130,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # The page that asks a person for consent sends whoever is not logged in there.
-LOGIN_URL = "admin:login"
+LOGIN_URL = "people:login"
 AUTHENTICATION_BACKENDS = ["access.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # a migration that points there reads it

@@ -6,10 +6,11 @@ class MaintenanceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have purges clear what runs kept, and the backups."""
+        """Have purges clear what runs kept, the backups, and the copies of dry runs."""
         from maintenance import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
         from maintenance.backup_purging import ManagedBackups  # noqa: PLC0415 - as above
         from maintenance.purging import purge_run_changes  # noqa: PLC0415 - as above
+        from maintenance.trial import Trials  # noqa: PLC0415 - as above
         from memories.purge_hooks import (  # noqa: PLC0415 - as above
             register_outside_copies,
             register_purge_hook,
@@ -17,3 +18,4 @@ class MaintenanceConfig(AppConfig):
 
         register_purge_hook("run changes", purge_run_changes)
         register_outside_copies("backups", ManagedBackups())
+        register_outside_copies("trials", Trials())

@@ -33,6 +33,10 @@ CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
 # In a small group half of the live memories is soon reached; so few can be looked through by a person.
 CAP_AT_LEAST = 20
+MAX_ERROR_CHARS = 2000
+# After a batch the run rests as long as it held the write lock, so that writers get half of the time. SQLite does not
+# queue them: they ask again now and then, and a run without a rest would starve them.
+LONGEST_REST_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -67,29 +71,30 @@ def run_cycle(actor: Actor, plan: Plan | None = None) -> Run:
 
     The caller holds the job's lock: two runs over the same groups at once are safe and waste work.
     1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts; the groups one by one.
+    A group of which it would retire more than its share is left there, and the run ends as stopped; the others go on.
 
     Raises:
         NotPermitted: the actor may not curate the group, or every group where none is named.
         InvalidInput: the kind is unknown.
     """
     plan = plan or Plan()
-    _check(actor, plan)
+    check_plan(actor, plan)
     run = _unfinished(plan) or _begin(actor, plan)
     worker = _Worker(replace(actor, run=run.id), run, plan, time.monotonic())
     try:
         is_done = worker.work()
-    except _CapReached as reached:
-        _finish(worker.actor, run, RunStatus.STOPPED, error=str(reached))
-        return run
     except Exception as error:
-        _finish(worker.actor, run, RunStatus.FAILED, error=f"{type(error).__name__}: {error}"[:2000])
+        _finish(
+            worker.actor, run, RunStatus.FAILED, error=f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+        )
         raise
     if is_done:
-        _finish(worker.actor, run, RunStatus.DONE)
+        _finish(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
     return run
 
 
-def _check(actor: Actor, plan: Plan) -> None:
+def check_plan(actor: Actor, plan: Plan) -> None:
+    """Raise NotPermitted or InvalidInput where the actor may not do this run, or there is none such."""
     if plan.kind not in KINDS:
         raise InvalidInput(
             f"'{plan.kind}' is no kind of run.", hint=f"Use {' or '.join(KINDS)}.", field="kind"
@@ -150,15 +155,29 @@ class _Worker:
         groups = self._groups()
         for number, group in enumerate(groups):
             self._enter(group)
-            for at, step in enumerate(KINDS[self.run.kind]):
-                if at < self.run.cursor["step"]:
-                    continue
-                self._report(group, number, len(groups), step)
-                if not self._do(step, group):
+            try:
+                if not self._work_on(group, number, len(groups)):
                     return False
-                # Written with the next batch: doing a step again that had come to its end finds nothing.
-                self.run.cursor |= {"step": at + 1, "at": None}
+            except _CapReached as reached:
+                self._leave(str(reached))
         return True
+
+    def _work_on(self, group: Group, number: int, groups: int) -> bool:
+        for at, step in enumerate(KINDS[self.run.kind]):
+            if at < self.run.cursor["step"]:
+                continue
+            self._report(group, number, groups, step)
+            if not self._do(step, group):
+                return False
+            # Written with the next batch: doing a step again that had come to its end finds nothing.
+            self.run.cursor |= {"step": at + 1, "at": None}
+        return True
+
+    def _leave(self, why: str) -> None:
+        """Go on with the next group; the run keeps why, also where it is resumed."""
+        self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
+        self.run.error = "\n".join(filter(None, [self.run.error, why]))[:MAX_ERROR_CHARS]
+        self.run.save(update_fields=["cursor", "error"])
 
     def _groups(self) -> Sequence[Group]:
         if self.run.group is not None:
@@ -203,6 +222,7 @@ class _Worker:
             now = time.perf_counter()
             self._count(step, counts, lock_s=now - locked, took_s=now - began)
             self.run.save(update_fields=["cursor", "counts", "steps"])
+        time.sleep(min(time.perf_counter() - locked, LONGEST_REST_S))
 
     def _check_cap(self, retired: int, group: Group) -> None:
         """Raise where this run would retire more of the group than its share."""

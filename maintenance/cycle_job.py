@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Conflict
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import Plan, check_plan, run_cycle
 from maintenance.jobs import Job, do_job
 from maintenance.models import JobLock, Run, RunStatus
 
@@ -26,12 +26,20 @@ def scheduled_cycle(actor: Actor) -> Run:
 def run_alone(actor: Actor, plan: Plan) -> Run:
     """Run now, under the lock that the scheduled cycle takes as well.
 
+    A run over one group, or of another kind, is not what the schedule waits for: that stays due as it was.
+
     Raises:
         Conflict: the cycle is at work elsewhere, or paused; nothing was done.
         NotPermitted, InvalidInput: as run_cycle().
     """
+    check_plan(actor, plan)  # before it could count as a failure of the job
     runs: list[Run] = []
-    job = Job(CYCLE_JOB, every=timedelta(0), work=lambda doer: runs.append(run_cycle(doer, plan)))
+    job = Job(
+        CYCLE_JOB,
+        every=timedelta(0),
+        work=lambda doer: runs.append(run_cycle(doer, plan)),
+        is_counted=plan.kind == "cycle" and plan.group is None,
+    )
     if not do_job(job, actor=actor):
         raise Conflict(
             "The cycle is at work elsewhere, or paused.", hint="`loci schedule` says which. Nothing was done."

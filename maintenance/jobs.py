@@ -37,6 +37,7 @@ class Job:
     """Work that is done every so often by whichever worker is free; `every` zero: only when a person asks.
 
     `is_due` may say cheaply that there is nothing to do. `held` is how long the job stays taken where its process died.
+    Not `is_counted`: part of the work, done for somebody; when the job is due, and whether it fails, stays as it was.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Job:
     work: Callable[[Actor], object]
     is_due: Callable[[], bool] | None = None
     held: timedelta = HELD
+    is_counted: bool = True
 
     @property
     def tick(self) -> timedelta:
@@ -72,18 +74,18 @@ def do_job(job: Job, *, actor: Actor, seen: JobLock | None = None) -> bool:
     With `seen`, also not where somebody began it since that row was read.
     """
     holder = _holder()
-    if not take_lock(job.name, holder=holder, at_most=job.held, seen=seen):
+    if not take_lock(job.name, holder=holder, at_most=job.held, seen=seen, is_counted=job.is_counted):
         return False
     try:
         with _renewing(job.name, holder=holder, at_most=job.held):
             done: Any = job.work(actor)
     except Exception as error:
-        release_lock(job.name, holder=holder, error=f"{type(error).__name__}: {error}")
+        _end(job, holder, error=f"{type(error).__name__}: {error}")
         raise
     except BaseException:  # Ctrl-C is no fault of the job
         _let_go(job.name, holder=holder)
         raise
-    if not release_lock(job.name, holder=holder):
+    if not _end(job, holder):
         log.warning("%s: was held by another process before it ended", job.name)
     if done is not None:
         log.info("%s: %s", job.name, done)
@@ -124,7 +126,9 @@ def is_held(row: JobLock, *, now: datetime) -> bool:
     return is_in_time and not _has_died(row.holder)
 
 
-def take_lock(name: str, *, holder: str, at_most: timedelta, seen: JobLock | None = None) -> bool:
+def take_lock(
+    name: str, *, holder: str, at_most: timedelta, seen: JobLock | None = None, is_counted: bool = True
+) -> bool:
     """Take a job's lock for `at_most`; False where somebody holds it, a person paused the job, or it was begun since."""
     now = timezone.now()
     row, _ = JobLock.objects.get_or_create(name=name, defaults={"expected_since": now})
@@ -134,8 +138,8 @@ def take_lock(name: str, *, holder: str, at_most: timedelta, seen: JobLock | Non
     rows = JobLock.objects.filter(is_free, name=name, paused_at=None)
     if seen is not None:
         rows = rows.filter(last_started=seen.last_started)
-    taken = rows.update(holder=holder, held_until=now + at_most, last_started=now, asked_at=None, asked_by="")
-    return taken == 1
+    answered = {"asked_at": None, "asked_by": ""} if is_counted else {}
+    return rows.update(holder=holder, held_until=now + at_most, last_started=now, **answered) == 1
 
 
 def release_lock(name: str, *, holder: str, error: str = "") -> bool:
@@ -211,8 +215,16 @@ def renew_lock(name: str, *, holder: str, at_most: timedelta) -> None:
         log.warning("%s: its hold was not renewed (%s)", name, type(error).__name__)
 
 
-def _let_go(name: str, *, holder: str) -> None:
-    JobLock.objects.filter(name=name, holder=holder).update(holder="", held_until=None)
+def _end(job: Job, holder: str, *, error: str = "") -> bool:
+    return (
+        release_lock(job.name, holder=holder, error=error)
+        if job.is_counted
+        else _let_go(job.name, holder=holder)
+    )
+
+
+def _let_go(name: str, *, holder: str) -> bool:
+    return JobLock.objects.filter(name=name, holder=holder).update(holder="", held_until=None) == 1
 
 
 def _has_died(holder: str) -> bool:

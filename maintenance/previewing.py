@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from access.actor import Actor
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import Plan, check_plan, run_cycle
 from maintenance.listing import run_json
 from maintenance.models import Run, RunChange
 from maintenance.recording import model_of, unpacked
@@ -53,6 +53,7 @@ def preview_cycle(actor: Actor, plan: Plan | None = None) -> Preview:
         changes, total = changes_of(run, limit=MAX_CHANGES)
         return Preview({**run_json(run), "dry_run": True}, run.steps, changes, total)
 
+    check_plan(actor, plan or Plan())  # before the store is copied
     return tried(on_copy)
 
 

@@ -13,6 +13,7 @@ from maintenance.backup_copy import memory_ids
 from maintenance.backup_purging import purged_ids
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.purging import purge_from_copy
+from memories.retracting import HISTORY
 from memories.tombstones import find_tombstones
 from memories.types import State
 from memories.verbs import retract
@@ -98,10 +99,13 @@ def _same_group(kept: Group) -> Group:
 
 
 def _barred(marks: list[Tombstone]) -> dict[UUID, str]:
-    """Find the live memories whose text one of these tombstones bars, in whatever spelling; give each one's kind."""
+    """Find what these tombstones bar: live memories of their text, in whatever spelling, and the memories themselves.
+
+    One that was withdrawn may be in a summary of the copy, which goes with it. Gives each one's kind.
+    """
     standing = {mark.pk for mark in marks if mark.lifted_at is None}
     groups = {mark.group_id: mark.group for mark in marks if mark.pk in standing}
-    found: dict[UUID, str] = {}
+    found = _withdrawn_history([mark for mark in marks if mark.pk in standing])
     for group in groups.values():
         rows = list(
             Memory.objects.filter(group=group, state=State.LIVE).order_by("key").values_list("id", "content")
@@ -113,6 +117,15 @@ def _barred(marks: list[Tombstone]) -> dict[UUID, str]:
                 id_: hits[text].kind for id_, text in part if text in hits and hits[text].pk in standing
             }
     return found
+
+
+def _withdrawn_history(marks: list[Tombstone]) -> dict[UUID, str]:
+    kinds = {mark.memory_id: mark.kind for mark in marks}
+    ids, found = list(kinds), set[UUID]()
+    for at in range(0, len(ids), ROWS_AT_ONCE):
+        rows = Memory.objects.filter(id__in=ids[at : at + ROWS_AT_ONCE], state__in=HISTORY)
+        found.update(rows.values_list("id", flat=True))
+    return {id_: kinds[id_] for id_ in ids if id_ in found}
 
 
 def _retract(actor: Actor, ids: list[UUID]) -> tuple[int, list[str]]:

@@ -1,7 +1,7 @@
 """Taking a run back: every field that it changed gets its value from before, where nobody changed it since."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -18,12 +18,15 @@ from maintenance.models import Run, RunChange, RunStatus
 from maintenance.recording import from_json, model_of, unpacked
 from maintenance.trial import tried
 from memories.context import refresh_around
-from memories.models import Memory, Piece
+from memories.models import Link, LinkStatus, Memory, Piece
 from memories.snapshot import as_json
-from memories.types import Operation
+from memories.tombstones import find_tombstone
+from memories.types import Operation, State
 
-CHANGES_AT_ONCE = 50  # in one transaction; a batch of decay counts as one
+CHANGES_AT_ONCE = 50  # in one transaction, which ends with the first batch of decay: that is many rows
 ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)
+# Somebody decided since that the row counts no more, and may have put another in its place.
+DECIDED = (State.RETRACTED, State.SUPERSEDED, State.MERGED)
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,19 @@ def undo_run(
     """Take a run back, its last change first, in short transactions; one that was interrupted goes on.
 
     A row that was changed since is left and listed; with `force` the fields that the run changed are set back there
-    too. Rows that a later run changed as well want that run taken back first: `with_later` does it.
+    too, unless it was retracted, superseded or merged. A withdrawn text never comes back. Rows that a later run changed
+    as well want that run taken back first: `with_later` does it.
 
     Raises:
-        Conflict: the run is at work, taken back already, or later ones touched its rows.
-        NotPermitted: the actor may not curate what it touched.
+        Conflict: the run, or a later one that goes first, is at work; it is taken back already; later ones touched
+            its rows.
+        NotPermitted: the actor may not curate what it, or a later one that goes first, touched.
     """
     run = find_run(actor, id_)
     _check(actor, run)
     later = later_runs(run)
+    for other in later if with_later else ():
+        _check(actor, other)
     if later and not (with_later or force):
         names = ", ".join(str(other.id) for other in later)
         raise Conflict(
@@ -132,12 +139,16 @@ def _check(actor: Actor, run: Run) -> None:
 
 
 def later_runs(run: Run) -> list[Run]:
-    """Give the later runs, newest first, that changed rows which this run changed, and were not taken back."""
-    own = _touched(run)
-    later = (
-        Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE).order_by("-key")
-    )
-    return [other for other in later if any(own[table] & rows for table, rows in _touched(other).items())]
+    """Give the later runs, newest first, that changed rows which this run or one of them changed, and still stand."""
+    own, found = _touched(run), list[Run]()
+    later = Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE)
+    for other in later.select_related("group").order_by("key"):
+        touched = _touched(other)
+        if any(own[table] & rows for table, rows in touched.items()):
+            found.insert(0, other)
+            for table, rows in touched.items():
+                own[table] |= rows
+    return found
 
 
 def _touched(run: Run) -> dict[str, set[int]]:
@@ -157,8 +168,8 @@ def _undo_all(actor: Actor, runs: Sequence[Run], *, force: bool) -> Undone:
 
 
 def _undo_one(actor: Actor, run: Run, *, force: bool) -> Undone:
-    tally = _Tally(force=force)
-    while changes := list(run.changes.filter(undone_at=None).order_by("-key")[:CHANGES_AT_ONCE]):
+    tally = _Tally(run, force=force)
+    while changes := _last_changes(run):
         with transaction.atomic():
             for change in changes:
                 tally.take_back(change)
@@ -178,15 +189,25 @@ def _undo_one(actor: Actor, run: Run, *, force: bool) -> Undone:
     return Undone(run.id, tally.restored, tally.deleted, tuple(tally.kept))
 
 
+def _last_changes(run: Run) -> list[RunChange]:
+    """Give the last changes that stand, as many as one transaction takes back."""
+    standing = run.changes.filter(undone_at=None).order_by("-key")
+    kinds = list(standing.values_list("pk", "is_batch")[:CHANGES_AT_ONCE])
+    end = next((at for at, (_, is_batch) in enumerate(kinds, start=1) if is_batch), len(kinds))
+    return list(standing.filter(pk__in=[key for key, _ in kinds[:end]]))
+
+
 class _Tally:
     """Takes changes back one by one and keeps count."""
 
-    def __init__(self, *, force: bool) -> None:
+    def __init__(self, run: Run, *, force: bool) -> None:
+        self.run = run
         self.force = force
         self.restored = self.deleted = 0
         self.kept: list[Kept] = []
         self._moved: list[int] = []
         self._events: list[audit.Event] = []
+        self._staying: dict[int, bool] = {}
 
     def moved(self) -> list[Memory]:
         """Give the memories whose standing changed since the last call; contexts beside them are to be refreshed."""
@@ -210,6 +231,9 @@ class _Tally:
 
     def _restore(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
         rows = model._base_manager.filter(pk=row)
+        if model is Memory and before.get("state") == State.LIVE and (why := _why_not_live(row)):
+            self._keep(model, row, why)
+            return
         expected = {} if self.force else from_json(model, after)
         try:
             with transaction.atomic():
@@ -241,15 +265,30 @@ class _Tally:
         row = model._base_manager.filter(pk=change.row).first()
         if row is None:
             self._keep(model, change.row, "gone")
-        elif any(as_json(getattr(row, name)) != value for name, value in (change.after or {}).items()):
+        elif _has_changed(row, change):
             self._keep(model, change.row, "changed since")
         elif tie := _first_tie(row):
             self._keep(model, change.row, f"{tie} hangs on it")
+        elif isinstance(row, Link) and self._stays(row.source_id):
+            self._keep(model, change.row, "what it belongs to stays")
         else:
             if isinstance(row, Memory):
                 self._events.append(_undo_event(row, {"state": [row.state, None]}))
             row.delete()
             self.deleted += 1
+
+    def _stays(self, key: int) -> bool:
+        """Say whether a memory that the run made has to be left: what leads from it to its sources is left too."""
+        if key not in self._staying:
+            table = Memory._meta.db_table
+            made = self.run.changes.filter(table=table, row=key, before__isnull=True).first()
+            row = Memory.objects.filter(pk=key).first()
+            self._staying[key] = (
+                made is not None
+                and row is not None
+                and (_has_changed(row, made) or bool(_first_tie(row, besides=self.run)))
+            )
+        return self._staying[key]
 
     def _note(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
         if model is not Memory:
@@ -272,14 +311,31 @@ def _undo_event(memory: Memory, said: dict[str, Any]) -> audit.Event:
     )
 
 
-def _first_tie(row: Model) -> str:
-    """Say what would go with a row or lose its hold; empty where nothing does. Its own pieces go with it."""
-    return next((name for name, rows in _ties(row) if rows.exists()), "")
+def _why_not_live(key: int) -> str:
+    """Say why a memory may not count again, whatever the run did to it; empty where it may."""
+    memory = Memory.objects.select_related("group").filter(pk=key).first()
+    if memory is None:
+        return ""
+    if memory.state in DECIDED:
+        return f"{memory.state} since"
+    return "its text was withdrawn" if find_tombstone(memory.group, memory.content) else ""
 
 
-def _ties(row: Model) -> Iterator[tuple[str, Any]]:
+def _has_changed(row: Model, made: RunChange) -> bool:
+    return any(as_json(getattr(row, name)) != value for name, value in (made.after or {}).items())
+
+
+def _first_tie(row: Model, *, besides: Run | None = None) -> str:
+    """Say what would go with a row or lose its hold; empty where nothing does. Its own pieces go with it.
+
+    `besides` leaves out the links that this run made and nobody decided about.
+    """
     for relation in row._meta.related_objects:
         if relation.related_model is Piece:
             continue
         rows = relation.related_model._base_manager.filter(**{relation.field.name: row.pk})
-        yield str(relation.related_model._meta.verbose_name), rows
+        if besides is not None and relation.related_model is Link:
+            rows = rows.exclude(run=besides.id, status=LinkStatus.OPEN)
+        if rows.exists():
+            return str(relation.related_model._meta.verbose_name)
+    return ""

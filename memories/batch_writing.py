@@ -11,14 +11,13 @@ from access import audit
 from access.actor import Actor
 from access.audit import Event
 from access.errors import LociError
-from access.models import ApiToken
 from memories import writing
-from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
+from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, to_replace, with_scope
 from memories.known import Origin, TextKey, find_origins, find_texts
-from memories.models import Memory, Piece, Tombstone
+from memories.models import Memory, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
-from memories.placing import append_to_threads, set_contexts
+from memories.placing import append_to_threads, set_contexts, take_place
 from memories.snapshot import as_json, snapshot
 from memories.store import Outcome
 from memories.text import content_hash
@@ -44,8 +43,6 @@ class BatchWriter:
     def __init__(self, actor: Actor) -> None:
         self.actor = actor
         self.now: datetime = timezone.now()
-        token = ApiToken.objects.filter(pk=actor.token_key).first() if actor.token_key else None
-        self.token = token
         self.new: list[tuple[Pending, Memory]] = []
         self.merged: list[tuple[Pending, Memory]] = []
         self.steps: list[Step] = []
@@ -165,8 +162,9 @@ class BatchWriter:
         self.fresh.add(row.id)
         if case.origin is not None:
             row.source_ref = ""  # the source's first row keeps it
-        if case.replaces is not None and doubt:
-            self.doubted.append((row, case.replaces))
+        waits_for = to_replace(case) if doubt else None
+        if waits_for is not None:
+            self.doubted.append((row, waits_for))
         if case.replaces is not None and not doubt:
             self.steps.append(Step(p, row, case.replaces, lapsed))
             self._superseded(case.replaces, row)
@@ -189,9 +187,7 @@ class BatchWriter:
             self.former[old.group_id, old.type, old.content_hash] = old
 
     def _row(self, p: Pending, trust: str, after: Memory | None) -> Memory:
-        row = writing.new_row(self.actor, p.draft, p.room, trust=trust, after=after, now=self.now)
-        row.token = self.token
-        return row
+        return writing.new_row(self.actor, p.draft, p.room, trust=trust, after=after, now=self.now)
 
     def _insert(self) -> None:
         """Write what is decided so far."""
@@ -209,7 +205,7 @@ class BatchWriter:
         append_to_threads([(memory, p.draft.thread) for p, memory in self.new])
         rows = [memory for _, memory in self.new]
         changed = set_contexts(rows)
-        Memory.objects.bulk_create(rows)
+        writing.MEMORIES.add(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._insert_pieces(self.new)
         writing.add_names(rows)
@@ -221,7 +217,7 @@ class BatchWriter:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""
         row, old = step.row, step.old
         if step.pending is not None:
-            writing.take_place(row, step.pending.draft, step.pending.room, replaces=old)
+            take_place(row, step.pending.draft, step.pending.room, replaces=old)
             writing.insert_row(row, step.pending.pieces)
             audit.append(
                 self.actor,
@@ -236,7 +232,7 @@ class BatchWriter:
             writing.supersede(self.actor, old, row)
 
     def _insert_merged(self) -> None:
-        Memory.objects.bulk_create([row for _, row in self.merged])
+        writing.MEMORIES.add([row for _, row in self.merged])
         self._insert_pieces(self.merged)
         for _, row in self.merged:
             into = str(row.superseded_by.id) if row.superseded_by else None
@@ -248,7 +244,7 @@ class BatchWriter:
         pieces = [piece for p, memory in rows for piece in piece_rows(memory, p.pieces)]
         if pieces:
             claim_index(next((piece.model for piece in pieces if piece.model), ""))
-            Piece.objects.bulk_create(pieces)
+            writing.PIECES.add(pieces)
 
     def _confirm(self) -> None:
         """Raise the confidence of what was restated, once per author and day, and log each restatement."""

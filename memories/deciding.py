@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import Enum
 
 from access.actor import CURATE, WRITE, Actor
-from access.errors import InvalidInput, NotPermitted
+from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories import writing
-from memories.chains import has_lapsed, head_of
+from memories.chains import has_lapsed, head_of, head_to_replace
 from memories.draft import Draft
 from memories.known import Origin
 from memories.models import Memory, Tombstone
@@ -100,6 +100,21 @@ def doubt_of(actor: Actor, case: Case) -> str:
         current = head_of(case.former)
         return f"this text was superseded by {current.id}; pass supersedes to make it current again"
     return writing.policy_doubt(actor, case.group, case.draft.confidence)
+
+
+def to_replace(case: Case) -> Memory | None:
+    """Give the memory whose place a candidate is to take once it is approved; None where it takes nobody's.
+
+    That is what the caller or the source names; of a text that was superseded, what says otherwise now: a person who
+    approves it says that it is true again.
+    """
+    if case.replaces is not None or case.former is None:
+        return case.replaces
+    try:
+        head = head_to_replace(case.former)
+    except Conflict:  # it went into a summary of several
+        return None
+    return head if head.state == State.LIVE and head.group_id == case.group.key else None
 
 
 def replacing_doubt(actor: Actor, exact: Memory) -> str:

@@ -150,7 +150,7 @@ def _supersede(actor: Actor, decision: Decision) -> list[Decided]:
     by = head_of(find_memory(actor, decision.id))
     first = _approve(actor, decision) if by.trust == Trust.CANDIDATE else []
     old = find_memory(actor, _other(decision), field="other")
-    if old.superseded_by_id is not None and head_of(old).key == by.key:
+    if first and old.superseded_by_id is not None and head_of(old).key == by.key:
         return first  # approving it has replaced the other already
     done = verbs.supersede(actor, old.id, by.id, reason=decision.reason)
     return [*first, _done(done)]

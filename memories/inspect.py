@@ -18,7 +18,8 @@ from memories.labels import label_of
 from memories.models import Link, Memory, Piece
 from memories.past import find_version_then
 from memories.pieces import available_encoder, indexed_model
-from memories.recall import MAX_QUERY_CHARS, rank
+from memories.recall import MAX_QUERY_CHARS
+from memories.recall.explaining import explain_place, filters_against
 from memories.recall.query import understand
 from memories.recall.trace import Step, Trace
 from memories.statements import Statement, statements_around, visible_keys
@@ -104,21 +105,17 @@ def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowin
     room = memory.group if actor.may(READ, memory.group_id) else None
     visibility = recallable_by(actor, room, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
-        return Why(query, None, _hidden_because(memory), {}, ())
+        filters = filters_against(memory, visibility)
+        reason = f"the filter '{filters[0]}' leaves it out" if filters else _hidden_because(memory)
+        return Why(query, None, reason, {}, ())
     encoder = available_encoder()
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
         encoder = None
     mode = settings.LOCI.retrieval.mode if encoder else "keyword"
-    ranked = rank(understand(query, encoder=encoder), visibility, mode=mode, trace=trace)
+    question = understand(query, encoder=encoder)
+    found = explain_place(question, visibility, memory, mode=mode, trace=trace)
     numbers = trace.numbers.get(memory.key, {})
-    place = next((place for place, (row, _) in enumerate(ranked, start=1) if row.key == memory.key), None)
-    if place is None:
-        reason = f"neither search has it among its first {settings.LOCI.retrieval.candidates}"
-    elif place > settings.LOCI.retrieval.max_results:
-        reason = f"it ranks {place}; {settings.LOCI.retrieval.max_results} are returned by default"
-    else:
-        reason = f"it ranks {place}"
-    return Why(query, place, reason, numbers, tuple(trace.steps))
+    return Why(query, found.rank, found.reason, numbers, tuple(trace.steps))
 
 
 def _hidden_because(memory: Memory) -> str:

@@ -145,9 +145,7 @@ def search_nears(said: Said, vector: Vector, visibility: Visibility) -> tuple[Ne
     return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
-def later_nears(
-    said: Said, vector: Vector | None, *, since: int, group: int, model: str
-) -> tuple[Near, ...]:
+def later_nears(said: Said, vector: Vector | None, *, since: int, group: int, model: str) -> tuple[Near, ...]:
     """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
     if vector is None:
         return ()

@@ -1,18 +1,31 @@
-"""Places in threads and context columns for many new memories at once, with a fixed number of queries."""
+"""Places in threads: of one new memory, and of many at once, with their context columns and a fixed number of queries."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from django.db.models import F, Max, Window
 from django.db.models.functions import RowNumber
 
+from access.errors import Conflict
 from access.models import Group
+from access.prepared import Prepared
 from memories.context import context_of
+from memories.draft import Draft
 from memories.models import Memory, Thread
 from memories.types import State, Trust
 
 Line = tuple[int, str]  # a thread's key and a scope: what stands beside what
+
+_THREAD = Prepared(lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2)
+_LAST = Prepared(
+    lambda thread: (
+        Memory.objects.filter(thread=thread, position__isnull=False)
+        .order_by("-position")
+        .values_list("position")[:1]
+    )
+)
 
 
 def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
@@ -31,6 +44,45 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
         place = last.get(thread.key)
         memory.thread = thread
         memory.position = last[thread.key] = 0 if place is None else place + 1
+
+
+def _stands_there(old: Memory, draft: Draft, group: Group) -> bool:
+    """Say whether a draft means the place of what it replaces: it names no other thread and no other position."""
+    if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
+        return False
+    return draft.position in (None, old.position)
+
+
+def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory | None) -> None:
+    """Put an unsaved memory where what it `replaces` stands, unless the draft means another place.
+
+    A candidate waits after the last; approving it brings it to the place.
+    """
+    if replaces is None or not _stands_there(replaces, draft, group):
+        _take_place(memory, draft, group)
+    elif memory.trust == Trust.CANDIDATE:
+        _take_place(memory, replace(draft, position=None), group)
+    else:
+        memory.thread, memory.position = replaces.thread, replaces.position
+
+
+def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
+    """Put the memory into its thread: at the place named, else after the last."""
+    if not draft.thread:
+        return
+    thread = _THREAD.first(group.key, draft.thread)
+    if thread is None:
+        thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
+    memory.thread, memory.position = thread, draft.position
+    if draft.position is None:
+        last = _LAST.first(thread.key)
+        memory.position = 0 if last is None else (last[0] or 0) + 1
+    elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
+        raise Conflict(
+            f"The thread '{draft.thread}' has another memory at position {draft.position}.",
+            hint="Leave position out to append, or choose a free one.",
+            field="position",
+        )
 
 
 def set_contexts(rows: Sequence[Memory]) -> list[Memory]:

@@ -19,13 +19,23 @@ from access.groups import ResolvedGroup, check_slug, find_group, find_or_create_
 from access.models import Group
 from memories import writing
 from memories.chains import find_memory, head_to_replace
-from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, with_scope
+from memories.deciding import (
+    Case,
+    Fate,
+    Verdict,
+    doubt_of,
+    judge,
+    replacing_doubt,
+    to_replace,
+    with_scope,
+)
 from memories.dedup import Sameness
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.index.base import Vector
 from memories.keyed_rows import read_shown
 from memories.known import Same, find_origins, find_same
+from memories.linking import link_new
 from memories.models import Memory
 from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
@@ -126,9 +136,9 @@ def check_may_write(actor: Actor, slug: str | None) -> Group | None:
 def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     """Embed a checked draft and probe for near memories; writes nothing."""
     slug = _wanted_slug(actor, draft.group)
-    key = Group.objects.filter(slug=slug).values_list("key", flat=True).first()
-    may_enter = key is not None and actor.may_enter(key)
-    return _prepared(draft, frozenset({key} if may_enter else ()), encoder)
+    room = Group.objects.filter(slug=slug).first()
+    groups = {room.key} if room is not None and actor.may_enter(room.key) else ()
+    return _prepared(draft, frozenset(groups), encoder)
 
 
 def _prepared(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> Prepared:
@@ -260,7 +270,7 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
         group=memory.group.id,
         payload={"after": snapshot(memory)},
     )
-    _link(actor, memory, nears, old if doubt else None)
+    link_new(actor, memory, nears, to_replace(case) if doubt else None)
     if doubt:
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)
     if lapsed is not None:
@@ -310,23 +320,6 @@ def _restated_near(
         if near.restates and counts and is_own:
             return near
     return None
-
-
-def _link(actor: Actor, memory: Memory, nears: tuple[Near, ...], wanted: Memory | None) -> None:
-    """Tie a new memory to those a person may have to compare it with."""
-    if wanted is not None:
-        writing.link_successor(actor, memory, wanted, operation=Operation.SUPERSEDE)
-    for near in nears:
-        if near.tie is not None:
-            writing.link(
-                actor,
-                memory,
-                near.memory,
-                kind=near.tie,
-                score=near.cosine,
-                reason=near.why,
-                evidence=near.evidence,
-            )
 
 
 def _superseded(actor: Actor, draft: Draft) -> Memory | None:

@@ -21,8 +21,8 @@ from memories.pieces import available_encoder, indexed_model
 from memories.recall.relevance import RELATED
 from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
 from memories.text import clean_line
-from memories.types import State, Type
-from memories.visibility import as_q, listed_by
+from memories.types import State, Trust, Type
+from memories.visibility import EVERY_TRUST, as_q, listed_by
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 MAX_CHARS = 200
@@ -72,7 +72,9 @@ def suggest(
     """
     check_range(limit, 1, MAX_LIMIT, field="limit")
     typed = clean_line(text, field="q", max_chars=MAX_CHARS)
-    visibility = listed_by(actor, find_group(actor, group) if group else None)
+    # An agent is not shown a quarantined text, so its words lead nowhere either.
+    trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
+    visibility = listed_by(actor, find_group(actor, group) if group else None, trusts=trusts)
     named = _by_id(actor, typed, visibility)
     if named:
         return named

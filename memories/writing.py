@@ -1,6 +1,5 @@
 """The single steps of the write path; each runs inside store()'s transaction."""
 
-import dataclasses
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Max
+from django.db.models import F
 from django.utils import timezone
 
 from access import audit
@@ -16,11 +15,12 @@ from access.actor import Actor
 from access.errors import Conflict, NotPermitted
 from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
 from access.prepared import PreparedInsert
-from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_context
+from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_beside
 from memories.draft import Draft
 from memories.index.forms import forms_of
-from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Thread
+from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.pieces import Embedded, claim_index, piece_rows
+from memories.placing import take_place
 from memories.snapshot import as_json, snapshot
 from memories.text import content_hash, fold, fold_hash
 from memories.types import Operation, State, Trust, Type
@@ -70,8 +70,7 @@ def insert_row(memory: Memory, embedded: Embedded) -> None:
     PIECES.add(piece_rows(memory, embedded))
     add_names([memory])
     if memory.state == State.LIVE:
-        for near in beside:
-            refresh_context(near)
+        refresh_beside(memory, beside)
 
 
 def add_names(memories: Iterable[Memory]) -> None:
@@ -105,6 +104,8 @@ def new_row(
 ) -> Memory:
     """Give the unsaved row of a draft, without its place in a thread."""
     is_undated_successor = after is not None and draft.valid_from is None and draft.type != Type.EPISODIC
+    if draft.valid_to is not None and draft.valid_to < now:
+        is_undated_successor = False  # it ended before now, so it cannot have begun now
     memory = Memory(
         content=draft.content,
         content_hash=content_hash(draft.content),
@@ -363,40 +364,3 @@ def refuse_write(slug: str) -> NoReturn:
         hint="Ask an admin of the group for the role contributor, and for a token with the scope 'write'.",
         field="group",
     )
-
-
-def _stands_there(old: Memory, draft: Draft, group: Group) -> bool:
-    """Say whether a draft means the place of what it replaces: it names no other thread and no other position."""
-    if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
-        return False
-    return draft.position in (None, old.position)
-
-
-def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory | None) -> None:
-    """Put an unsaved memory where what it `replaces` stands, unless the draft means another place.
-
-    A candidate waits after the last; approving it brings it to the place.
-    """
-    if replaces is None or not _stands_there(replaces, draft, group):
-        _take_place(memory, draft, group)
-    elif memory.trust == Trust.CANDIDATE:
-        _take_place(memory, dataclasses.replace(draft, position=None), group)
-    else:
-        memory.thread, memory.position = replaces.thread, replaces.position
-
-
-def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
-    """Put the memory into its thread: at the place named, else after the last."""
-    if not draft.thread:
-        return
-    memory.thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
-    memory.position = draft.position
-    if draft.position is None:
-        last = Memory.objects.filter(thread=memory.thread).aggregate(last=Max("position"))["last"]
-        memory.position = 0 if last is None else last + 1
-    elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
-        raise Conflict(
-            f"The thread '{draft.thread}' has another memory at position {draft.position}.",
-            hint="Leave position out to append, or choose a free one.",
-            field="position",
-        )

@@ -17,6 +17,7 @@ from memories.recall import rank_keys
 from memories.recall.query import understand
 from memories.recall.trace import Trace
 from memories.visibility import recallable_by
+from sources.intervals import interval
 from sources.jsonl import CORPUS, LineRules, import_lines
 from sources.metrics import Scores, mean_scores, percentile, score_ranking
 
@@ -48,6 +49,11 @@ class ModeReport:
     categories: dict[str, Scores]
     times_ms: tuple[float, ...]
     run: dict[str, list[str]] = field(default_factory=dict)
+    each: tuple[Scores, ...] = ()  # by question, in their order
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Give the 95 % interval of each measure over the questions."""
+        return {name: interval([scores[name] for scores in self.each]) for name in self.scores}
 
     def as_dict(self) -> dict[str, Any]:
         """Give the report as JSON values, without the rankings."""
@@ -71,11 +77,16 @@ def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> 
     if not (folder / CORPUS).is_file():
         raise NotFound(f"There is no {CORPUS} in {folder}.", hint=f"A folder has {CORPUS} and {QUERIES}.")
     chosen = _split_ids(folder, split) if split else None
-    queries = [_query(line, number) for number, line in _lines(folder / QUERIES)]
+    queries = query_lines(folder / QUERIES)
     kept = [q for q in queries if q.relevant and (chosen is None or q.id in chosen)]
     if not kept:
         raise InvalidInput(f"No question of {folder / QUERIES} has an answer.", field="dir")
     return kept[:limit]
+
+
+def query_lines(path: Path) -> list[Query]:
+    """Read a file's questions, with or without an answer."""
+    return [_query(line, number) for number, line in _lines(path)]
 
 
 def fill(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) -> int:
@@ -113,14 +124,16 @@ def ask_all(
         run[query.id] = [names[key] for key, _ in ranked[:RUN_DEPTH]]
         progress(mode, done)
     by_category: defaultdict[str, list[Scores]] = defaultdict(list)
-    for query in queries:
-        by_category[query.category].append(score_ranking(run[query.id], query.relevant))
+    each = tuple(score_ranking(run[query.id], query.relevant) for query in queries)
+    for query, scores in zip(queries, each, strict=True):
+        by_category[query.category].append(scores)
     return ModeReport(
         mode,
-        mean_scores([scores for many in by_category.values() for scores in many]),
+        mean_scores(each),
         {name: {**mean_scores(many), "n": len(many)} for name, many in sorted(by_category.items())},
         tuple(times),
         run,
+        each,
     )
 
 

@@ -17,6 +17,7 @@ from bench.proof.kills import prove_kills
 from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.report import as_markdown, write_report
+from bench.proof.team import prove_team
 from bench.proof.writers import prove_writers
 from bench.proof.year import prove_year
 
@@ -44,6 +45,7 @@ PROOFS = (
         "Two facts that nearly sound the same both stay; one fact in other words is found.",
         prove_duplicates,
     ),
+    Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
     Proof("chunks", "The vector table's chunk size fits many small rooms and one large one.", prove_chunks),
 )
 # Names for several proofs together.

@@ -24,7 +24,7 @@ Numbers = dict[str, Any]
 def prove_team(workshop: Workshop) -> Finding:
     """Fill two stores, count the queries of their pages, and triage the large one over HTTP."""
     found = workshop.done()
-    memories, items = workshop.pick((MEMORIES, ITEMS), (3_000, 30))
+    memories, items = workshop.pick((MEMORIES, ITEMS), (1_500, 20))
     large = _filled(workshop, "large", memories, items, found)
     few = _filled(workshop, "small", FEW_MEMORIES, FEW_ITEMS, found)
     counts = {name: _program(home, "queries") for name, home in (("small", few), ("large", large))}
@@ -41,7 +41,9 @@ def prove_team(workshop: Workshop) -> Finding:
                 for one in entries[: -TAKEN_BACK - 1 : -1]]  # fmt: skip
         left = len(person.deck())
     workshop.forget()  # the store was used up
-    faults = [*_slow(person.took), *_grown(counts), *bad_lines(log)]
+    # In small it shows that all of it works; what it takes is measured in the whole.
+    slow = [] if workshop.is_quick else _slow(person.took)
+    faults = [*slow, *_grown(counts), *bad_lines(log)]
     if decided != items or left != len(back):
         faults.append(f"{decided} of {items} were decided; after {len(back)} were taken back {left} wait")
     return Finding(_numbers(person.took, counts, memories=memories, decided=decided), tuple(faults))
@@ -65,8 +67,10 @@ def _program(home: Home, *arguments: str) -> Any:
 
 def _open_pages(person: Person, pages: dict[str, str]) -> None:
     """Open each page some times, the first time untimed: then the process has loaded what it needs."""
-    for address in pages.values():
+    cards = [f"/admin/review/card/{kind}/{id_}/" for kind, id_ in person.deck() if kind == "candidate"]
+    for address in [*pages.values(), *cards[:3]]:
         person.open("warming up", address)
+    person.took.clear()
     for _ in range(OPENED):
         for name, address in pages.items():
             person.open(name, address)
@@ -97,7 +101,7 @@ def _slow(took: dict[str, list[float]]) -> list[str]:
     return [
         f"{name}: the slowest in a hundred took {_nth(ms, 99):.0f} ms, more than {_limit(name):.0f}"
         for name, ms in took.items()
-        if name != "warming up" and _nth(ms, 99) > _limit(name)
+        if _nth(ms, 99) > _limit(name)
     ]
 
 
@@ -123,10 +127,9 @@ def _numbers(
 ) -> Numbers:
     numbers: Numbers = {"memories": memories, "cards decided": decided}
     for name, ms in took.items():
-        if name != "warming up":
-            numbers[f"{name} ({len(ms)} times)"] = (
-                f"{_nth(ms, 50):.0f} ms; 99 of 100 within {_nth(ms, 99):.0f}; at most {max(ms):.0f}"
-            )
+        numbers[f"{name} ({len(ms)} times)"] = (
+            f"{_nth(ms, 50):.0f} ms; 99 of 100 within {_nth(ms, 99):.0f}; at most {max(ms):.0f}"
+        )
     for name, count in counts["large"].items():
         numbers[f"queries of the page: {name}"] = count
     return numbers

@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
+from loci_site.explore.carrying import export_list
 from loci_site.explore.graph import around, graph, merge_ends
 from loci_site.explore.playground import playground
 from loci_site.explore.rooms import room, rooms
@@ -18,6 +19,7 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("graph/merge/", merge_ends, "explore_merge"),
     ("timeline/", timeline, "explore_timeline"),
     ("timeline/then/", standing_then, "explore_then"),
+    ("export/<str:form>/", export_list, "explore_export"),
     ("rooms/", rooms, "explore_rooms"),
     ("rooms/<str:slug>/", room, "explore_room"),
 )

@@ -75,7 +75,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
 
     template_name = "oauth/consent.html"
     form_class = ConsentForm
-    login_url = reverse_lazy("admin:login")
+    login_url = reverse_lazy("people:login")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the page; a program that names no audience, or another one, is sent back with invalid_target."""

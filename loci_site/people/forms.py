@@ -29,7 +29,7 @@ class PeopleForm(forms.Form):
     """A form whose faults a screen reader finds at their fields."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
 
     def refuse(self, refusal: LociError) -> None:
         """Show what a service refused, at the field that is at fault where the form has it."""

@@ -59,6 +59,7 @@ class MemoryAdmin(RoomAdmin):
     """Every memory that the caller may see, in any state."""
 
     list_name = "Memories"
+    list_before_template = "admin/memories/memory/list_tools.html"
     list_display = ("text", "kind", "group", "state_said", "trust_said", "sureness", "by", "stored_at")
     list_display_links = ("text",)
     list_select_related = ("group",)

@@ -41,9 +41,10 @@ def split_text(text: str, tokenizer: TextTokenizer, *, window: int, overlap: int
     """
     if window < MIN_WINDOW:
         raise ValueError(f"A window of {window} tokens is too small; at least {MIN_WINDOW} are needed.")
+    count = tokenizer.count(text)  # a third of the time that the tokens' places take
+    if count <= window:
+        return [Span(0, len(text), count)]
     tokens = tokenizer.tokens(text)
-    if len(tokens) <= window:
-        return [Span(0, len(text), len(tokens))]
     # Half a window at most, so that each window begins after the one before it.
     return list(_windows(text, tokens, tokenizer, window, min(max(overlap, 0), window // 2 - 1)))
 

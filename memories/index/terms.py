@@ -158,7 +158,7 @@ class Match:
     @property
     def expression(self) -> str:
         """The FTS5 expression, over the text, its context and its words' other forms but not the filter column."""
-        return "{content context forms} : (" + " OR ".join(f'"{term}"' for term in self.terms) + ")"
+        return "{content context forms} : (" + " OR ".join(map(_quoted, self.terms)) + ")"
 
 
 def words(text: str) -> list[str]:
@@ -178,6 +178,8 @@ def match_for(text: str) -> Match | None:
     terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
     forms = [*joined(text), *forms_in(text)]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
+    # The last letter of a run is a form in the index; of a question only one that stands alone is looked for.
+    every = [term for term in every if not _is_letter(term)] or every
     return Match(tuple(every)) if every else None
 
 
@@ -188,4 +190,8 @@ def joined(text: str) -> list[str]:
 
 def _quoted(term: str) -> str:
     """Give a term as FTS5 takes it; one letter of a script without spaces stands for each pair that it begins."""
-    return f'"{term}"*' if len(term) == 1 and is_unspaced(term) else f'"{term}"'
+    return f'"{term}"*' if _is_letter(term) else f'"{term}"'
+
+
+def _is_letter(term: str) -> bool:
+    return len(term) == 1 and not term.isascii() and is_unspaced(term)

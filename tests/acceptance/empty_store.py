@@ -4,7 +4,7 @@
 still passes there has no positive control.
 """
 
-import sys
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -26,7 +26,8 @@ def no_candidates(*args: Any, **kwargs: Any) -> list[Any]:
 
 @pytest.fixture(autouse=True)
 def _empty_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in READING:
-        if hasattr(sys.modules[name], "as_q"):
-            monkeypatch.setattr(f"{name}.as_q", nothing)
-    monkeypatch.setattr("memories.recall.find_candidates", no_candidates)
+    for module in map(import_module, READING):
+        if hasattr(module, "as_q"):
+            monkeypatch.setattr(module, "as_q", nothing)
+    # Where it is used: a name that was imported is patched there.
+    monkeypatch.setattr("memories.recall.choosing.find_candidates", no_candidates)

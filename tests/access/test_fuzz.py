@@ -82,7 +82,12 @@ def _send(method: str, path: str, query: dict[str, Any], body: Any, secret: str)
     sent = {} if method.lower() == "get" else {"data": _json(body), "content_type": "application/json"}
     with transaction.atomic():
         answer = Client(raise_request_exception=False).generic(
-            method.upper(), path, sent.get("data", b""), "application/json", query_params=_plain(query), **headers
+            method.upper(),
+            path,
+            sent.get("data", b""),
+            "application/json",
+            query_params=_plain(query),
+            **headers,
         )
         transaction.set_rollback(True)
     return answer.status_code, answer.content.decode(errors="replace")
@@ -137,7 +142,9 @@ def test_the_marker_is_found_where_it_may_be_seen(world: World) -> None:
     """The searches above would find it: the owner does, in each kind of answer."""
     owner, foreign = world.secrets["owner"], world.places["foreign"]
     for path in (f"/api/memories/{foreign['memory']}", "/api/memories", "/api/recall"):
-        _, text = _send("get", path, {"query": "gate", "group": "garden"} if "recall" in path else {}, None, owner)
+        _, text = _send(
+            "get", path, {"query": "gate", "group": "garden"} if "recall" in path else {}, None, owner
+        )
         assert MARKER in text, path
     answered = async_to_sync(_call)(
         actor_for_secret(owner, via=Via.MCP), "recall_memory", {"query": "gate", "group": "garden"}

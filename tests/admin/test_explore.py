@@ -11,35 +11,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from access.members import set_member
 from access.models import AuditEntry, Group
-from access.tokens import operator
 from memories import verbs
-from memories.entities import RelationDraft, store_relation
 from memories.models import Memory, RecallLog
 from memories.recall.counting import COUNTER
-from relations.models import Relation
-from tests.admin.conftest import Remember, browser_of
+from tests.admin.conftest import Remember
+from tests.admin.exploring import get, relate, text
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 PAGES = ["recall/", "recall/?q=port", "graph/", "timeline/", "rooms/", "rooms/ledger/"]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
-
-
-def get(client: Client, address: str, *, status: int = 200, **asked: str) -> Any:
-    answer = client.get(f"/admin/explore/{address}", asked)
-    assert answer.status_code == status, (address, answer.status_code, answer.content[:300])
-    return answer
-
-
-def text(client: Client, address: str, *, status: int = 200, **asked: str) -> str:
-    return str(get(client, address, status=status, **asked).content.decode())
-
-
-def relate(user: User, subject: str, predicate: str, object_: str, *, group: str = "ledger") -> Relation:
-    return store_relation(person(user), RelationDraft(subject, predicate, object_, group=group)).relation
 
 
 # Rights
@@ -128,7 +111,7 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
     gone = remember("The deploy port was 8079.")
     verbs.forget(person(alice), gone.id)
 
-    def why(memory: Memory, **asked: str) -> str:
+    def why(memory: Memory, **asked: Any) -> str:
         return str(
             get(owner, "recall/", q="deploy port 8081", group="ledger", why=str(memory.id), **asked).context[
                 "why"
@@ -178,7 +161,7 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
     ],
 )
 def test_what_the_playground_is_asked_wrongly_is_said(
-    owner: Client, ledger: Group, field: str, value: str, says: str
+    owner: Client, ledger: Group, field: str, value: Any, says: str
 ) -> None:
     body = text(owner, "recall/", status=422, q="port", group="ledger", **{field: value})
     assert says in body
@@ -199,173 +182,6 @@ def test_what_was_typed_or_stored_cannot_write_html(owner: Client, alice: User, 
     for body in pages:
         assert "<script>alert" not in body
         assert "<img src=x" not in body
-
-
-# The graph
-
-
-def test_the_graph_has_the_relations_of_the_address(
-    owner: Client, alice: User, ledger: Group, garden: Group
-) -> None:
-    one = relate(alice, "Ines", "maintains", "Ledger")
-    two = relate(alice, "Ledger", "uses", "PostgreSQL")
-    other = relate(alice, "Rose", "needs", "Sun", group="garden")
-
-    def edges(**asked: str) -> set[str]:
-        return {edge["id"] for edge in get(owner, "graph/", **asked).context["data"]["edges"]}
-
-    assert edges() == {str(one.id), str(two.id), str(other.id)}
-    assert edges(group="garden") == {str(other.id)}
-    assert edges(predicate="uses") == {str(two.id)}
-    assert edges(limit="1") == {str(other.id)}
-    ines = str(one.subject.id)
-    assert edges(of=ines) == {str(one.id)}
-    assert edges(of=ines, depth="2") == {str(one.id), str(two.id)}
-    data = get(owner, "graph/", of=ines).context["data"]
-    assert {(node["label"], node["kind"], node["main"]) for node in data["nodes"]} == {
-        ("Ines", "entity", True),
-        ("Ledger", "entity", False),
-    }
-    assert json.loads(get(owner, "graph/around/", of=ines).content) == data
-
-
-def test_the_table_says_the_same(owner: Client, alice: User, ledger: Group) -> None:
-    relate(alice, "Ines", "maintains", "Ledger")
-    table = text(owner, "graph/").split('id="graph-table"', 1)[1]
-    assert [word in table for word in ("Ines", "maintains", "Ledger", "ledger")] == [True] * 4
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("depth", "9"), ("depth", "x"), ("limit", "0"), ("limit", "301")]
-)
-def test_a_graph_has_limits(owner: Client, remember: Remember, field: str, value: str) -> None:
-    memory = remember("something")
-    answer = get(owner, "graph/around/", status=422, of=str(memory.id), **{field: value})
-    assert json.loads(answer.content)["field"] == field
-    assert json.loads(get(owner, "graph/around/", status=422).content)["field"] == "of"
-
-
-def merge(client: Client, what: str, one: Memory, other: Memory, *, status: int = 200) -> dict[str, Any]:
-    body = {"what": what, "from": str(one.id), "into": str(other.id)}
-    answer = client.post("/admin/explore/graph/merge/", json.dumps(body), content_type="application/json")
-    assert answer.status_code == status, answer.content
-    told: dict[str, Any] = json.loads(answer.content)
-    return told
-
-
-def test_two_entities_are_merged_and_taken_apart(owner: Client, alice: User, ledger: Group) -> None:
-    ines, agnes = (
-        relate(alice, "Ines", "maintains", "Ledger").subject,
-        relate(alice, "Agnes", "likes", "Tea").subject,
-    )
-    preview = merge(owner, "preview", agnes, ines)
-    assert not preview["done"]
-    assert preview["consequences"]
-    assert Memory.objects.get(pk=agnes.pk).state == "live"
-    done = merge(owner, "merge", agnes, ines)
-    assert (done["done"], done["survivor"]["label"]) == (True, "Ines")
-    assert Memory.objects.get(pk=agnes.pk).state == "merged"
-    around = json.loads(get(owner, "graph/around/", of=str(ines.id)).content)
-    assert {edge["label"] for edge in around["edges"]} == {"maintains", "likes"}
-    merge(owner, "undo", agnes, ines)
-    assert Memory.objects.get(pk=agnes.pk).state == "live"
-    around = json.loads(get(owner, "graph/around/", of=str(ines.id)).content)
-    assert {edge["label"] for edge in around["edges"]} == {"maintains"}
-
-
-def test_who_may_merge_and_what_is_refused(
-    owner: Client, member: Client, stranger: Client, alice: User, bob: User, ledger: Group
-) -> None:
-    one, other = (
-        relate(alice, "Ines", "maintains", "Ledger").subject,
-        relate(alice, "Agnes", "likes", "Tea").subject,
-    )
-    assert merge(stranger, "merge", one, other, status=404 if one.scope == "group" else 403)["message"]
-    set_member(operator(), ledger, user=bob, role="contributor")
-    assert "curate" in merge(browser_of(bob), "merge", one, other, status=403)["message"]
-    assert merge(owner, "burn", one, other, status=422)["field"] == "what"
-    assert merge(owner, "merge", one, one, status=409)["message"]
-    for body in ("", "[1]", '{"what": 5}', "{"):
-        answer = owner.post("/admin/explore/graph/merge/", body, content_type="application/json")
-        assert answer.status_code == 422
-    assert owner.get("/admin/explore/graph/merge/").status_code == 405
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(alice)
-    assert (
-        strict.post("/admin/explore/graph/merge/", "{}", content_type="application/json").status_code == 403
-    )
-    assert set(Memory.objects.filter(type="entity").values_list("state", flat=True)) == {"live"}
-
-
-# The timeline
-
-
-@pytest.fixture
-def port(remember: Remember) -> tuple[Memory, Memory]:
-    """A port that changed in May, and Loci learned of it today."""
-    old = remember("The deploy port is 8081.", valid_from=MARCH)
-    new = remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
-    return old, new
-
-
-def then(client: Client, **asked: str) -> set[str]:
-    return set(json.loads(get(client, "timeline/then/", **asked).content)["ids"])
-
-
-def test_the_sliders_say_what_recall_gives_then(owner: Client, port: tuple[Memory, Memory]) -> None:
-    old, new = (str(memory.id) for memory in port)
-    assert then(owner) == {new}
-    assert then(owner, as_of="2026-04-01") == {old}
-    assert then(owner, as_of="2026-06-01T12:00") == {new}
-    assert then(owner, as_of="2026-01-01") == set()
-    assert then(owner, as_of="2026-04-01", known_at="2026-04-01") == set()
-    told = json.loads(get(owner, "timeline/then/", words="walrus").content)
-    assert told == {"ids": [], "of": 0}
-
-
-def test_bars_lie_where_their_time_is(owner: Client, port: tuple[Memory, Memory]) -> None:
-    picture = get(owner, "timeline/").context["picture"]
-    old, new = picture.rows
-    assert (old.memory.id, new.memory.id) == (port[0].id, port[1].id)
-    assert old.start < new.start
-    assert old.start + old.width == pytest.approx(new.start, abs=0.2)
-    assert (old.is_open, new.is_open) == (False, True)
-    assert new.start + new.width == pytest.approx(picture.width, abs=0.2)
-    assert old.known_start == pytest.approx(picture.now_x, abs=1)  # stored today
-    assert (old.is_shown, new.is_shown) == (False, True)
-
-
-def test_the_timeline_is_narrowed(owner: Client, remember: Remember, port: tuple[Memory, Memory]) -> None:
-    remember("Roses are cut in March.", group="garden")
-
-    def shown(**asked: str) -> list[str]:
-        return [row.content[:5] for row, *_ in get(owner, "timeline/", **asked).context.get("spans") or []]
-
-    assert len(shown()) == 3
-    assert shown(group="garden") == ["Roses"]
-    assert shown(words="roses") == ["Roses"]
-    assert shown(entity="deploy port") == ["The d", "The d"]
-    assert shown(entity="port deploy") == []
-
-
-def test_extreme_times_are_drawn(owner: Client, remember: Remember) -> None:
-    remember("The universe began.", valid_from=datetime(1, 1, 1, tzinfo=UTC))
-    remember(
-        "It will end.",
-        valid_from=datetime(2026, 1, 1, tzinfo=UTC),
-        valid_to=datetime(9999, 12, 31, tzinfo=UTC),
-    )
-    rows = get(owner, "timeline/").context["picture"].rows
-    assert all(250 <= row.start <= row.start + row.width <= 964 for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("as_of", "soon"), ("known_at", "2999-01-01"), ("as_of", "99999-01-01")]
-)
-def test_moments_that_are_none_are_refused(owner: Client, remember: Remember, field: str, value: str) -> None:
-    remember("something")
-    text(owner, "timeline/", status=422, **{field: value})
-    assert json.loads(get(owner, "timeline/then/", status=422, **{field: value}).content)["field"] == field
 
 
 # Rooms
@@ -448,7 +264,7 @@ def test_every_page_of_the_admin_has_the_search(owner: Client, remember: Remembe
 # Suggestions over REST
 
 
-def suggested(client: Client, **asked: str) -> list[str]:
+def suggested(client: Client, **asked: Any) -> list[str]:
     answer = client.get("/api/suggest", asked)
     assert answer.status_code == 200, answer.content
     assert answer.headers["Cache-Control"] == "no-store"

@@ -37,6 +37,11 @@ def current(page: Any) -> Any:
     return page.locator("[data-list] li:has([aria-current])")
 
 
+def settled(page: Any) -> None:
+    """Wait until the next card is there; a key before that decides nothing."""
+    expect(page.locator("[data-place]")).not_to_have_attribute("aria-busy", "true")
+
+
 def go_to(page: Any, text: str) -> None:
     """Go by the key to the card whose text begins so."""
     for _ in range(80):
@@ -45,6 +50,7 @@ def go_to(page: Any, text: str) -> None:
         before = current(page).get_attribute("data-id")
         page.keyboard.press("j")
         expect(page.locator(f".review-card:not([data-id='{before}'])")).to_be_visible()
+        settled(page)
     raise AssertionError(f"no card says {text!r}")
 
 
@@ -53,12 +59,14 @@ def decide(page: Any, key: str, outcome: str) -> str:
     id_: str = current(page).get_attribute("data-id")
     page.keyboard.press(key)
     expect(page.locator(f"[data-list] li[data-id='{id_}']")).to_have_attribute("data-done", outcome)
+    settled(page)
     return id_
 
 
 def undo(page: Any) -> None:
     page.keyboard.press("u")
     expect(page.locator("[data-status]")).to_contain_text("Taken back")
+    settled(page)
 
 
 def test_twenty_are_reviewed_by_keyboard_alone(page_as: PageAs, site: Site) -> None:
@@ -104,11 +112,11 @@ def test_a_conflict_is_resolved_and_opened_again(page_as: PageAs, site: Site) ->
 
 
 def test_the_other_one_stays_where_the_two_are_swapped(page_as: PageAs, site: Site) -> None:
-    old = site.store("The tram to the depot takes line 4.", who="bob")
-    new = site.store("The tram to the depot takes line 9.", who="bob")
+    old = site.store("The port of the tram depot is 4041.", who="bob")
+    new = site.store("The port of the tram depot is 4042.", who="bob")
     page = page_as("bob")
     opened(page, "kind=conflict")
-    go_to(page, "line 9")
+    go_to(page, "4042")
     page.keyboard.press("x")
     expect(page.locator("[data-do=swap]")).to_have_attribute("aria-pressed", "true")
     decide(page, "s", "Replaced")
@@ -116,11 +124,11 @@ def test_the_other_one_stays_where_the_two_are_swapped(page_as: PageAs, site: Si
 
 
 def test_a_merge_is_undone(page_as: PageAs, site: Site) -> None:
-    one = site.store("Parcels to Norway are shipped on Thursdays from the northern warehouse.", who="bob")
-    two = site.store("From the northern warehouse, parcels to Norway get shipped each Thursday.", who="bob")
+    one = site.store("Parcels to Norway are shipped from the northern warehouse.", who="bob")
+    two = site.store("Parcels to Norway are usually sent out from the northern warehouse.", who="bob")
     page = page_as("bob")
     opened(page, "kind=duplicate")
-    go_to(page, "parcels to Norway get")
+    go_to(page, "usually sent out")
     decide(page, "m", "Merged")
     assert site.memory(two)["state"] == "merged"
     page.reload()  # what can be taken back outlives the page

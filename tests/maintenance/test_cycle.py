@@ -246,6 +246,34 @@ def test_a_run_stops_before_it_retires_more_than_its_share(ledger: Group) -> Non
     assert not Memory.objects.filter(state="live").exists()
 
 
+def test_the_groups_after_one_that_is_over_its_share_are_looked_after(ledger: Group, garden: Group) -> None:
+    for number in range(30):
+        row(ledger, f"doubt {number}", expires_at=day(1))
+    last = row(garden, "until tomorrow", expires_at=day(1))
+    run = run_cycle(operator(), Plan(now=day(2)))
+    assert (run.status, Memory.objects.filter(group=ledger, state="live").count()) == (RunStatus.STOPPED, 30)
+    assert "'ledger'" in run.error
+    assert fresh(last).state == "expired"
+
+
+def test_a_run_that_was_over_a_share_says_so_where_it_is_resumed(ledger: Group, garden: Group) -> None:
+    for number in range(30):
+        row(ledger, f"doubt {number}", expires_at=day(1))
+    last = row(garden, "until tomorrow", expires_at=day(1))
+
+    def dies(progress: cycle.Progress) -> None:
+        if progress.group == "garden":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cycle(operator(), Plan(now=day(2), report=dies))
+    assert fresh(last).state == "live"
+    run = run_cycle(operator(), Plan(now=day(2)))
+    assert (run.status, fresh(last).state) == (RunStatus.STOPPED, "expired")
+    assert "'ledger'" in run.error
+    assert Memory.objects.filter(group=ledger, state="live").count() == 30
+
+
 def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
     assert run_cycle(operator(), Plan(now=day(2), max_share=0.1)).status == RunStatus.DONE

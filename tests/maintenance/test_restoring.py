@@ -18,18 +18,20 @@ from django.utils import timezone
 from access.actor import READ
 from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput, NotPermitted
-from access.models import AuditEntry
+from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.backup import make_backup
 from maintenance.backup_archive import MANIFEST
 from maintenance.backup_copy import file_faults, opened, snapshot_of_store
 from maintenance.backup_folder import backups_folder
+from maintenance.compacting import Compact
 from maintenance.restoring import GroupChange, find_backup, preview_restore, restore_backup
 from memories.draft import Draft
 from memories.index.base import search_index
 from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.verbs import purge, retract
+from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.maintenance.folders import empty_folder
 from tests.people import make_token
 from tests.server.running import environment
@@ -97,6 +99,23 @@ def test_what_was_retracted_since_stays_retracted(remember: Remember) -> None:
     assert {m.content: m.state for m in Memory.objects.all()} == {PORT: "retracted", QUEUE: "live"}
     assert Tombstone.objects.get().reason == "it is 9090"
     assert store(operator(), Draft("the PORT is 8081", group="ledger")).outcome == "refused"
+
+
+@pytest.mark.model
+def test_what_was_retracted_since_is_out_of_its_summary_too(ledger: Group) -> None:
+    events = happen(TOMATOES)
+    drive(Compact(), turn_of(ledger))
+    summary = Memory.objects.get(source="loci:compact")
+    made = make_backup(operator())
+    retract(operator(), events[0].id)
+    done = restore_backup(operator(), made.path)
+    states = dict(Memory.objects.values_list("id", "state"))
+    assert (states[events[0].id], states[summary.id], states[events[1].id]) == (
+        "retracted",
+        "retracted",
+        "live",
+    )
+    assert done.carried.retracted == 1
 
 
 def test_what_was_purged_since_is_destroyed_again(remember: Remember, tmp_path: Path) -> None:

@@ -151,6 +151,14 @@ def test_a_candidate_that_replaces_is_approved_first(alice: User, ledger: Group,
     assert (standing(waits), standing(other)) == (("live", "candidate"), ("live", "active"))
 
 
+def test_what_was_replaced_already_is_a_conflict(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
+    old, new, link = pair
+    decision = Decision("supersede", new.id, other=old.id, link=link.id)
+    decide(person(alice), decision)
+    with pytest.raises(Conflict, match="lead to the same memory"):
+        decide(person(alice), decision)
+
+
 def test_approving_a_correction_replaces_and_brings_the_former_text_back(alice: User, ledger: Group) -> None:
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
     old = kept(person(alice), OLD, group="ledger", scope="group")

@@ -15,7 +15,7 @@ from memories.recall.counting import COUNTER
 from memories.spelling import distance, early_edits, nearest
 from memories.store import store
 from memories.suggesting import How, similar, snippet, suggest
-from tests.people import alice, bob, charlie, garden, ledger, person
+from tests.people import agent, alice, bob, charlie, garden, ledger, person
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -141,6 +141,14 @@ def test_a_global_memory_is_found_from_every_group(alice: User, bob: User, port:
 def test_who_may_not_read_is_refused(alice: User, port: Memory) -> None:
     with pytest.raises(NotPermitted):
         suggest(Actor(name="none", via=Via.REST), "dep")
+
+
+def test_quarantined_words_lead_a_person_there_and_an_agent_nowhere(alice: User, port: Memory) -> None:
+    Memory.objects.filter(pk=port.pk).update(trust="quarantined")
+    for typed in ("deploym", "deplyoment", str(port.id)):
+        assert texts(person(alice), typed) == ["The deployment port is 8081."]
+        assert texts(agent(alice), typed) == []
+        assert texts(agent(alice), typed, by_meaning=True) == []
 
 
 def test_what_was_forgotten_comes_after_what_counts(alice: User, port: Memory) -> None:

@@ -13,7 +13,8 @@ from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 from pytest_django import Settings
 
 from access.models import ApiToken, AuditEntry, Group, Membership
-from access.tokens import revoke_token
+from access.tidying import tidy_access
+from access.tokens import operator, revoke_token
 from memories.models import Memory
 from tests.oauth.conftest import (
     AUDIENCE,
@@ -138,7 +139,7 @@ def test_a_refusal_goes_back_to_the_program(program: Program) -> None:
 
 def test_nobody_is_asked_who_has_not_logged_in(program: Program) -> None:
     answer = program.raw.get("/oauth/authorize/", program.asked())
-    assert answer["Location"].startswith("/admin/login/?next=/oauth/authorize/")
+    assert answer["Location"].startswith("/login/?next=/oauth/authorize/")
 
 
 @pytest.mark.parametrize(
@@ -284,6 +285,46 @@ def test_no_secret_stands_in_the_database_or_the_log(
         assert secret not in caplog.text
     assert {token.token for token in AccessToken.objects.all()} == {""}
     assert {token.token for token in RefreshToken.objects.all()} == {""}
+
+
+def test_programs_register_ten_times_in_a_row_from_one_address(db: None) -> None:
+    answers = [register(Client(REMOTE_ADDR="192.0.2.7")) for _ in range(11)]
+    assert [answer.status_code for answer in answers] == [201] * 10 + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
+    assert register(Client(REMOTE_ADDR="192.0.2.8")).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"redirect_uris": ["http://evil.example/callback"]},
+        {"redirect_uris": ["javascript:alert(1)"]},
+        {"redirect_uris": []},
+        {"redirect_uris": "https://one.example"},
+        {"redirect_uris": ["https://a.example https://b.example"]},
+        {"grant_types": ["implicit"]},
+        {"grant_types": ["password"]},
+        {"grant_types": ["client_credentials"]},
+        {"client_name": 7},
+        {"client_name": "x" * 201},
+    ],
+)
+def test_a_registration_that_could_harm_is_refused(db: None, wrong: dict[str, object]) -> None:
+    answer = register(Client(), **wrong)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client_metadata")
+    assert Application.objects.count() == 0
+
+
+def test_what_has_expired_and_what_nobody_allowed_is_deleted(program: Program) -> None:
+    given = program.tokens()
+    register(Client(), client_name="Nobody wants it")
+    Application.objects.update(created=timezone.now() - timedelta(days=2))
+    assert tidy_access(operator()) == "2 rows deleted"  # the program, and its registration token
+    assert [each.name for each in Application.objects.all()] == ["Field notes"]
+    assert call(given["access_token"], "memory_stats").status_code == 200
+    AccessToken.objects.update(expires=timezone.now() - timedelta(days=31))
+    tidy_access(operator())
+    assert not AccessToken.objects.filter(resource=[AUDIENCE]).exists()
 
 
 def test_off_there_is_nothing(settings: Settings, db: None) -> None:

@@ -11,18 +11,22 @@ from django.utils import timezone
 import memories.recall as read_path
 from access.models import Group
 from access.tokens import actor_for_user
+from access.visibility import Narrowing
 from memories import verbs
 from memories.keyed_rows import read_shown
 from memories.models import Memory
 from memories.recall import Asked, recall
 from memories.types import State
+from memories.visibility import recallable_by
 from tests.memories.builders import kept
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Change = Callable[[Memory], Any]
 
 
-def recall_while(monkeypatch: pytest.MonkeyPatch, memory: Memory, change: Change | None) -> read_path.Recalled:
+def recall_while(
+    monkeypatch: pytest.MonkeyPatch, memory: Memory, change: Change | None
+) -> read_path.Recalled:
     """Recall, and make the change after the candidates are ranked and before their rows are read."""
     if change is not None:
         done: list[Memory] = []
@@ -98,7 +102,4 @@ def test_a_question_about_the_past_still_gives_what_was_superseded_meanwhile(
 
 
 def _as_known(actor: Any, group: Any, moment: Any) -> Any:
-    from access.visibility import Narrowing
-    from memories.visibility import recallable_by
-
     return recallable_by(actor, group, narrowing=Narrowing(known_at=moment))

@@ -72,3 +72,10 @@ def test_nothing_found_is_nothing_fused(mode: str) -> None:
 )
 def test_the_kind_of_text_decides_how_much_meaning_weighs(candidate: Candidate, share: float) -> None:
     assert vector_share(candidate) == share
+
+
+def test_meaning_counts_by_the_share_of_the_question_that_the_model_can_read() -> None:
+    # Half of the letters are Latin: 0.85 × 0.5 = 0.425 of meaning, the rest of words.
+    assert vector_share(BEST_MEANING, readable=0.5) == pytest.approx(0.425)
+    fused = fuse([BEST_MEANING], mode="hybrid", settings=FusionSettings(readable=0.0))
+    assert fused == {2: 1.0}  # words alone: it is the best match of them

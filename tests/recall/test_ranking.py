@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from memories.models import Memory
+from memories.recall.asking import Said
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
 from memories.recall.query import Question
 from memories.recall.ranking import adjust, is_dated, length_part, speaker_of, thread_scores
 from memories.recall.trace import Trace
+from memories.recall.tuning import without
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
 
@@ -27,6 +29,32 @@ def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool 
 
 def asking(**fields: object) -> Question:
     return Question(**{"text": "?", "match": None, "vector": None} | fields)
+
+
+@pytest.mark.parametrize(
+    ("content", "said_by", "lift"),
+    [
+        ("User: The port is 8081.", Said.USER, 0.1),
+        ("Assistant: Use 8081.", Said.ASSISTANT, 0.1),
+        ("Assistant: Use 8081.", Said.USER, 0.0),
+        ("User: The port is 8081.", Said.ANYONE, 0.0),
+        ("Maria: The port is 8081.", Said.USER, 0.0),
+        ("The user: a person", Said.USER, 0.0),
+    ],
+)
+def test_what_the_one_who_asks_or_the_assistant_said_is_lifted(
+    content: str, said_by: Said, lift: float
+) -> None:
+    assert adjusted(memory(content), asking(said_by=said_by)) == pytest.approx(lift)
+
+
+def test_each_step_can_be_taken_out() -> None:
+    may = asking(dates=(NamedDate(2023, 5, None),))
+    row = memory(valid_from=SPRING)
+    candidate = Candidate(row.key, words=50)
+    for step, left in (("the date", 0.0), ("the time", 0.3)):
+        scores = adjust({1: 0.0}, [candidate], {1: row}, may, tuning=without(step), trace=Trace())
+        assert scores[1] == pytest.approx(left)
 
 
 def test_a_plain_memory_keeps_its_score() -> None:
@@ -109,7 +137,7 @@ def test_a_turn_is_pulled_towards_its_thread() -> None:
     rows = {key: memory(key=key, thread_id=7, position=key) for key in (1, 2, 3)}
     candidates = [Candidate(key, words=50, is_turn=True) for key in rows]
     fused = {1: 0.9, 2: 0.6, 3: 0.3}
-    scores = adjust(fused, candidates, rows, asking(), length_tuning=TUNING, trace=Trace())
+    scores = adjust(fused, candidates, rows, asking(), trace=Trace())
     # The thread's score is 0.6: 0.9 − 0.3 × 0.3, 0.6, 0.3 + 0.3 × 0.3.
     assert scores == pytest.approx({1: 0.81, 2: 0.6, 3: 0.39})
 

@@ -1,11 +1,20 @@
 """When recall says that it knows nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from memories.index.terms import Match
 from memories.models import Memory
 from memories.recall.query import Question
-from memories.recall.relevance import is_answerable, is_padding, related_from, root, shared_words
+from memories.recall.relevance import (
+    is_answerable,
+    is_padding,
+    related_from,
+    root,
+    shared_words,
+    unknown_share,
+)
 from memories.recall.trace import Trace
 
 QUESTION = Question(
@@ -13,13 +22,17 @@ QUESTION = Question(
 )
 
 
-def judge(*found: tuple[str, float], others: int = 100) -> tuple[bool, Trace]:
+def judge(
+    *found: tuple[str, float], others: int = 100, named: frozenset[str] = frozenset()
+) -> tuple[bool, Trace]:
     """Judge memories given as (content, cosine), found among so many others that are not near."""
     trace = Trace()
     rows = [Memory(key=key, content=content) for key, (content, _) in enumerate(found)]
     cosines = {1000 + key: 0.01 for key in range(others)}
     cosines |= {key: cosine for key, (_, cosine) in enumerate(found) if cosine}
-    return is_answerable(QUESTION, rows, cosines, trace), trace
+    question = replace(QUESTION, named=named)
+    contents = [row.content for row in rows]
+    return is_answerable(question, rows, cosines, trace, contents=contents), trace
 
 
 def test_nothing_found_is_no_answer() -> None:
@@ -27,13 +40,35 @@ def test_nothing_found_is_no_answer() -> None:
 
 
 def test_one_that_is_near_in_meaning_answers() -> None:
-    assert judge(("We settled on PostgreSQL.", 0.34))[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.47))[0] is True
+    assert judge(("We settled on PostgreSQL.", 0.46))[0] is False
 
 
 def test_shared_words_make_up_for_some_distance() -> None:
-    # "ledger" and "use" are 2 of 4 words: 0.25 + 0.2 × 0.5 = 0.35.
+    # "ledger" and "use" are 2 of 4 words: 0.25 + 0.45 × 0.5 = 0.475.
     assert judge(("Use the ledger.", 0.25))[0] is True
-    assert judge(("Use the ledger.", 0.23))[0] is False
+    assert judge(("Use the ledger.", 0.24))[0] is False
+
+
+def test_a_name_that_the_group_never_says_takes_from_the_nearness() -> None:
+    # One of two names is unknown: 0.5 − 0.18 × 0.5 = 0.41; both are known: 0.5.
+    assert judge(("Maria met Joanna.", 0.5), named=frozenset({"maria", "joanna"}))[0] is True
+    assert judge(("Maria met Joanna.", 0.5), named=frozenset({"maria", "caroline"}))[0] is False
+    # Among few memories an unknown name says nothing.
+    assert judge(("Maria met Joanna.", 0.5), named=frozenset({"caroline"}), others=5)[0] is True
+
+
+@pytest.mark.parametrize(
+    ("names", "contents", "share"),
+    [
+        ({"maria"}, ["We met Maria's mother."], 0.0),
+        ({"maria", "john"}, ["We met Maria.", "Tea."], 0.5),
+        ({"maria"}, [], 1.0),
+        (set(), ["Tea."], 0.0),
+    ],
+)
+def test_the_share_of_unknown_names(names: set[str], contents: list[str], share: float) -> None:
+    assert unknown_share(names, contents) == share
 
 
 def test_one_with_all_the_words_answers_however_far_its_meaning() -> None:
@@ -44,7 +79,8 @@ def test_what_is_far_and_shares_few_words_is_no_answer() -> None:
     answerable, trace = judge(("Maria likes the ledger.", 0.28), ("Tea.", 0.2))
     assert answerable is False
     assert trace.steps[-1].detail == {
-        "answerable": False, "nearest_cosine": 0.28, "shared_words": 0.25, "wanted": 0.34,
+        "answerable": False, "nearest_cosine": 0.28, "shared_words": 0.25, "unknown_names": 0.0,
+        "reached": 0.3925, "wanted": 0.47,
     }  # fmt: skip
 
 
@@ -81,7 +117,7 @@ def test_of_few_memories_less_nearness_is_asked() -> None:
     assert related_from(10) == pytest.approx(0.2335, abs=0.0005)
     assert judge(("We settled on PostgreSQL.", 0.24), others=9)[0] is True
     assert judge(("We settled on PostgreSQL.", 0.23), others=9)[0] is False
-    assert related_from(99) < related_from(100) == 0.34
+    assert related_from(99) < related_from(100) == 0.47
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import argparse
 import json
 import sys
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,15 +14,20 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
-from loci_site.scratch import scratch_database
-from memories.embedding import get_encoder
+from loci_site.evaluation_tables import Findings, as_text, write_between_marks
+from loci_site.kept_database import fingerprint, kept_database
+from memories.embedding import Encoder, get_encoder
 from memories.recall.fusion import MODES
 from sources.evaluation import ModeReport, Query, ask_all, fill, read_queries
+from sources.jsonl import CORPUS
 from sources.metrics import Scores
+from sources.tuning_trials import TrialSet, ablate, cross_validate, gather_trials
+from sources.unrelated import judge_all
 from sources.vector_cache import CachedEncoder, VectorCache
 
 MODEL_WAIT_S: Final = 60.0
 CACHE: Final = Path("cache") / "vectors.bin"
+STORES: Final = Path("cache") / "evaluation"
 COLUMNS: Final = ["R@1", "R@5", "R@10", "R@20", "H@1", "H@5", "H@10", "A@10", "MRR", "nDCG@10"]
 EXAMPLES: Final = """\
 examples:
@@ -28,10 +35,15 @@ examples:
   manage.py evaluate my_set --mode all             every mode, side by side
   manage.py evaluate my_set --mode hybrid keyword --json
   manage.py evaluate my_set --mode rrf --run rrf.json
+  manage.py evaluate my_set --mode all --interval  with 95 % intervals over the questions
+  manage.py evaluate sets/* --ablate --json        what each step of recall brings
+  manage.py evaluate sets/* --folds 5              its numbers chosen anew on four fifths of the groups
+  manage.py evaluate sets/* --abstain              how often it says that it knows nothing
+  manage.py evaluate sets/* --write-docs docs/recall.md   all of it, into the page's tables
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
-{id, text, group, category, relevant: [ids]}. Both go through a scratch database; the store is not touched.
-Vectors are kept in LOCI_HOME/cache, so that a second run takes seconds.
+{id, text, group, category, relevant: [ids]}. Both go through a database of their own; the store is not touched.
+Vectors and the filled databases are kept in LOCI_HOME/cache, so that a second run takes seconds.
 R@k: share of the right ones among the first k. H@k: any of them. A@k: all of them. The time is that of search and
 ranking, without embedding the question.
 """
@@ -46,7 +58,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("dir", type=Path, help="the folder")
+        parser.add_argument("dir", type=Path, nargs="+", help="the folder, or several")
         parser.add_argument(
             "--mode",
             nargs="+",
@@ -59,32 +71,99 @@ class Command(BaseCommand):
         )
         parser.add_argument("--limit", type=_count, help="only the first so many questions")
         parser.add_argument("--run", type=Path, metavar="FILE", help="write the rankings: {question: [ids]}")
+        parser.add_argument("--interval", action="store_true", help="add 95 %% intervals (bootstrap)")
+        parser.add_argument("--ablate", action="store_true", help="what each step of recall brings")
+        parser.add_argument("--folds", type=_count, help="cross-validate recall's numbers over groups")
+        parser.add_argument("--abstain", action="store_true", help="questions that have no answer")
+        parser.add_argument(
+            "--write-docs", type=Path, metavar="FILE", help="measure all, and write the tables into FILE"
+        )
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        modes = _modes(options["mode"])
-        if options["run"] and len(modes) > 1:
-            raise CommandError("--run writes the rankings of one mode: name one.")
+        wanted = _wanted(options)
+        if options["run"] and (len(wanted.modes) != 1 or len(options["dir"]) > 1):
+            raise CommandError("--run writes the rankings of one mode and one folder: name one.")
         try:
-            queries = read_queries(options["dir"], split=options["split"], limit=options["limit"])
-            reports = _measure(options["dir"], queries, modes)
+            findings = _measure(options["dir"], wanted)
+            if options["write_docs"]:
+                write_between_marks(options["write_docs"], findings.tables())
         except LociError as error:
             if options["json"]:
                 self.stdout.write(json.dumps(error.as_dict()))
             raise CommandError(str(error)) from error
         if options["run"]:
-            options["run"].write_text(json.dumps(reports[0].run), encoding="utf-8")
-        self.stdout.write(_as_json(reports) if options["json"] else _as_text(reports))
+            [[report]] = findings.modes.values()
+            options["run"].write_text(json.dumps(report.run), encoding="utf-8")
+        if options["json"]:
+            self.stdout.write(json.dumps(findings.as_dict(with_intervals=wanted.with_intervals)))
+        else:
+            self.stdout.write(_as_text(findings, with_intervals=wanted.with_intervals))
 
 
-def _measure(folder: Path, queries: list[Query], modes: list[str]) -> list[ModeReport]:
-    actor = operator()
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured."""
+
+    modes: list[str]
+    split: str
+    limit: int | None
+    folds: int
+    with_intervals: bool
+    with_ablation: bool
+    with_abstention: bool
+
+
+def _wanted(options: dict[str, Any]) -> Wanted:
+    is_all = bool(options["write_docs"])
+    other = options["ablate"] or options["folds"] or options["abstain"]
+    modes = ["all"] if is_all else options["mode"]
+    return Wanted(
+        # Asked for something else alone, the modes are not measured beside it.
+        modes=[] if other and not modes else _modes(modes),
+        split=options["split"],
+        limit=options["limit"],
+        folds=options["folds"] or (5 if is_all else 0),
+        with_intervals=options["interval"] or is_all,
+        with_ablation=options["ablate"] or is_all,
+        with_abstention=options["abstain"] or is_all,
+    )
+
+
+def _measure(folders: list[Path], wanted: Wanted) -> Findings:
+    read = [(folder, read_queries(folder, split=wanted.split, limit=wanted.limit)) for folder in folders]
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE))
-    with scratch_database(), Bars() as bars:
-        fill(actor, folder, encoder=cached, progress=bars.show)
-        cached.encode([query.text for query in queries])
-        return [ask_all(actor, queries, mode=mode, encoder=cached, progress=bars.show) for mode in modes]
+    findings, trials = Findings(), []
+    with Bars() as bars:
+        for folder, queries in read:
+            mark = fingerprint(folder / CORPUS, encoder.model_id)
+            name = folder.absolute().name
+            fill_it = partial(fill, operator(), folder, encoder=cached, progress=bars.show)
+            with kept_database(settings.LOCI.home / STORES, name, mark, fill_it):
+                trials.append(_measure_one(findings, folder, queries, wanted, cached, bars))
+        if wanted.folds:
+            findings.folds = cross_validate(trials, folds=wanted.folds, progress=bars.show)
+    return findings
+
+
+def _measure_one(
+    findings: Findings, folder: Path, queries: list[Query], wanted: Wanted, encoder: Encoder, bars: "Bars"
+) -> TrialSet:
+    """Measure what the store of one set is needed for; give its questions for what is not."""
+    actor, name = operator(), folder.absolute().name
+    encoder.encode([query.text for query in queries])
+    ask = partial(ask_all, actor, queries, encoder=encoder, progress=bars.show)
+    if wanted.modes:
+        findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
+    if wanted.with_abstention:
+        findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
+    if not (wanted.with_ablation or wanted.folds):
+        return TrialSet(name, ())
+    trials = gather_trials(actor, name, queries, encoder=encoder, progress=bars.show)
+    if wanted.with_ablation:
+        findings.gains[name] = ablate(trials, progress=bars.show)
+    return trials
 
 
 class Bars:
@@ -125,12 +204,15 @@ def _count(text: str) -> int:
     return count
 
 
-def _as_json(reports: list[ModeReport]) -> str:
-    return json.dumps({report.mode: report.as_dict() for report in reports})
-
-
-def _as_text(reports: list[ModeReport]) -> str:
-    return "\n\n".join(_table(report) for report in reports)
+def _as_text(findings: Findings, *, with_intervals: bool) -> str:
+    tables = findings.tables()
+    if not with_intervals:
+        tables.pop("intervals", None)
+    tables.pop("modes", None)  # told in full below
+    reports = [(name, report) for name, own in findings.modes.items() for report in own]
+    several = len(findings.modes) > 1
+    full = [(f"{name}\n" if several else "") + _table(report) for name, report in reports]
+    return "\n\n".join([*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())])
 
 
 def _table(report: ModeReport) -> str:

@@ -9,6 +9,7 @@ const place = root.querySelector("[data-place]");
 const status = root.querySelector("[data-status]");
 const rows = list ? [...list.children] : [];
 const KEPT = "loci-review-undo"; // decisions that can be taken back, also after the page is loaded anew
+const SAID = "loci-review-said"; // what is to be said once the page is there again
 const EFFECT_AFTER_MS = 350; // a person who flies through cards asks nothing of recall
 const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
 
@@ -25,6 +26,8 @@ const dialog = (name) => root.querySelector(`[data-dialog="${name}"]`);
 const card = () => place && place.querySelector(".review-card");
 const keyOf = (row) => `${row.dataset.kind}:${row.dataset.id}`;
 const isOpen = (row) => !row.dataset.done;
+// A key that comes before the next card is there shall not decide about what nobody has seen.
+const isShown = (row) => Boolean(row && card() && card().dataset.id === row.dataset.id);
 
 function say(words, { bad = false } = {}) {
   status.textContent = words;
@@ -158,12 +161,13 @@ async function askEffect() {
 async function decide(verb, extra = {}) {
   const row = rows[at];
   const shown = card();
-  if (busy || !row || !shown || !isOpen(row)) return;
+  if (busy || !isShown(row) || !isOpen(row)) return;
   if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]`)) {
     say(`“${verb}” is not for this card.`, { bad: true });
     return;
   }
   busy = true;
+  place.setAttribute("aria-busy", "true");
   clearTimeout(effectTimer);
   try {
     const answer = await send(`${url}decide/`, fields(verb, extra));
@@ -178,6 +182,7 @@ async function decide(verb, extra = {}) {
     say(fault.message, { bad: true });
   } finally {
     busy = false;
+    place.removeAttribute("aria-busy");
   }
 }
 
@@ -207,7 +212,10 @@ async function undo() {
     const failed = answer.failed.length ? ` ${answer.failed.length} could not be taken back: ${answer.failed.join(" ")}` : "";
     say(`Taken back: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
     if (mine.length) await show(rows.indexOf(mine[0]));
-    else window.location.reload();
+    else {
+      sessionStorage.setItem(SAID, status.textContent);
+      window.location.reload();
+    }
   } catch (fault) {
     // What cannot be taken back shall not bar the one before it.
     if (fault.status === 409 || fault.status === 404) keep(all.slice(0, -1));
@@ -332,7 +340,7 @@ function ask(box) {
 
 async function editText(isMerge) {
   const shown = card();
-  if (!shown || !isOpen(rows[at])) return;
+  if (!isShown(rows[at]) || !isOpen(rows[at])) return;
   if (!shown.querySelector('[data-verb="edit"]')) {
     say("The text of this card is not edited here.", { bad: true });
     return;
@@ -424,4 +432,6 @@ root.addEventListener("change", (event) => {
 });
 
 showUndo();
+if (sessionStorage.getItem(SAID)) say(sessionStorage.getItem(SAID));
+sessionStorage.removeItem(SAID);
 if (rows.length) show(0, { isFocused: false });

@@ -1,0 +1,187 @@
+"""What an evaluation found, as tables: Markdown for the documentation, plain text for the terminal."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from access.errors import InvalidInput
+from memories.recall.tuning import STEPS
+from sources.evaluation import ModeReport
+from sources.intervals import difference_interval
+from sources.metrics import Scores
+from sources.tuning_trials import MEASURES, Fold
+from sources.unrelated import Judgement, Point, curve
+
+SHOWN = ("R@10", "MRR", "nDCG@10")
+BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
+
+
+@dataclass
+class Findings:
+    """Everything that was measured on some sets; what was not asked for is empty."""
+
+    modes: dict[str, list[ModeReport]] = field(default_factory=dict)
+    gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
+    folds: list[Fold] = field(default_factory=list)
+    judgements: dict[str, list[Judgement]] = field(default_factory=dict)
+
+    def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
+        """Give the findings as JSON values; of one set's modes alone, those at the top."""
+        sets = {name: _modes_dict(reports, with_intervals) for name, reports in self.modes.items()}
+        told: dict[str, Any] = next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
+        if self.gains:
+            told["ablation"] = self.gains
+        if self.folds:
+            told["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
+        if self.judgements:
+            told["abstention"] = [vars(point) for point in curve(_all(self.judgements))]
+        return told
+
+    def tables(self) -> dict[str, list[list[str]]]:
+        """Give the tables that there is something for, by name: rows of cells, the head first."""
+        made = {
+            "modes": _modes_table(self.modes),
+            "intervals": _interval_table(self.modes),
+            "ablation": _gain_table(self.gains),
+            "folds": _fold_table(self.folds),
+            "abstention": _curve_table(self.judgements),
+            "unrelated": _kind_table(self.judgements),
+        }
+        return {name: rows for name, rows in made.items() if len(rows) > 1}
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Give a table as Markdown has it."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def as_text(rows: Sequence[Sequence[str]]) -> str:
+    """Give a table in columns of even width."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
+    """Put tables into a Markdown file between their marks; give the names of those whose marks are there.
+
+    Raises:
+        InvalidInput: the file has no mark for any of them, or one that does not end.
+    """
+    text = path.read_text(encoding="utf-8")
+    written = []
+    for name, rows in tables.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        if begin not in text:
+            continue
+        before, rest = text.split(begin, 1)
+        if end not in rest:
+            raise InvalidInput(f"{path.name} has '{begin}' without '{end}'.", field="write_docs")
+        text = f"{before}{begin}\n{as_markdown(rows)}\n{end}{rest.split(end, 1)[1]}"
+        written.append(name)
+    if not written:
+        raise InvalidInput(
+            f"{path.name} has no marks for tables.",
+            hint=f"Put '{BEGIN.format('modes')}' and '{END.format('modes')}' where it belongs.",
+            field="write_docs",
+        )
+    path.write_text(text, encoding="utf-8")
+    return written
+
+
+def _modes_dict(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
+    told = {}
+    for report in reports:
+        told[report.mode] = report.as_dict()
+        if with_intervals:
+            told[report.mode]["intervals"] = report.intervals()
+    return told
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.1f}"
+
+
+def _signed(value: float) -> str:
+    shown = f"{value * 100:+.1f}"
+    return "0" if float(shown) == 0 else shown.replace("-", "−")
+
+
+def _modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    modes = list(dict.fromkeys(report.mode for reports in sets.values() for report in reports))
+    rows = [["set (questions)", *modes]]
+    for name, reports in sets.items():
+        by_mode = {report.mode: report for report in reports}
+        cells = [" / ".join(_percent(by_mode[mode].scores[m]) for m in SHOWN) for mode in modes]
+        rows.append([f"{name} ({len(reports[0].times_ms)})", *cells])
+    return rows
+
+
+def _interval_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """Hybrid's intervals, and its difference to the better of its arms."""
+    rows = [
+        ["set", "R@10", "MRR", "nDCG@10", "R@10 against the better arm", "R@5 against it", "MRR against it"]
+    ]
+    for name, reports in sets.items():
+        by_mode = {report.mode: report for report in reports}
+        if {"hybrid", "keyword", "vector"} - by_mode.keys():
+            continue
+        ours = by_mode["hybrid"]
+        bounds = ours.intervals()
+        cells = [f"{_percent(bounds[m][0])} to {_percent(bounds[m][1])}" for m in SHOWN]
+        rows.append([name, *cells, *(_against(ours, by_mode, m) for m in ("R@10", "R@5", "MRR"))])
+    return rows
+
+
+def _against(ours: ModeReport, by_mode: Mapping[str, ModeReport], measure: str) -> str:
+    better = max((by_mode["keyword"], by_mode["vector"]), key=lambda report: report.scores[measure])
+    low, high = difference_interval([s[measure] for s in ours.each], [s[measure] for s in better.each])
+    mean = ours.scores[measure] - better.scores[measure]
+    return f"{_signed(mean)} ({_signed(low)} to {_signed(high)})"
+
+
+def _gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
+    rows = [["step", *sets]]
+    for step in STEPS:
+        cells = [" / ".join(_signed(gains[step][m]) for m in MEASURES) for gains in sets.values()]
+        rows.append([step, *cells])
+    return rows if sets else []
+
+
+def _fold_table(folds: Sequence[Fold]) -> list[list[str]]:
+    rows = [["set", "chosen on the other folds", "the numbers in use"]]
+    for fold in folds:
+        cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in (fold.chosen, fold.usual)]
+        rows.append([fold.name, *cells])
+    return rows
+
+
+def _all(sets: Mapping[str, Sequence[Judgement]]) -> list[Judgement]:
+    return [judgement for own in sets.values() for judgement in own]
+
+
+def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    rows = [["limit", "precision", "recall", "R@5 lost"]]
+    every = _all(sets)
+    points: list[Point] = curve(every) if every else []
+    for point in points:
+        limit = "as it is" if point.offset == 0 else f"{point.offset:+.2f}".replace("-", "−")
+        rows.append([limit, _percent(point.precision), _percent(point.recall), _percent(point.lost)])
+    return rows
+
+
+def _kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """The share of questions of each kind on which recall abstains, by set."""
+    kinds = list(dict.fromkeys(j.kind for j in _all(sets)))
+    rows = [["questions", *sets]]
+    for kind in kinds:
+        cells = []
+        for own in sets.values():
+            margins = [j.margin for j in own if j.kind == kind]
+            share = sum(margin < 0 for margin in margins) / len(margins) if margins else 0.0
+            cells.append(f"{_percent(share)} of {len(margins)}" if margins else "–")
+        rows.append([kind, *cells])
+    return rows

@@ -1,0 +1,67 @@
+"""Why a question brings a memory or does not: its place, or the step that left it out. Recall's own steps, traced."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+
+from access.visibility import Visibility
+from memories.keyed_rows import read_shown
+from memories.models import Memory
+from memories.recall.choosing import Ranking, gather, place, usual_tuning
+from memories.recall.query import Question
+from memories.recall.relevance import JUDGED, is_answerable, is_padding
+from memories.recall.trace import Trace
+from memories.visible_row import is_visible
+
+# What each filter is called, and how a Visibility looks that does not ask for it.
+_FILTERS: dict[str, dict[str, Any]] = {
+    "types": {"types": frozenset()},
+    "tags": {"tags": frozenset()},
+    "scope": {"scope": ""},
+    "min_confidence": {"min_confidence": 0.0},
+    "after": {"after": None},
+    "before": {"before": None},
+    "group": {"groups": None},
+}
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A memory's rank for a question (None: it is no candidate) and what became of it; `reason` is a sentence."""
+
+    rank: int | None
+    reason: str
+
+
+def explain_place(
+    question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
+) -> Explained:
+    """Say where the question ranks a memory inside the Visibility, and whether an answer with the defaults has it."""
+    gathered = gather(question, visibility, mode=mode, trace=trace)
+    ranking = place(gathered, question, mode=mode, tuning=usual_tuning(), trace=trace)
+    rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
+    if rank is None:
+        return Explained(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
+    limit = settings.LOCI.retrieval.max_results
+    if rank > limit:
+        return Explained(rank, f"it ranks {rank}; {limit} are returned by default")
+    if not _is_answerable(question, ranking, trace):
+        return Explained(rank, f"it ranks {rank}, but nothing found is near enough to be an answer")
+    found = ranking.candidates[memory.key]
+    if is_padding(found.keyword, found.vector):
+        return Explained(rank, f"it ranks {rank}, but shares no word with the question and is not near")
+    return Explained(rank, f"it ranks {rank}")
+
+
+def filters_against(memory: Memory, visibility: Visibility) -> list[str]:
+    """Name the filters without any one of which the memory would be inside the Visibility."""
+    return [name for name, unasked in _FILTERS.items() if is_visible(memory, replace(visibility, **unasked))]
+
+
+def _is_answerable(question: Question, ranking: Ranking, trace: Trace) -> bool:
+    rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED] if key in rows]
+    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
+    contents = (row.content for row in ranking.rows.values())
+    return is_answerable(question, best, cosines, trace, contents=contents)

@@ -1,0 +1,108 @@
+"""When recall should say that it knows nothing: questions without an answer, and how often it says so.
+
+They are made of a set's own: a group's questions asked of another group. Files queries_*.jsonl beside the questions hold
+such as look answerable and are not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from access.actor import Actor
+from access.groups import find_group
+from access.visibility import Visibility
+from memories.embedding import Encoder
+from memories.keyed_rows import read_shown
+from memories.models import Memory
+from memories.recall.choosing import Ranking, gather, place, usual_tuning
+from memories.recall.query import Question, understand
+from memories.recall.relevance import JUDGED, is_answerable
+from memories.recall.trace import Trace
+from memories.visibility import recallable_by
+from sources.evaluation import Progress, Query, query_lines
+
+MODE = "hybrid"
+OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)
+R5 = 5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One question's margin: how far above what is asked its best candidates come. Below 0 recall abstains."""
+
+    kind: str
+    margin: float
+    is_found: bool  # one of the right ones is among the first five
+
+
+@dataclass(frozen=True)
+class Point:
+    """What abstaining at one limit does: shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost."""
+
+    offset: float
+    precision: float
+    recall: float
+    lost: float
+
+
+def judge_all(
+    actor: Actor, folder: Path, queries: Sequence[Query], *, encoder: Encoder, progress: Progress
+) -> list[Judgement]:
+    """Judge a set's questions asked in their own group, in another one, and those made to look answerable."""
+    groups = sorted({query.group for query in queries})
+    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in groups}
+    found = []
+    for done, query in enumerate(queries, start=1):
+        question = understand(query.text, encoder=encoder)
+        found.append(_judge("answerable", question, rooms[query.group], query.relevant))
+        others = [slug for slug in groups if slug != query.group]
+        if others:
+            found.append(_judge("another group's", question, rooms[others[done % len(others)]], ()))
+        progress(f"judge {folder.name}", done)
+    for path in sorted(folder.glob("queries_*.jsonl")):
+        for query in query_lines(path):
+            if query.group in rooms:
+                question = understand(query.text, encoder=encoder)
+                found.append(_judge("looks answerable", question, rooms[query.group], ()))
+    return found
+
+
+def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -> list[Point]:
+    """Give precision, recall and loss for limits around the one in use (offset 0)."""
+    unrelated = [j for j in judgements if j.kind != "answerable"]
+    answered = [j for j in judgements if j.kind == "answerable"]
+    points = []
+    for offset in offsets:
+        right = sum(j.margin < offset for j in unrelated)
+        wrong = sum(j.margin < offset for j in answered)
+        lost = sum(j.margin < offset and j.is_found for j in answered)
+        points.append(
+            Point(
+                offset,
+                right / (right + wrong) if right + wrong else 1.0,
+                right / len(unrelated) if unrelated else 0.0,
+                lost / len(answered) if answered else 0.0,
+            )
+        )
+    return points
+
+
+def _judge(kind: str, question: Question, room: Visibility, relevant: Sequence[str]) -> Judgement:
+    trace = Trace()
+    gathered = gather(question, room, mode=MODE, trace=trace)
+    ranking = place(gathered, question, mode=MODE, tuning=usual_tuning(), trace=trace)
+    rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED]]
+    is_found = any(row.source_ref in relevant for row in best[:R5])
+    return Judgement(kind, _margin(question, ranking, best, trace), is_found)
+
+
+def _margin(question: Question, ranking: Ranking, best: list[Memory], trace: Trace) -> float:
+    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
+    contents = (row.content for row in ranking.rows.values())
+    answerable = is_answerable(question, best, cosines, trace, contents=contents)
+    detail = trace.steps[-1].detail
+    if "reached" not in detail:
+        return -1.0
+    margin = float(detail["reached"] - detail["wanted"])
+    return max(margin, 1.0) if answerable and margin < 0 else margin

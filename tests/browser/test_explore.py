@@ -1,0 +1,208 @@
+"""Looking around by keyboard: search, playground, graph, timeline, rooms and the dashboard, light and dark, wide and narrow."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PageAs
+from tests.browser.serving import Site
+from tests.browser.watching import Guard
+
+pytestmark = [pytest.mark.server, pytest.mark.model]
+Check = Callable[[Page], None]
+PAGES = [
+    "/admin/",
+    "/admin/explore/recall/?q=deploy+port&group=ledger",
+    "/admin/explore/graph/",
+    "/admin/explore/timeline/?group=ledger",
+    "/admin/explore/rooms/",
+    "/admin/explore/rooms/ledger/",
+]
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_pages_are_accessible_and_fit(page_as: PageAs, axe: Check, fits: Check, address: str) -> None:
+    for looks in ({"dark": False, "phone": False}, {"dark": True, "phone": True}):
+        page = page_as("alice", **looks)
+        page.goto(address)
+        axe(page)
+        fits(page)
+
+
+def test_the_search_finds_as_one_types_and_enter_opens(page_as: PageAs, axe: Check) -> None:
+    page = page_as("alice")
+    page.goto("/admin/")
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Search all memories")
+    expect(field).to_be_focused()
+    page.keyboard.type("invoices in tw")
+    expect(page.get_by_role("option").first).to_contain_text("Amounts are stored as integer cents")
+    axe(page)
+    field.fill("")
+    page.keyboard.type("refnuds")
+    expect(page.get_by_role("option").first).to_contain_text("Refunds above 500 euros")
+    expect(page.get_by_role("option").first).to_contain_text("spelt nearly so")
+    field.fill("")
+    page.keyboard.type("how is money kept without rounding")
+    expect(page.locator(".palette-option", has_text="by meaning").first).to_contain_text("integer cents")
+    field.fill("")
+    page.keyboard.type("timel")
+    expect(page.get_by_role("option", name=re.compile("Timeline"))).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(field).not_to_be_visible()
+    page.keyboard.press("Control+k")
+    field.fill("Refunds above")
+    expect(page.get_by_role("option").first).to_contain_text("Refunds above 500 euros")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/memories/memory/*/change/")
+    expect(page.locator(".loci-text").first).to_contain_text("Refunds above 500 euros")
+
+
+def test_the_search_shows_nothing_of_other_groups(page_as: PageAs) -> None:
+    page = page_as("bob")  # he does not belong to atlas
+    page.goto("/admin/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("Postcodes of Malta")
+    expect(page.locator("#palette-note")).to_have_text("0 memories found")
+    expect(page.get_by_role("option")).to_have_count(1)  # to ask the playground
+
+
+def test_what_is_stored_is_shown_as_text(page_as: PageAs, site: Site) -> None:
+    site.store("Walrus <img src=x onerror=document.title='broken'> and \"quotes\"")
+    page = page_as("alice")
+    page.goto("/admin/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("walrus")
+    expect(page.get_by_role("option").first).to_contain_text("<img src=x")
+    assert page.locator("#palette img").count() == 0
+    assert "broken" not in page.title()
+
+
+def test_the_playground_by_keyboard_and_its_link(page_as: PageAs) -> None:
+    page = page_as("alice")
+    page.goto("/admin/explore/recall/?group=ledger")
+    page.get_by_label("Question").fill("what is the deploy port")
+    page.keyboard.press("Enter")
+    first = page.locator(".play-table tbody tr").first
+    expect(first).to_contain_text("deploy")
+    expect(page.get_by_text("Whether there is an answer at all")).to_be_visible()
+    link = page.get_by_role("link", name="Link to this question").get_attribute("href")
+    again = page_as("alice")
+    again.goto(str(link))
+    expect(again.get_by_label("Question")).to_have_value("what is the deploy port")
+    expect(again.locator(".play-table tbody tr").first).to_contain_text("deploy")
+
+
+def test_the_graph_is_walked_and_expanded_by_keyboard(page_as: PageAs, site: Site) -> None:
+    site.call(
+        "alice",
+        "POST",
+        "relations",
+        {"subject": "PostgreSQL", "predicate": "runs_on", "object": "Debian", "group": "ledger"},
+    )
+    found = site.call("alice", "GET", "relations?of=Ines&group=ledger")["items"][0]
+    page = page_as("alice")
+    page.goto(f"/admin/explore/graph/?of={found['subject']['id']}")
+    nodes = page.locator(".graph-node")
+    expect(nodes).to_have_count(2)
+    page.locator(".graph-node", has_text="Ledger").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".graph-node", has_text="PostgreSQL")).to_be_visible()
+    expect(page.locator("#graph-said")).to_contain_text("more nodes and edges around Ledger")
+    # The table has what the picture has.
+    expect(page.locator("#graph-table tbody tr", has_text="PostgreSQL")).to_have_count(1)
+    page.locator(".graph-node", has_text="PostgreSQL").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#graph-table tbody tr", has_text="Debian")).to_have_count(1)
+    page.get_by_role("checkbox", name="entity").uncheck()
+    expect(page.locator("#graph-table tbody tr:visible")).to_have_count(0)
+    page.get_by_role("checkbox", name="entity").check()
+    page.locator(".graph-node", has_text="Debian").focus()
+    page.keyboard.press("o")
+    page.wait_for_url("**/admin/memories/memory/*/change/")
+
+
+def test_two_entities_are_merged_in_the_graph_and_taken_apart(
+    page_as: PageAs, site: Site, axe: Check
+) -> None:
+    for subject, object_ in (("Margarete", "Invoices"), ("Margareta", "Receipts")):
+        site.call(
+            "alice",
+            "POST",
+            "relations",
+            {"subject": subject, "predicate": "writes", "object": object_, "group": "ledger"},
+        )
+    page = page_as("alice")
+    page.goto("/admin/explore/graph/?predicate=writes")
+    page.locator(".graph-node", has_text="Margareta").focus()
+    page.keyboard.press("m")
+    expect(page.locator("#graph-said")).to_contain_text("Margareta is marked")
+    page.locator(".graph-node", has_text="Margarete").focus()
+    page.keyboard.press("m")
+    expect(page.locator("#graph-merge-pair")).to_have_text("“Margareta” goes into “Margarete”")
+    expect(page.get_by_role("button", name="Merge", exact=True)).to_be_focused()
+    axe(page)
+    page.keyboard.press("Enter")
+    expect(page.locator(".graph-node", has_text="Margareta")).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo the merge")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#graph-said")).to_have_text("The two are apart again.")
+    expect(page.locator(".graph-node", has_text="Margareta")).to_have_count(1)
+
+
+def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: Site) -> None:
+    old = site.store("The walrus port is 8081.", valid_from="2026-03-01T00:00:00Z")
+    new = site.store("The walrus port is 8443.", valid_from="2026-05-01T00:00:00Z", supersedes=old)
+    page = page_as("alice")
+    page.goto("/admin/explore/timeline/?words=walrus+port&group=ledger")
+    rows = {id_: page.locator(f".time-row[data-memory='{id_}']") for id_ in (old, new)}
+    hidden = re.compile("time-hidden")
+    expect(rows[old]).to_have_class(hidden)
+    expect(rows[new]).not_to_have_class(hidden)
+    slider = page.locator("#as-of")
+    slider.focus()
+    slider.fill("150")  # of a thousand steps from February to now: some days of April
+    expect(rows[old]).not_to_have_class(hidden)
+    expect(rows[new]).to_have_class(hidden)
+    expect(page.locator("#as-of-said")).to_contain_text("2026-04-")
+    assert "as_of=2026-04-" in page.url
+    # Loci did not know then what it knows now.
+    page.locator("#known-at").fill("150")
+    expect(rows[old]).to_have_class(hidden)
+    page.reload()
+    expect(rows[old]).to_have_class(hidden)
+    page.get_by_role("button", name="Both to now").click()
+    expect(rows[new]).not_to_have_class(hidden)
+    assert "as_of" not in page.url
+
+
+def test_the_dashboard_leads_to_its_lists(page_as: PageAs) -> None:
+    page = page_as("alice")
+    page.goto("/admin/")
+    page.locator(".share-semantic").first.click()
+    page.wait_for_url("**/admin/memories/memory/?type__exact=semantic&state__exact=live")
+    page.go_back()
+    bar = page.locator("#growth-heading").locator("xpath=..").locator("a.chart-bar").last
+    bar.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/access/auditentry/?at_from=*operation=store*")
+    expect(page.locator("#result_list tbody tr").first).to_be_visible()
+
+
+def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_as: PageAs) -> None:
+    page = page_as("alice")
+    page.goto("/admin/")
+    page.locator("a.share", has_text="ledger").click()
+    page.get_by_label("Instructions for agents").fill("Amounts are integer cents.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Agents get these instructions from now on.")).to_be_visible()
+    expect(page.locator(".room-part").first).to_contain_text("Amounts are integer cents.")
+
+
+def test_a_stranger_is_refused_a_room(page_as: PageAs, guard: Guard) -> None:
+    guard.allow("404")
+    page = page_as("charlie")
+    page.goto("/admin/explore/rooms/ledger/")
+    expect(page.get_by_role("heading", name="There is no group 'ledger'").last).to_be_visible()

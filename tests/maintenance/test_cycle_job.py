@@ -1,0 +1,70 @@
+"""Who runs maintenance for one group, or may not at all, changes nothing about when the scheduled cycle is due."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from access.errors import NotPermitted
+from access.models import Group, Membership, Role
+from access.tokens import operator
+from maintenance import cycle
+from maintenance.cycle import Plan
+from maintenance.cycle_job import run_alone
+from maintenance.models import JobLock
+from maintenance.previewing import preview_cycle
+from tests.people import person
+
+pytestmark = pytest.mark.django_db
+
+
+def curator(user: User) -> None:
+    Membership.objects.filter(user=user).update(role=Role.CURATOR)
+
+
+def test_a_run_that_one_may_not_do_is_no_failure_of_the_cycle(ledger: Group, bob: User) -> None:
+    for plan in (Plan(), Plan(group=ledger)):
+        with pytest.raises(NotPermitted):
+            run_alone(person(bob), plan)
+    assert not JobLock.objects.filter(name="cycle").exists()
+
+
+def test_no_copy_is_made_for_somebody_who_may_not_run(
+    ledger: Group, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maintenance.previewing.tried", lambda work: pytest.fail("the store was copied"))
+    with pytest.raises(NotPermitted):
+        preview_cycle(person(bob), Plan())
+
+
+@pytest.mark.parametrize("kind", ["cycle", "cleanup"])
+def test_a_run_over_one_group_leaves_the_cycle_due_and_asked_for(ledger: Group, bob: User, kind: str) -> None:
+    curator(bob)
+    asked = timezone.now()
+    JobLock.objects.create(name="cycle", asked_at=asked, asked_by="alice")
+    assert run_alone(person(bob), Plan(kind=kind, group=ledger)).status == "done"
+    row = JobLock.objects.get(name="cycle")
+    assert (row.last_finished, row.asked_at, row.asked_by, row.holder) == (None, asked, "alice", "")
+
+
+def test_a_run_over_all_groups_is_the_cycle(ledger: Group) -> None:
+    JobLock.objects.create(name="cycle", asked_at=timezone.now(), asked_by="alice")
+    run_alone(operator(), Plan())
+    row = JobLock.objects.get(name="cycle")
+    assert row.last_finished is not None
+    assert row.asked_at is None
+
+
+def test_a_run_over_one_group_that_breaks_is_no_failure_of_the_cycle(
+    ledger: Group, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curator(bob)
+
+    def breaks(turn: object, cursor: object) -> None:
+        raise OSError("the disk is full")
+
+    for step in cycle.KINDS["cleanup"]:
+        monkeypatch.setattr(type(step), "next_batch", lambda self, turn, cursor: breaks(turn, cursor))
+    with pytest.raises(OSError, match="disk is full"):
+        run_alone(person(bob), Plan(kind="cleanup", group=ledger))
+    row = JobLock.objects.get(name="cycle")
+    assert (row.failures, row.last_error, row.holder) == (0, "", "")

@@ -1,0 +1,159 @@
+"""Taking a run back after people decided about what it touched: nothing withdrawn returns, nothing kept loses its hold."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.errors import Conflict, NotPermitted
+from access.models import Group, Membership, Role
+from access.tokens import operator
+from maintenance import decay, undo
+from maintenance.compacting import Compact
+from maintenance.cycle import Plan, run_cycle
+from maintenance.models import Run, RunChange
+from maintenance.promoting import Promote
+from maintenance.undo import later_runs, undo_run
+from memories.draft import Draft
+from memories.models import Link, LinkKind, Memory
+from memories.store import store
+from memories.verbs import approve, pin, purge, restore, retract
+from tests.maintenance.events import TOMATOES, drive, happen, turn_of
+from tests.memories.builders import day, fresh, row
+from tests.people import person
+
+pytestmark = pytest.mark.django_db
+ALIKE = (
+    "The staging server needs a restart after each deploy",
+    "After each deploy the staging server needs a restart",
+    "The staging server needs to be restarted after each deploy",
+)
+
+
+def expired(group: Group) -> tuple[Memory, Run]:
+    """Give a memory that a run expired, and that run."""
+    memory = row(group, "until tomorrow", expires_at=day(1))
+    run = run_cycle(operator(), Plan(now=day(2)))
+    assert fresh(memory).state == "expired"
+    return memory, run
+
+
+def whys(run: Run, **more: Any) -> set[str]:
+    return {kept.why for kept in undo_run(operator(), run.id, **more).kept}
+
+
+@pytest.mark.parametrize("again", ["until tomorrow", "Until  TOMORROW"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_text_that_was_retracted_in_another_row_does_not_come_back(
+    ledger: Group, again: str, force: bool
+) -> None:
+    memory, run = expired(ledger)
+    retract(operator(), row(ledger, again).id)
+    assert whys(run, force=force) == {"its text was withdrawn"}
+    assert fresh(memory).state == "expired"
+
+
+def test_force_does_not_bring_back_what_was_retracted_itself(ledger: Group) -> None:
+    memory, run = expired(ledger)
+    retract(operator(), memory.id)
+    assert whys(run, force=True) == {"retracted since"}
+    assert fresh(memory).state == "retracted"
+
+
+def test_force_sets_no_memory_beside_its_successor(ledger: Group) -> None:
+    memory, run = expired(ledger)
+    restore(operator(), memory.id)
+    store(operator(), Draft("until Friday", group="ledger", supersedes=str(memory.id)))
+    assert whys(run, force=True) == {"superseded since"}
+    assert fresh(memory).state == "superseded"
+
+
+def test_a_later_run_that_one_may_not_take_back_is_not_taken_back(
+    ledger: Group, garden: Group, bob: User
+) -> None:
+    Membership.objects.filter(user=bob).update(role=Role.CURATOR)
+    row(ledger, "ours", confidence=0.8)
+    theirs = row(garden, "theirs", confidence=0.8)
+    first = run_cycle(person(bob), Plan(group=ledger, now=day(1)))
+    run_cycle(operator(), Plan(now=day(2)))
+    decayed = fresh(theirs).confidence
+    assert decayed < 0.8
+    with pytest.raises(NotPermitted):
+        undo_run(person(bob), first.id, with_later=True)
+    assert fresh(theirs).confidence == decayed
+
+
+def test_a_later_run_that_is_at_work_is_not_taken_back(ledger: Group) -> None:
+    row(ledger, "decays", confidence=0.8)
+    first, second = (run_cycle(operator(), Plan(now=day(at))) for at in (1, 2))
+    Run.objects.filter(pk=second.pk).update(status="running")
+    with pytest.raises(Conflict, match="not at its end"):
+        undo_run(operator(), first.id, with_later=True)
+    assert Run.objects.get(pk=first.pk).status == "done"
+
+
+def test_a_run_over_the_rows_of_a_later_one_goes_first_as_well(ledger: Group) -> None:
+    one, other = row(ledger, "one"), row(ledger, "other")
+    runs = [Run.objects.create(kind="cycle", status="done", actor="job/cycle") for _ in range(4)]
+    for run, keys in zip(runs, [[one.pk], [one.pk, other.pk], [other.pk], [0]], strict=True):
+        for key in keys:
+            RunChange.objects.create(
+                run=run, step="decay", table="memories_memory", row=key, before={}, after={}
+            )
+    assert later_runs(runs[0]) == [runs[2], runs[1]]
+
+
+def test_each_batch_of_decay_is_taken_back_in_a_transaction_of_its_own(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        row(ledger, f"decays {number}", confidence=0.8)
+    monkeypatch.setattr(decay, "ROWS", 2)
+    run = run_cycle(operator(), Plan(now=day(1)))
+    real, calls = undo._Tally.take_back, list[int]()
+
+    def stumbling(self: Any, change: RunChange) -> None:
+        calls.append(change.pk)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(self, change)
+
+    monkeypatch.setattr(undo._Tally, "take_back", stumbling)
+    with pytest.raises(KeyboardInterrupt):
+        undo_run(operator(), run.id)
+    assert Memory.objects.filter(confidence=0.8).count() == 2
+
+
+@pytest.mark.model
+def test_a_summary_that_stays_keeps_its_sources_so_that_a_retraction_reaches_it(ledger: Group) -> None:
+    events = happen(TOMATOES)
+    _, _, run = drive(Compact(), turn_of(ledger))
+    summary = Memory.objects.get(source="loci:compact")
+    pin(operator(), summary.id)
+    assert whys(run) == {"what it belongs to stays", "changed since"}
+    assert {fresh(event).state for event in events} == {"live"}
+    retract(operator(), events[0].id)
+    assert fresh(summary).state == "retracted"
+
+
+@pytest.mark.model
+def test_a_withdrawn_summary_is_still_reached_by_a_purge_after_the_undo(ledger: Group) -> None:
+    events = happen(TOMATOES)
+    _, _, run = drive(Compact(), turn_of(ledger))
+    retract(operator(), events[0].id)
+    undo_run(operator(), run.id)
+    assert Memory.objects.filter(content__contains=TOMATOES[0]).count() == 2
+    purge(operator(), events[0].id)
+    assert not Memory.objects.filter(content__contains=TOMATOES[0]).exists()
+
+
+@pytest.mark.model
+def test_a_fact_that_a_person_approved_keeps_its_evidence(ledger: Group) -> None:
+    happen(ALIKE, step=timedelta(days=1))
+    _, _, run = drive(Promote(), turn_of(ledger))
+    fact = Memory.objects.get(type="semantic")
+    approve(operator(), fact.id)
+    undo_run(operator(), run.id)
+    assert fresh(fact).trust == "active"
+    assert Link.objects.filter(kind=LinkKind.EVIDENCE, source=fact).count() == 3

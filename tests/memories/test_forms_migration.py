@@ -1,0 +1,65 @@
+"""A store from before the words' other forms gets them by migrating, and is searched with them at once."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+
+from access.models import Group
+from memories.index.base import search_index
+from memories.index.sqlite_vectors import query
+from memories.index.terms import match_for
+from memories.models import Memory
+from tests.memories.builders import row
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = {
+    "部署端口是8081。": "部署 署端 端口 口是 是",
+    "The deploy port is 8081.": "",
+    "getUserName logs in": "get user name",
+}
+
+
+def migrate(*target: str) -> None:
+    call_command("migrate", *target, verbosity=0, interactive=False)
+
+
+@pytest.fixture
+def old_store() -> Iterator[None]:
+    """Rows as they were before there was the column."""
+    group = Group.objects.create(slug="ledger")
+    for text in TEXTS:
+        row(group, text)
+    try:
+        migrate("memories", "0003")
+        yield
+    finally:
+        migrate()
+
+
+def found(question: str) -> list[str]:
+    match = match_for(question)
+    assert match is not None
+    keys = [
+        key
+        for (key,) in query("SELECT rowid FROM memories_fts WHERE memories_fts MATCH %s", [match.expression])
+    ]
+    return list(Memory.objects.filter(key__in=keys).values_list("content", flat=True))
+
+
+def test_stored_texts_get_their_forms_and_are_found_by_them(old_store: None) -> None:
+    migrate()
+    assert dict(Memory.objects.values_list("content", "forms")) == TEXTS
+    assert found("端口") == ["部署端口是8081。"]
+    assert found("user name") == ["getUserName logs in"]
+    assert found("deploy") == ["The deploy port is 8081."]
+    assert search_index().faults() == []
+
+
+def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
+    migrate()
+    row(Group.objects.get(slug="ledger"), "数据库的密码")
+    assert found("密码") == ["数据库的密码"]
+    Memory.objects.filter(content="数据库的密码").delete()
+    assert found("密码") == []
+    assert search_index().faults() == []

@@ -1,0 +1,90 @@
+"""Other forms of words, for the keyword index and for questions: each worked out by hand."""
+
+import pytest
+
+from memories.index.forms import forms_in, forms_of, pairs, parts, stem
+from memories.index.terms import Match, joined, match_for
+
+
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        ("The deploy port is 8081.", ""),
+        ("It’s “ok” — fine", ""),
+        ("café, naïve, Łódź", "lodz"),  # the index folds one accent itself, but no ł
+        ("Straße", "strasse"),
+        ("Müller", "mueller"),
+        ("Việt", "viet"),  # ệ has two marks
+        ("Ёлка", "елка"),
+        ("部署端口是8081。", "部署 署端 端口 口是 是"),
+        ("배포 포트", "배포 포 포트 트"),
+        ("デプロイ", "デプ プロ ロイ イ"),
+        ("ｱｲｳ", "アイ イウ ウ"),  # letters of half the width
+        ("ชาดี", "ชา าด ด"),  # vowels above a letter are left out
+        ("كِتَابٌ", "كتاب"),
+        ("الكتابـــ", "كتاب"),
+        ("getUserName", "get user name"),
+        ("HTTPServer", "http server"),
+        ("python3 and GPT4", "python 3 gpt 4"),
+        ("C++ or C# on .NET", "cplusplus csharp dotnet"),
+        ("🎉", "sign1f389"),
+    ],
+)
+def test_forms_of_a_text(text: str, forms: str) -> None:
+    assert forms_of(text) == forms
+
+
+@pytest.mark.parametrize(
+    "text", ["A.", "I am C. Smith", "#7", "x+y", "e.g. this", "end.Then", "1st of May", "3.5"]
+)
+def test_plain_english_has_no_forms(text: str) -> None:
+    assert forms_in(text) == []
+
+
+def test_every_letter_of_a_run_begins_a_pair() -> None:
+    assert pairs("口") == ["口"]
+    assert pairs("端口") == ["端口", "口"]
+
+
+def test_what_has_one_part_is_no_identifier() -> None:
+    assert parts("getter") == []
+    assert parts("getX2") == ["get", "x", "2"]
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [("الكتاب", "كتاب"), ("والمدرسه", "مدرس"), ("بيت", "بيت"), ("سيارات", "سيار"), ("ports", "ports")],
+)
+def test_arabic_words_lose_article_and_ending(word: str, kept: str) -> None:
+    assert stem(word) == kept
+
+
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("which port do we use?", ("port", "use")),
+        ('the "deploy port" again', ("deploy port", "deploy", "port", "again")),
+        ("部署端口", ("部署", "署端", "端口")),
+        ("口", ("口",)),
+        ("version 3.11.2", ("version", "3", "11", "2", "3 11 2")),
+        ("read src/api_v2.py", ("read", "src", "api", "v2", "py", "src api v2 py")),
+        ("deployPort", ("deployport", "deploy", "port")),
+        ("well-known and so on.", ("well", "known")),
+        ("🎉", ("sign1f389",)),
+        ("?!", None),
+    ],
+)
+def test_what_a_question_looks_for(question: str, terms: tuple[str, ...] | None) -> None:
+    match = match_for(question)
+    assert (match.terms if match else None) == terms
+
+
+def test_one_letter_of_a_script_without_spaces_is_looked_for_as_a_beginning() -> None:
+    assert Match(("口", "a", "部署")).expression == '{content context forms} : ("口"* OR "a" OR "部署")'
+
+
+def test_parts_that_belong_together_are_a_phrase() -> None:
+    assert joined("see /etc/nginx/nginx.conf, ops@example.org and half-done") == [
+        "etc nginx nginx conf",
+        "ops example org",
+    ]
