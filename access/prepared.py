@@ -123,8 +123,8 @@ class PreparedInsert(Generic[M]):
 
     def _add(self, rows: Sequence[M]) -> None:
         connection: Any = connections[DEFAULT_DB_ALIAS]
-        params = [param for row in rows for param in self._params(row, connection)]
         sql, compiler = _kept((self, len(rows)), lambda: self._compile(rows))
+        params = [param for row in rows for param in self._params(row, connection)]
         given = compiler.returning_fields
         with connection.cursor() as cursor:
             cursor.execute(sql, [*params, *compiler.returning_params])

@@ -10,6 +10,7 @@ from memories import writing
 from memories.chains import head_of, versions_of
 from memories.context import refresh_around
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.replacing import replace_memory
 from memories.snapshot import changes, snapshot
 from memories.ties import move_ties
 from memories.types import Operation, State
@@ -64,7 +65,7 @@ def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation,
         join_chain(actor, old, memory)
     Memory.objects.filter(pk=memory.pk).update(**values)
     memory.refresh_from_db()
-    writing.supersede(actor, old, memory, operation=operation)
+    replace_memory(actor, old, memory, operation=operation)
     refresh_around([memory])
 
 

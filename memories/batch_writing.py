@@ -18,6 +18,7 @@ from memories.models import Memory, Tombstone
 from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
 from memories.placing import append_to_threads, set_contexts, take_place
+from memories.replacing import replace_memory
 from memories.snapshot import as_json, snapshot
 from memories.store import Outcome
 from memories.text import content_hash
@@ -229,7 +230,7 @@ class BatchWriter:
         if step.lapsed is not None:
             writing.lead_on(self.actor, step.lapsed, row)
         if old is not None and old.state == State.LIVE:
-            writing.supersede(self.actor, old, row)
+            replace_memory(self.actor, old, row)
 
     def _insert_merged(self) -> None:
         writing.MEMORIES.add([row for _, row in self.merged])

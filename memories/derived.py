@@ -6,7 +6,7 @@ fact's root to an event's. The sources that a summary stands for are compacted, 
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -120,6 +120,24 @@ def withdraw_derived(actor: Actor, reach: Reach, *, is_purge: bool = False) -> F
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
     return Followed(freed + gone + weakened, said)
+
+
+def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
+    """Withdraw live memories that say the same words as one that is being retracted; inside the verb's transaction."""
+    withdrawn = _withdraw(actor, twins)
+    refresh_threads(sorted({row.thread_id for row in twins if row.thread_id is not None}))
+    return withdrawn
+
+
+def withdraw_replaced(actor: Actor, event: Memory) -> int:
+    """Withdraw the summaries that tell an event which was restored and is replaced now; inside the writer's transaction.
+
+    The other events that they stood for count again. Facts stay: the event was true, and something else is now.
+    """
+    if event.type != Type.EPISODIC:
+        return 0
+    reach = find_reach(event, [event])
+    return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
 
 
 def _summaries_of(roots: Collection[int]) -> list[Memory]:

@@ -17,6 +17,7 @@ from memories import writing
 from memories.approval import CARRIED
 from memories.chains import find_memory, head_to_replace, versions_of
 from memories.context import refresh_around
+from memories.derived import withdraw_replaced
 from memories.draft import Draft, check_draft, clean_reason
 from memories.models import Memory
 from memories.pieces import available_encoder
@@ -210,6 +211,7 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str, 
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
     refresh_around([old, new])
+    withdraw_replaced(actor, old)
     audit.append(
         actor,
         Operation.SUPERSEDE,

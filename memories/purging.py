@@ -24,6 +24,7 @@ from memories.purge_hooks import Doomed, clear_outside, note_outside, quoting, r
 from memories.recall.counting import COUNTER
 from memories.text import first_words, fold
 from memories.tombstones import lay_tombstone
+from memories.twins import single_twins
 from memories.types import Operation, State
 
 ROWS_AT_ONCE = 500
@@ -127,7 +128,7 @@ class Going:
 
 def what_goes(memory: Memory) -> Going:
     """Give what a purge of the memory would destroy; writes nothing."""
-    own = _with_wordings(versions_of(memory))
+    own = _with_wordings([*versions_of(memory), *single_twins(memory)])
     return Going(tuple(own), find_reach(memory, own))
 
 

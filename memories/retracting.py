@@ -12,7 +12,7 @@ from access.actor import WRITE, Actor
 from access.errors import Conflict, InvalidInput, LociError
 from memories.approval import join_chain
 from memories.chains import find_memory, head_of, parse_id
-from memories.derived import Followed, find_reach, withdraw_derived
+from memories.derived import Followed, find_reach, withdraw_derived, withdraw_with
 from memories.draft import Draft, clean_reason
 from memories.editing import Edit, EditOutcome, ReadyEdit, as_draft, carry_out_edit, prepare_edit
 from memories.models import Memory, TombstoneKind
@@ -20,6 +20,7 @@ from memories.standing import Done, change, must_be, permitted
 from memories.store import Outcome, Prepared, prepare_store, store_prepared
 from memories.text import clean_text, content_hash, fold
 from memories.tombstones import lay_tombstone
+from memories.twins import counting_twins
 from memories.types import Operation, Scope, State, Trust
 from memories.writing import link_successor
 
@@ -70,7 +71,8 @@ def retract(
         *_left_alone(memory),
     )
     with transaction.atomic():
-        reach = find_reach(memory, [memory])  # before the row forgets which summary stands for it
+        twins = counting_twins(memory)
+        reach = find_reach(memory, [memory, *twins])  # before the row forgets which summary stands for it
         placed = _put_in_place(actor, memory, ready, reason=reason)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,
@@ -78,10 +80,13 @@ def retract(
 
         def follow() -> Followed:
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
-            return withdraw_derived(actor, reach)
+            gone = withdraw_with(actor, twins)
+            followed = withdraw_derived(actor, reach)
+            return replace(followed, changed=followed.changed + gone)
 
+        told = (*said, *(f"{twin.id} says the same and is withdrawn with it" for twin in twins), *placed.said)
         done = change(
-            actor, memory, Operation.RETRACT, new, (*said, *placed.said),
+            actor, memory, Operation.RETRACT, new, told,
             reason=reason, dry_run=False, also=follow,
         )  # fmt: skip
         transaction.set_rollback(dry_run)

@@ -39,6 +39,7 @@ from memories.linking import link_new
 from memories.models import Memory
 from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
+from memories.replacing import replace_memory
 from memories.snapshot import snapshot
 from memories.text import content_hash, without_marks
 from memories.tombstones import find_tombstone
@@ -239,7 +240,7 @@ def _restated(actor: Actor, exact: Memory, case: Case, prepared: Prepared) -> St
     if doubt:
         writing.link_successor(actor, exact, old, operation=Operation.SUPERSEDE)
         return Stored(Outcome.REINFORCED, exact, f"{why}; {old.id} stays: {doubt}")
-    return Stored(Outcome.REINFORCED, exact, why, superseded=writing.supersede(actor, old, exact))
+    return Stored(Outcome.REINFORCED, exact, why, superseded=replace_memory(actor, old, exact))
 
 
 def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | None) -> Stored:
@@ -275,7 +276,7 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
         return Stored(Outcome.QUEUED, memory, doubt, near=nears)
     if lapsed is not None:
         writing.lead_on(actor, lapsed, memory)
-    done = writing.supersede(actor, case.replaced, memory) if case.replaced is not None else None
+    done = replace_memory(actor, case.replaced, memory) if case.replaced is not None else None
     return Stored(Outcome.CREATED, memory, near=nears, superseded=done)
 
 

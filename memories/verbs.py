@@ -14,7 +14,7 @@ from access.errors import Conflict
 from memories import writing
 from memories.approval import carry_out_approval
 from memories.chains import find_memory, head_to_replace
-from memories.derived import Followed, find_reach, withdraw_derived
+from memories.derived import Followed, find_reach, withdraw_derived, withdraw_replaced
 from memories.draft import clean_reason
 from memories.merging import merge
 from memories.models import Memory
@@ -93,7 +93,8 @@ def supersede(
 
     def follow() -> Followed:
         moves = move_ties(old.root_key, by.root_key) if old.type == Type.ENTITY else []
-        return Followed(payload={"by": str(by.id), "moved": as_payload(moves)})
+        gone = withdraw_replaced(actor, old)
+        return Followed(gone, payload={"by": str(by.id), "moved": as_payload(moves)})
 
     said = (f"{by.id} takes its place, and its id leads there",)
     done = change(actor, old, Operation.SUPERSEDE, new, said, reason=reason, dry_run=dry_run, also=follow)

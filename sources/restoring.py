@@ -19,7 +19,7 @@ from memories.models import Memory, Piece, Thread, Tombstone, TombstoneKind
 from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
 from memories.placing import refresh_threads
 from memories.tombstones import find_tombstones, missing_keys
-from memories.types import Operation, State
+from memories.types import Operation, State, Type
 from relations.models import Relation, RelationEvidence
 from sources.building import build_row, insert_rows
 from sources.chain import ChainIntake
@@ -364,14 +364,26 @@ def _unbarred(built: list[tuple[Line, Model]]) -> tuple[list[tuple[Line, Model]]
     for group in {row.group for _, row in rows}:
         texts = [row.content for _, row in rows if row.group == group]
         marks |= {(group.key, text): mark for text, mark in find_tombstones(group, texts).items()}
+    history = _superseded_here([row for _, row in rows])
     kept, faults = list[tuple[Line, Model]](), []
     for line, row in rows:
         mark = marks.get((row.group.key, row.content))
         if mark and (mark.kind == TombstoneKind.PURGED or row.state == State.LIVE):
             faults.append(LineFault(line.number, f"its text was {mark.kind} here; a curator can lift that"))
+        elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
+            faults.append(
+                LineFault(line.number, "its text was superseded here; store it anew where it is true again")
+            )
         else:
             kept.append((line, row))
     return kept, faults
+
+
+def _superseded_here(rows: list[Memory]) -> set[tuple[int, str]]:
+    """Give the texts, by group, that something newer took the place of in this store; events are never history."""
+    hashes = {row.content_hash for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE}
+    old = Memory.objects.filter(content_hash__in=hashes, state=State.SUPERSEDED, retired_at=None)
+    return set(old.exclude(type=Type.EPISODIC).values_list("group", "content_hash")) if hashes else set()
 
 
 def _evidence(line: Line) -> list[str]:

@@ -47,6 +47,10 @@ class Person:
         if status != 302:
             raise ProofError(f"The login answered {status}.")
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._wire.close()
+
     def open(self, name: str, address: str) -> str:
         """Open a page; raise ProofError where it does not answer with 200."""
         status, text = self._timed(name, "GET", address)

@@ -20,6 +20,7 @@ STRANGERS_WEIGHT = 0.18
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
 MANY = 100
+MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
 ROOT_CHARS = 5
 
 
@@ -44,8 +45,10 @@ def is_answerable(
     shared = max(shared_words(question.match, [memory.content for memory in judged]))
     near = [cosines[memory.key] for memory in judged if memory.key in cosines]
     nearest = max(near, default=0.0)
-    wanted = related_from(len(cosines))
-    strangers = unknown_share(question.named, contents) if len(cosines) >= MANY else 0.0
+    said = list(contents)
+    is_much = len(cosines) >= MANY or sum(map(len, said)) >= MUCH_TEXT
+    wanted = RELATED if is_much else related_from(len(cosines))
+    strangers = unknown_share(question.named, said) if is_much else 0.0
     reached = nearest + WORDS_WEIGHT * shared - STRANGERS_WEIGHT * strangers
     answerable = (reached >= wanted if near else shared > 0) or shared == 1.0
     trace.add(

@@ -329,24 +329,7 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            row,
-            marks=[
-                pytest.mark.xfail(
-                    strict=True,
-                    raises=AssertionError,
-                    reason="an export's live row counts although its text was superseded here under another id",
-                )
-            ]
-            if story.label.startswith("superseded")
-            else [],
-        )
-        for row, story in STORIES.items()
-    ],
-)
+@pytest.mark.parametrize("row", list(STORIES))
 def test_another_stores_export_brings_it_in_as_history_or_not_at_all(
     house: House, clock: Clock, tmp_path: Path, row: str
 ) -> None:
@@ -359,17 +342,7 @@ def test_another_stores_export_brings_it_in_as_history_or_not_at_all(
     right_after(world)
 
 
-BROKEN = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="an event that is restored from its summary and then replaced stays in the summary",
-)
-MISSED = {("replacement", "follow"), ("partial supersession", "follow")}
-CELLS = [
-    pytest.param(row, column, id=f"{row}-{column}", marks=[BROKEN] if (row, column) in MISSED else [])
-    for row in STORIES
-    for column in COLUMNS
-]
+CELLS = [pytest.param(row, column, id=f"{row}-{column}") for row in STORIES for column in COLUMNS]
 
 
 @pytest.mark.parametrize(("row", "column"), CELLS)
@@ -386,16 +359,15 @@ def test_cell(house: House, clock: Clock, tmp_path: Path, row: str, column: str)
 def table() -> str:
     """Give the matrix as a table in Markdown; the tests above hold what it says."""
     head = ["", *(column.title for column in COLUMNS.values())]
-    rows = [[row, *("no" if (row, column) in MISSED else "yes" for column in COLUMNS)] for row in STORIES]
+    rows = [[row, *("yes" for _ in COLUMNS)] for row in STORIES]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def test_the_page_of_proofs_tells_the_table() -> None:
-    """docs/proof.md says of each cell what its test says, and at most two do not hold."""
+    """docs/proof.md says of each cell what its test says, and all hold."""
     sys.stdout.write(f"\n{table()}\n")
     page = (REPOSITORY / "docs" / "proof.md").read_text(encoding="utf-8")
     _, _, rest = page.partition("<!-- matrix: held to by the tests -->\n")
     assert rest.partition("\n<!-- matrix: end -->")[0] == table()
     assert len(CELLS) == 25
-    assert len(MISSED) <= 2

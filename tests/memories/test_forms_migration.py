@@ -6,6 +6,8 @@ import pytest
 from django.core.management import call_command
 
 from access.models import Group
+from maintenance.doctor_findings import Verdict
+from maintenance.doctor_forms import check_forms, repair_forms
 from memories.index.base import search_index
 from memories.index.sqlite_vectors import query
 from memories.index.terms import match_for
@@ -63,3 +65,14 @@ def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
     Memory.objects.filter(content="数据库的密码").delete()
     assert found("密码") == []
     assert search_index().faults() == []
+
+
+def test_forms_that_are_out_of_date_are_found_and_written_anew() -> None:
+    memory = row(Group.objects.create(slug="ledger"), "部署端口是8081。")
+    Memory.objects.filter(pk=memory.pk).update(forms="")
+    assert found("端口") == []
+    assert check_forms().verdict is Verdict.WRONG
+    assert repair_forms() == "wrote the word forms of 1 memories anew"
+    assert found("端口") == ["部署端口是8081。"]
+    assert check_forms().verdict is Verdict.OK
+    assert repair_forms() == ""

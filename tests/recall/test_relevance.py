@@ -58,6 +58,14 @@ def test_a_name_that_the_group_never_says_takes_from_the_nearness() -> None:
     assert judge(("Maria met Joanna.", 0.5), named=frozenset({"caroline"}), others=5)[0] is True
 
 
+def test_a_few_long_texts_count_as_many() -> None:
+    # Three texts of 7,000 characters are 21,000: 0.46 is not enough, and an unknown name counts.
+    long = "Maria met Joanna. " * 390
+    assert judge((long, 0.46), (long, 0.1), (long, 0.1), others=0)[0] is False
+    assert judge((long, 0.48), (long, 0.1), (long, 0.1), others=0)[0] is True
+    assert judge((long, 0.48), (long, 0.1), (long, 0.1), others=0, named=frozenset({"eve"}))[0] is False
+
+
 @pytest.mark.parametrize(
     ("names", "contents", "share"),
     [

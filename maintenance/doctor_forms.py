@@ -1,0 +1,38 @@
+"""The words' other forms, by which the keyword index finds scripts without spaces and identifiers: are they up to date?"""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
+from memories.index.forms import forms_of
+from memories.models import Memory
+
+ROWS_AT_ONCE = 500
+
+
+def check_forms() -> Finding:
+    """Every memory has the forms of its words that this version of Loci searches by."""
+    count = sum(1 for _ in stale_forms())
+    if count:
+        return wrong("forms", f"{count} are out of date", REPAIR)
+    return ok("forms", "the forms of all words are up to date")
+
+
+def stale_forms() -> Iterator[Memory]:
+    """Give the memories whose forms are not what they should be, with the fresh ones set."""
+    rows = Memory.objects.only("key", "content", "forms").order_by("key")
+    for memory in rows.iterator(ROWS_AT_ONCE):
+        fresh = forms_of(memory.content)
+        if fresh != memory.forms:
+            memory.forms = fresh
+            yield memory
+
+
+def repair_forms() -> str:
+    """Write the forms that are out of date; say how many, empty where none was."""
+    stale = list(stale_forms())
+    for start in range(0, len(stale), ROWS_AT_ONCE):
+        with transaction.atomic():
+            Memory.objects.bulk_update(stale[start : start + ROWS_AT_ONCE], ["forms"])
+    return f"wrote the word forms of {len(stale)} memories anew" if stale else ""
