@@ -100,7 +100,9 @@ def _timed(size: int, rooms: list[int]) -> dict[str, Any]:
     times = _times(ask)
     rows = list(Memory.objects.select_related("group").order_by("key")[:PROBE_LIMIT])
     comparing = _times(lambda number: compared(said[number], [(row, 0.8) for row in rows]))
-    later = _times(lambda number: later_nears(said[number], vectors[number], since=size, group=rooms[0], model=MODEL))
+    later = _times(
+        lambda number: later_nears(said[number], vectors[number], since=size, group=rooms[0], model=MODEL)
+    )
     return {
         "p50_ms": round(median(times), 2),
         "p95_ms": round(quantiles(times, n=20)[-1], 2),

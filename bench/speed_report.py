@@ -45,6 +45,25 @@ reading of all sign bits, both measured in the same run: nothing new can be aske
 - **`/mcp` passes Django's request cycle by** (`loci_site/mcp/mount.py`) where a request has nothing to be judged: POST, an
   allowed host, no Origin, a valid token. Anything else goes through Django, which makes each refusal.
 - **The trace is told only when somebody asks**: each step notes how to give its numbers, and `explain` calls that.
+
+## What a store costs
+Before and after its statements were compiled once: in one process on the store of 10,000 memories, texts of 64 tokens, the
+median CPU time of 120 calls (`time.process_time`) on a machine with other work on it. The encoder's forward is the same in
+both and left out; it was 16 ms there.
+
+| store | statements | CPU ms before | CPU ms after |
+|---|---|---|---|
+| in the group of 90 % | 28 → 21 | 15.7 | 8.2 |
+| in the group of 4 % | 28 → 21 | 14.5 | 7.1 |
+| as the next turn of a conversation | 35 → 27 | 25.2 | 10.7 |
+| beside near ones (5.6 told) | 30 → 23 | 17.0 | 10.1 |
+| import of ready vectors | – | 0.80 (1,260 rows a CPU second) | 0.54 (1,850) |
+| import of ready vectors with `source_ref` | – | 0.91 (1,100) | 0.59 (1,690) |
+
+A text that is stored already is looked up by its hash, and a source by its name. Both name what their index leaves out or
+leave the group to Python, since without that SQLite would rather read the whole group; a test looks at each plan. Rows are
+inserted sixteen in a statement. Of an import's CPU time SQLite's statements take a fifth; the rest is counting tokens, the
+rows' objects, their audit rows, and the commit: 8,000 rows a second are not reached.
 """
 
 

@@ -16,7 +16,7 @@ def read_shown(keys: Iterable[int]) -> dict[int, Memory]:
     return {row.key: row for row in rows_of(_shown, [*keys])}
 
 
-def rows_of(prepared: Callable[[int], Prepared[T]], keys: Sequence[int]) -> list[T]:
+def rows_of(prepared: Callable[[int], Prepared[T]], keys: Sequence[int | str]) -> list[T]:
     """Give the rows of these keys; `prepared` gives the query for so many."""
     if not keys:
         return []

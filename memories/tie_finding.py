@@ -20,6 +20,9 @@ from memories.types import State, Trust, Type
 
 Pair = tuple[str, int, int]  # kind and the two roots, the lower first
 
+# What was turned down is nothing to decide about again.
+DECIDABLE = frozenset(Trust.values) - {Trust.REJECTED, Trust.QUARANTINED}
+
 
 @dataclass(frozen=True)
 class Tie:
@@ -69,7 +72,7 @@ def _ties(memory: Memory, vector: Vector, now: datetime) -> list[Tie]:
         groups=frozenset({memory.group_id}),
         include_global=True,
         states=frozenset({State.LIVE}),
-        trusts=frozenset(Trust.values),
+        trusts=DECIDABLE,
         now=now,
         types=frozenset({memory.type}),
     )

@@ -42,6 +42,7 @@ __all__ = [
     "merge",
     "pin",
     "purge",
+    "quarantine",
     "reject",
     "restore",
     "retract",
@@ -162,6 +163,15 @@ def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     """Turn a memory down: recall never returns it and the same text is refused; a curator's decision."""
     said = "recall does not return it, and the same text is refused"
     return _set_trust(actor, id_, Trust.REJECTED, said, reason=reason, dry_run=dry_run)
+
+
+def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+    """Keep a text away from agents: no answer, pack or context holds it, and people see it marked; a curator's decision.
+
+    It is for what may do harm where it is read: instructions to a model, secrets. Approving it lets it count again.
+    """
+    said = "recall never returns it, and what stands beside it no longer shows its words"
+    return _set_trust(actor, id_, Trust.QUARANTINED, said, reason=reason, dry_run=dry_run)
 
 
 def pin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> Done:

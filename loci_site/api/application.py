@@ -42,7 +42,14 @@ def build_api() -> NinjaAPI:
     # Before the route of all other verbs, which takes any word in their place.
     made.add_router("/memories", curation_routes.deciding)
     made.add_router("/memories", memory_routes.router)
-    for routes in (recall_routes, suggest_routes, relation_routes, group_routes, curation_routes, maintenance_routes):
+    for routes in (
+        recall_routes,
+        suggest_routes,
+        relation_routes,
+        group_routes,
+        curation_routes,
+        maintenance_routes,
+    ):
         made.add_router("", routes.router)
     return made
 

@@ -23,7 +23,17 @@ from memories.verbs import Done
 
 router = Router(tags=["memories"])
 VerbName = Literal[
-    "forget", "restore", "retract", "dispute", "verify", "approve", "reject", "pin", "unpin", "purge"
+    "forget",
+    "restore",
+    "retract",
+    "dispute",
+    "verify",
+    "approve",
+    "reject",
+    "quarantine",
+    "pin",
+    "unpin",
+    "purge",
 ]
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
@@ -37,6 +47,7 @@ VERBS: dict[str, Callable[..., Done]] = {
     "verify": verbs.verify,
     "approve": verbs.approve,
     "reject": verbs.reject,
+    "quarantine": verbs.quarantine,
     "purge": verbs.purge,
 }
 

@@ -75,10 +75,13 @@ def playground(request: HttpRequest) -> HttpResponse:
     """Ask as an agent would; `?why=` asks what became of one memory."""
     actor = actor_of(request)
     given = {name: asked(request, name) for name in FIELDS}
+    groups = group_names(actor)
+    if len(groups) == 1:  # there is nothing to choose, and a search from another page names no group
+        given["group"] = given["group"] or groups[0]
     context: dict[str, Any] = {
         "title": "Recall playground",
         "given": given,
-        "groups": group_names(actor),
+        "groups": groups,
         "modes": MODES,
         "types": Type.values,
         "here": with_values(reverse("admin:explore_recall"), **given),

@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('maintenance', '0001_initial'),
+        ("maintenance", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='now',
+            model_name="run",
+            name="now",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='runchange',
-            name='is_batch',
+            model_name="runchange",
+            name="is_batch",
             field=models.BooleanField(default=False),
         ),
     ]

@@ -5,40 +5,39 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('maintenance', '0002_batches'),
+        ("maintenance", "0002_batches"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='joblock',
-            name='asked_at',
+            model_name="joblock",
+            name="asked_at",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='joblock',
-            name='asked_by',
-            field=models.CharField(blank=True, default='', max_length=300),
+            model_name="joblock",
+            name="asked_by",
+            field=models.CharField(blank=True, default="", max_length=300),
         ),
         migrations.AddField(
-            model_name='joblock',
-            name='expected_since',
+            model_name="joblock",
+            name="expected_since",
             field=models.DateTimeField(default=django.utils.timezone.now),
         ),
         migrations.AddField(
-            model_name='joblock',
-            name='failures',
+            model_name="joblock",
+            name="failures",
             field=models.PositiveIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='joblock',
-            name='last_failed',
+            model_name="joblock",
+            name="last_failed",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='joblock',
-            name='last_took_s',
+            model_name="joblock",
+            name="last_took_s",
             field=models.FloatField(null=True),
         ),
     ]

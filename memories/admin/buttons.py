@@ -74,6 +74,8 @@ BUTTONS: dict[str, Button] = {
                lambda m: _is_live(m) and m.trust != Trust.VERIFIED),
         Button("reject", "Reject", "rejected", "block", CURATE, verbs.reject,
                lambda m: _is_live(m) and m.trust != Trust.REJECTED, asks_reason=True, is_dangerous=True),
+        Button("quarantine", "Quarantine", "quarantined", "gpp_bad", CURATE, verbs.quarantine,
+               lambda m: _is_live(m) and m.trust != Trust.QUARANTINED, asks_reason=True, is_dangerous=True),
         Button("dispute", "Dispute", "disputed", "help", WRITE, verbs.dispute, _is_trusted, asks_reason=True),
         Button("pin", "Pin", "pinned", "keep", CURATE, verbs.pin, lambda m: _is_live(m) and not m.pinned,
                asks_reason=None),

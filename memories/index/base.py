@@ -1,6 +1,6 @@
 """What every search engine answers; the one interface between recall and the database's indexes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -28,22 +28,33 @@ class Hit(NamedTuple):
 class Found:
     """What both searches found, best first, and by key what the one scores of those that only the other named.
 
-    Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed.
+    Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed. `beside` are the
+    visible ones of those asked for by their keys that neither search named.
     """
 
     words: list[Hit]
     near: list[Hit]
     keyword: dict[int, float] = field(default_factory=dict)
     vector: dict[int, float] = field(default_factory=dict)
+    beside: tuple[int, ...] = ()
 
 
 class SearchIndex(Protocol):
     """Searches rows inside a Visibility; nothing outside it is ever counted or returned."""
 
     def find(
-        self, match: Match | None, vector: Vector | None, visibility: Visibility, *, limit: int
+        self,
+        match: Match | None,
+        vector: Vector | None,
+        visibility: Visibility,
+        *,
+        limit: int,
+        also: Collection[int] = (),
     ) -> Found:
-        """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
+        """Give the best `limit` memories of each search whose question is given, with the true scores in the other.
+
+        Those of the keys `also` that the Visibility allows come with them, whatever they score.
+        """
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the best `limit` memories by BM25, best first."""

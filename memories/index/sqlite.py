@@ -1,7 +1,7 @@
 """The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -43,20 +43,28 @@ class Engine:
     """SearchIndex on SQLite."""
 
     def find(
-        self, match: Match | None, vector: Vector | None, visibility: Visibility, *, limit: int
+        self,
+        match: Match | None,
+        vector: Vector | None,
+        visibility: Visibility,
+        *,
+        limit: int,
+        also: Collection[int] = (),
     ) -> Found:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
         table = current_table(read_stand()) if vector is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_both(_ask(table, visibility, limit), match, vector)
+            return find_both(_ask(table, visibility, limit), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
         near = self._near(table, vector, visibility, limit) if vector is not None else []
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
+        beside = (_visible(also, visibility) if also else set()) - named - own
         return Found(
             words,
             near,
-            score_words(match, named - own) if match is not None else {},
-            score_vectors(own - named, vector, table=table) if vector is not None else {},
+            score_words(match, (named - own) | beside) if match is not None else {},
+            score_vectors((own - named) | beside, vector, table=table) if vector is not None else {},
+            tuple(sorted(beside)),
         )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
@@ -118,13 +126,16 @@ class Engine:
 
 
 def _ask(table: VectorTable, visibility: Visibility, limit: int) -> Ask:
-    where, params = render(visibility)
-
     def visible(keys: Iterable[int]) -> set[int]:
-        rows = _query(_VISIBLE.format(where=where), [json.dumps([*keys]), *params])
-        return {key for (key,) in rows}
+        return _visible(keys, visibility)
 
     return Ask(table, visibility, limit, table.allowed(visibility), visible)
+
+
+def _visible(keys: Iterable[int], visibility: Visibility) -> set[int]:
+    where, params = render(visibility)
+    rows = _query(_VISIBLE.format(where=where), [json.dumps([*keys]), *params])
+    return {key for (key,) in rows}
 
 
 def render(v: Visibility) -> tuple[str, Params]:

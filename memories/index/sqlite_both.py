@@ -82,16 +82,16 @@ def find_words(ask: Ask, match: Match, *, window: int = 0) -> list[Hit]:
         window *= FURTHER
 
 
-def find_both(ask: Ask, match: Match, vector: Vector) -> Found:
-    """Give what both searches find, and each one's score in the other."""
+def find_both(ask: Ask, match: Match, vector: Vector, *, also: Collection[int] = ()) -> Found:
+    """Give what both searches find, and each one's score in the other; the visible ones of `also` beside them."""
     wanted = int(ask.limit * SLACK)
     cosines, is_all = _nearest(ask, vector, wanted)
     match = _affordable(ask, match)
     expression, window = _expression(ask, match)
-    rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines])])
+    rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
     ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
     keyword = {key: score for key, score, _ in rows}
-    seen = ask.visible({*cosines, *keyword})
+    seen = ask.visible({*cosines, *keyword, *also})
     near = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
     words = [Hit(key, score) for key, score in ranked if key in seen]
     if len(near) < ask.limit and not is_all:
@@ -100,10 +100,11 @@ def find_both(ask: Ask, match: Match, vector: Vector) -> Found:
     if len(words) < ask.limit and len(ranked) == window:
         words = find_words(ask, match, window=window * FURTHER)
     near, words = near[: ask.limit], words[: ask.limit]
-    named = {hit.key for hit in near}
-    rest = score_vectors([hit.key for hit in words if hit.key not in named], vector, table=ask.table)
-    own = {hit.key for hit in words}
-    return Found(words, near, {k: keyword[k] for k in named - own if k in keyword}, rest)
+    named, own = {hit.key for hit in near}, {hit.key for hit in words}
+    beside = {key for key in also if key in seen} - named - own
+    rest = score_vectors((own - named) | beside, vector, table=ask.table)
+    keyword = {key: keyword[key] for key in (named - own) | beside if key in keyword}
+    return Found(words, near, keyword, rest, tuple(sorted(beside)))
 
 
 def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:

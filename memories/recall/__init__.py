@@ -212,7 +212,7 @@ def _without_padding(best: list[Memory], ranking: Ranking, trace: Trace) -> list
     kept = []
     for memory in best:
         candidate = ranking.candidates[memory.key]
-        if is_padding(candidate.keyword, candidate.vector):
+        if memory.key not in ranking.asked and is_padding(candidate.keyword, candidate.vector):
             trace.drop(memory.key, "shares no word and is not near")
         else:
             kept.append(memory)

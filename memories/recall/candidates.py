@@ -1,5 +1,6 @@
 """Candidates: what both searches find inside the Visibility, each with its true score in both."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from access.visibility import Visibility
@@ -22,16 +23,32 @@ class Candidate(NamedTuple):
     words: int = 0
     is_turn: bool = False
 
+    @property
+    def is_found(self) -> bool:
+        """True where a search named it; False where only a relation brought it."""
+        return self.keyword_rank is not None or self.vector_rank is not None
+
 
 def find_candidates(
-    index: SearchIndex, question: Question, visibility: Visibility, *, mode: str, limit: int, trace: Trace
+    index: SearchIndex,
+    question: Question,
+    visibility: Visibility,
+    *,
+    mode: str,
+    limit: int,
+    also: Collection[int] = (),
+    trace: Trace,
 ) -> list[Candidate]:
-    """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it."""
+    """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it.
+
+    The visible ones of the keys `also` are candidates too, whatever they score.
+    """
     found = index.find(
         None if mode == "vector" else question.match,
         None if mode == "keyword" else question.vector,
         visibility,
         limit=limit,
+        also=also,
     )
     trace.add("candidates", keyword=len(found.words), vector=len(found.near), limit=limit)
     candidates = merge(found)
@@ -45,7 +62,7 @@ def merge(found: Found) -> list[Candidate]:
     vector = dict(found.near) | found.vector
     keyword_rank = {hit.key: rank for rank, hit in enumerate(found.words, start=1)}
     vector_rank = {hit.key: rank for rank, hit in enumerate(found.near, start=1)}
-    keys = dict.fromkeys([*keyword_rank, *vector_rank])
+    keys = dict.fromkeys([*keyword_rank, *vector_rank, *found.beside])
     return [
         Candidate(
             key, keyword.get(key, 0.0), vector.get(key, 0.0), keyword_rank.get(key), vector_rank.get(key)

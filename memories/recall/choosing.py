@@ -11,6 +11,7 @@ from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.judged import Judged, read_judged
 from memories.recall.query import Question
 from memories.recall.ranking import adjust
+from memories.recall.relating import NOTHING, Related, find_related
 from memories.recall.surroundings import look_around
 from memories.recall.trace import Trace
 from memories.recall.tuning import TUNING, Tuning
@@ -18,19 +19,24 @@ from memories.recall.tuning import TUNING, Tuning
 
 @dataclass(frozen=True)
 class Gathered:
-    """The candidates for a question; `rows` by key where the mode looks at more than scores."""
+    """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores."""
 
     candidates: list[Candidate]
     rows: dict[int, Judged]
+    related: Related = NOTHING
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Keys with their scores, best first, the candidates that they were chosen from, and what was read of those."""
+    """Keys with their scores, best first, the candidates that they were chosen from, and what was read of those.
+
+    `asked` are those that prove, or are the other end of, a relation that the question asks for.
+    """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: dict[int, Judged]
+    asked: frozenset[int] = frozenset()
 
 
 def usual_tuning() -> Tuning:
@@ -41,20 +47,41 @@ def usual_tuning() -> Tuning:
 def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Gathered:
     """Find the candidates inside the Visibility; all that asks the database."""
     limit = settings.LOCI.retrieval.candidates
-    candidates = find_candidates(search_index(), question, visibility, mode=mode, limit=limit, trace=trace)
+    related = find_related(question, visibility) if mode == "hybrid" else NOTHING
+    candidates = find_candidates(
+        search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
+    )
     if mode != "hybrid":
         return Gathered(candidates, {})
     rows = read_judged(c.key for c in candidates)
-    return Gathered(look_around([c for c in candidates if c.key in rows], rows), rows)
+    there = [c for c in candidates if c.key in rows]
+    found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
+    # Each for itself: what only a relation brings makes no turn of what a search found.
+    return Gathered([*look_around(found, rows), *look_around(beside, rows)], rows, related)
 
 
 def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
     """Fuse and adjust the candidates' scores; nothing is asked any more."""
+    if not tuning.by_relations:
+        gathered = _found(gathered)
     options = settings.LOCI.retrieval
     parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
     scores = fuse(gathered.candidates, mode=mode, settings=parameters)
     trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
+    related = gathered.related
+    if related.entities:
+        trace.add("relations", entities=list(related.entities), followed=related.told(scores))
     if mode == "hybrid":
-        scores = adjust(scores, gathered.candidates, gathered.rows, question, tuning=tuning, trace=trace)
+        boosts = related.boosts(scores, tuning)
+        scores = adjust(
+            scores, gathered.candidates, gathered.rows, question, tuning=tuning, related=boosts, trace=trace
+        )
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows)
+    asked = frozenset(key for key, why in related.reasons.items() if why.is_asked)
+    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked)
+
+
+def _found(gathered: Gathered) -> Gathered:
+    """Leave out what only a relation brought."""
+    candidates = [c for c in gathered.candidates if c.is_found]
+    return Gathered(candidates, {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows})

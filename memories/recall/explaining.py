@@ -49,7 +49,7 @@ def explain_place(
     if not _is_answerable(question, ranking, trace):
         return Explained(rank, f"it ranks {rank}, but nothing found is near enough to be an answer")
     found = ranking.candidates[memory.key]
-    if is_padding(found.keyword, found.vector):
+    if memory.key not in ranking.asked and is_padding(found.keyword, found.vector):
         return Explained(rank, f"it ranks {rank}, but shares no word with the question and is not near")
     return Explained(rank, f"it ranks {rank}")
 

@@ -40,6 +40,7 @@ class Parts(NamedTuple):
     length: float
     confidence: float
     trust: float
+    relation: float = 0.0
 
 
 def adjust(
@@ -49,15 +50,21 @@ def adjust(
     question: Question,
     *,
     tuning: Tuning = TUNING,
+    related: Mapping[int, float] | None = None,
     trace: Trace,
 ) -> dict[int, float]:
-    """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1."""
+    """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1.
+
+    `related` has the boosts of what hangs on the entities that the question names, by key.
+    """
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
     parts = {
         c.key: _parts(c, rows[c.key], question, fused[c.key], threads.get(turns.get(c.key, -1)), tuning)
         for c in candidates
     }
+    for key, boost in (related or {}).items():
+        parts[key] = parts[key]._replace(relation=boost)
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
     trace.score(
         lambda: (

@@ -11,7 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from access.members import set_member
 from access.models import AuditEntry, Group
+from access.tokens import operator
 from memories import verbs
 from memories.models import Memory, RecallLog
 from memories.recall.counting import COUNTER
@@ -130,6 +132,13 @@ def test_the_playground_asks_about_the_past(owner: Client, remember: Remember) -
     assert [place.item.memory.content for place in now] == ["The deploy port is 8443."]
     then = get(owner, "recall/", q="deploy port", group="ledger", as_of="2026-04-01T00:00").context["places"]
     assert [place.item.memory.content for place in then] == ["The deploy port is 8081."]
+
+
+def test_who_enters_one_group_alone_need_not_choose_it(member: Client, bob: User, remember: Remember) -> None:
+    remember("The deploy port is 8081.")
+    assert get(member, "recall/", q="deploy port").context["answer"].group == "ledger"
+    set_member(operator(), Group.objects.create(slug="orchard"), user=bob, role="viewer")
+    assert "Name one of: ledger, orchard." in text(member, "recall/", q="deploy port", status=422)
 
 
 def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:

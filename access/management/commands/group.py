@@ -168,7 +168,7 @@ def _user(name: str) -> "User":
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
         raise NotFound(
-            f"There is no user '{name}'.", hint="Add users in the admin, under Users.", field="user"
+            f"There is no user '{name}'.", hint="Add users in the admin, under People.", field="user"
         )
     return user
 

@@ -32,6 +32,7 @@ HELP: Final = {
     "verify": "confirm it",
     "approve": "let a candidate count",
     "reject": "turn it down; its text is refused",
+    "quarantine": "keep its text away from agents",
     "pin": "keep it from decay and in every context pack",
     "unpin": "take the pin off",
     "merge": "let it go into another memory",
@@ -40,7 +41,8 @@ HELP: Final = {
     "purge": "destroy it; nothing brings it back",
 }
 PLAIN: Final[dict[str, Callable[..., Done]]] = {
-    name: getattr(verbs, name) for name in ("forget", "restore", "dispute", "verify", "approve", "reject")
+    name: getattr(verbs, name)
+    for name in ("forget", "restore", "dispute", "verify", "approve", "reject", "quarantine")
 }
 PINS: Final[dict[str, Callable[..., Done]]] = {"pin": verbs.pin, "unpin": verbs.unpin}
 EDITED: Final = {
