@@ -43,7 +43,7 @@ from relations.models import EntityAlias, Relation, RelationEvidence  # noqa: E4
 
 YEAR_BEGINS = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)  # a Monday
 WRITERS, READERS = 4, 4
-THINKING_S = 0.1  # between two questions of a reader; all threads share one interpreter
+THINKING_S = 0.5  # between two questions of a reader; all threads share one interpreter
 TABLES = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)
 # What counting recalls writes, whenever it comes to it.
 COUNTED = frozenset({"access_count", "last_accessed"})

@@ -29,12 +29,14 @@ BOOSTS = {
     "length": "too short or too long to say much",
     "confidence": "how sure it is",
     "trust": "verified or disputed",
+    "relation": "hangs on an entity that the question names",
 }
 FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")
 STEPS = {
     "question": "What the question was read as",
     "candidates": "What both searches found",
     "fuse": "Both scores became one",
+    "relations": "Which relations were followed",
     "adjust": "What was added for dates, names, threads and trust",
     "relevance": "Whether there is an answer at all",
 }

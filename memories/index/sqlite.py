@@ -58,7 +58,8 @@ class Engine:
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
         near = self._near(table, vector, visibility, limit) if vector is not None else []
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
-        beside = (_visible(also, visibility) if also else set()) - named - own
+        rest = {*also} - named - own
+        beside = _visible(rest, visibility) if rest else set[int]()
         return Found(
             words,
             near,

@@ -17,7 +17,9 @@ from memories.recall.counting import COUNTER
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-MOST = 10  # group, the index's model (thrice), how far it is, words, what is visible, missing vectors, candidates, answer
+# Group, the index's model (thrice), names of entities, how far it is, words, what is visible, missing vectors, candidates,
+# answer.
+MOST = 11
 
 
 @pytest.fixture(autouse=True)
