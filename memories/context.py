@@ -80,7 +80,7 @@ def _write_context(memory: Memory, fresh: str) -> bool:
 
 
 def refresh_around(memories: Sequence[Memory]) -> int:
-    """Refresh memories and those beside them in their threads; give how many were written. Inside a transaction."""
+    """Refresh memories and the live ones beside them in their threads; give how many were written. Inside a transaction."""
     touched = {memory.key: memory for memory in memories}
     for memory in memories:
         for near in neighbours_of(memory):

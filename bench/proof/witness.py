@@ -138,8 +138,9 @@ def _lacks(memory: Memory) -> list[str]:
         "a vector is not 384 numbers": lambda: all(len(p.embedding or bytes(1536)) == 1536 for p in pieces),
         "its hash is another text's": lambda: memory.content_hash == content_hash(memory.content),
         "its filter tokens are wrong": lambda: memory.filter == filter_tokens(memory),
+        # What no longer counts keeps the context that it had when it did.
         "its context is not its neighbours'": lambda: (
-            memory.context == context_of(memory, neighbours_of(memory))
+            memory.state != "live" or memory.context == context_of(memory, neighbours_of(memory))
         ),
         "it has a thread and no place in it": lambda: (memory.thread_id is None) == (memory.position is None),
     }
