@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
+from maintenance.columns import write_columns
 from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
 from memories.index.forms import forms_of
 from memories.models import Memory
@@ -33,6 +34,7 @@ def repair_forms() -> str:
     """Write the forms that are out of date; say how many, empty where none was."""
     stale = list(stale_forms())
     for start in range(0, len(stale), ROWS_AT_ONCE):
+        batch = stale[start : start + ROWS_AT_ONCE]
         with transaction.atomic():
-            Memory.objects.bulk_update(stale[start : start + ROWS_AT_ONCE], ["forms"])
+            write_columns(Memory, [row.key for row in batch], {"forms": [row.forms for row in batch]})
     return f"wrote the word forms of {len(stale)} memories anew" if stale else ""
