@@ -298,8 +298,7 @@ def _retire(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> 
         source,
         Operation.RUN,
         why=f"{summary.id} stands for it",
+        at=turn.now,
+        into=summary,
         state=State.COMPACTED,
-        superseded_by_id=summary.key,
-        state_changed_at=turn.now,
-        updated_at=turn.now,
     )

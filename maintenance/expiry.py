@@ -1,6 +1,6 @@
 """Expiry and cleanup: what was to live until a day ends then; what nobody believes or uses is forgotten, restorably."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,6 +18,8 @@ ROWS = (
     50  # in one transaction: each retirement touches its row, its pieces in both indexes and its neighbours
 )
 
+Retire = Callable[[Memory, Turn, Recorder], bool]
+
 
 @dataclass(frozen=True)
 class Expire:
@@ -27,7 +29,7 @@ class Expire:
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """Give the next memories whose time is over."""
-        return _retiring(_over(turn), self.name, turn, cursor)
+        return _retiring(_over(turn), _expire, turn, cursor, counted="expired")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Cleanup:
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
         """Give the next memories to forget; pinned and verified ones never."""
-        return _retiring(_idle(turn), self.name, turn, cursor)
+        return _retiring(_idle(turn), _forget, turn, cursor, counted="forgotten")
 
 
 def _over(turn: Turn) -> QuerySet[Memory]:
@@ -59,16 +61,18 @@ def _idle(turn: Turn) -> QuerySet[Memory]:
     return rows.annotate(used=used).filter(untouched, used__lte=since)
 
 
-def _retiring(rows: QuerySet[Memory], step: str, turn: Turn, cursor: Any) -> Batch | None:
+def _retiring(
+    rows: QuerySet[Memory], retire: Retire, turn: Turn, cursor: Any, *, counted: str
+) -> Batch | None:
     keys = list(rows.filter(key__gt=cursor or 0).order_by("key").values_list("key", flat=True)[:ROWS])
     if not keys:
         return None
 
     def write(recorder: Recorder) -> Mapping[str, int]:
         found = rows.filter(key__in=keys).select_related("group", "thread").order_by("key")
-        retired = [memory for memory in found if _RETIRE[step](memory, turn, recorder)]
+        retired = [memory for memory in found if retire(memory, turn, recorder)]
         refresh_around(retired)
-        return {_COUNTED[step]: len(retired)}
+        return {counted: len(retired)}
 
     return Batch(cursor=keys[-1], write=write)
 
@@ -78,9 +82,8 @@ def _expire(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
         memory,
         Operation.RUN,
         why=f"it was to be kept until {memory.expires_at:%Y-%m-%d %H:%M}",
+        at=turn.now,
         state=State.EXPIRED,
-        state_changed_at=turn.now,
-        updated_at=turn.now,
     )
 
 
@@ -89,12 +92,7 @@ def _forget(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
         memory,
         Operation.FORGET,
         why=f"confidence {memory.confidence:.3f}, and nobody recalled it for {turn.limits.cleanup_idle_days:g} days",
+        at=turn.now,
         state=State.FORGOTTEN,
         retired_at=turn.now,
-        state_changed_at=turn.now,
-        updated_at=turn.now,
     )
-
-
-_RETIRE = {"expire": _expire, "cleanup": _forget}
-_COUNTED = {"expire": "expired", "cleanup": "forgotten"}

@@ -235,10 +235,8 @@ def _has_died(holder: str) -> bool:
         return False
     try:
         os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    except OSError as refusal:  # "not permitted" comes from another user's process, which lives
+        return isinstance(refusal, ProcessLookupError)
     return False
 
 

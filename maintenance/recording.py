@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -35,13 +36,13 @@ class Recorder:
         old = {name: getattr(row, name) for name in new}
         if old == new:
             return False
-        if _rows(type(row)).filter(pk=row.pk, **old).update(**new) != 1:
+        if type(row)._base_manager.filter(pk=row.pk, **old).update(**new) != 1:
             return False
         for name, value in new.items():
             setattr(row, name, value)
         if old.get("state") == State.LIVE and new.get("state") != State.LIVE:
             self.retired += 1
-        self._keep(row, before=_as_json(type(row), old), after=_as_json(type(row), new))
+        self._keep(row, before=_as_json(old), after=_as_json(new))
         return True
 
     def edit_many(self, rows: Sequence[Model], **columns: Sequence[Any]) -> int:
@@ -70,7 +71,7 @@ class Recorder:
     def made(self, row: Model, *fields: str) -> None:
         """Keep that the run made a row; undoing deletes it while `fields` are what they are now."""
         values = {name: getattr(row, name) for name in fields}
-        self._keep(row, before=None, after=_as_json(type(row), values))
+        self._keep(row, before=None, after=_as_json(values))
 
     def log(
         self,
@@ -84,19 +85,27 @@ class Recorder:
         """Note an event for the audit log; all of a batch are appended at its end."""
         self._events.append(audit.Event(operation, memory, group, subject, payload or {}))
 
-    def retire(self, memory: Memory, operation: str, *, why: str, **new: Any) -> bool:
+    def retire(
+        self,
+        memory: Memory,
+        operation: str,
+        *,
+        at: datetime,
+        why: str,
+        into: Memory | None = None,
+        **new: Any,
+    ) -> bool:
         """Take a live memory out of what counts, with its row in the audit log; False where it changed meanwhile.
 
-        The caller refreshes the contexts of those that stood beside it.
+        `into` is the memory that stands for it from now on. The caller refreshes the contexts of those beside it.
         """
-        before = {name: as_json(getattr(memory, name)) for name in new}
+        new |= {"state_changed_at": at, "updated_at": at}
+        said = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in new.items()}
+        if into is not None:
+            new["superseded_by_id"] = into.key
+            said["superseded_by"] = [None, str(into.id)]
         if not self.edit(memory, **new):
             return False
-        said = {name: [before[name], as_json(value)] for name, value in new.items()}
-        if "superseded_by_id" in said:
-            into = memory.superseded_by
-            said["superseded_by"] = [None, str(into.id) if into else None]
-            del said["superseded_by_id"]
         self.log(
             operation,
             memory=memory.id,
@@ -105,23 +114,16 @@ class Recorder:
         )
         return True
 
-    def flush(self) -> int:
-        """Write what was kept; inside the batch's transaction. Give the number of changes."""
+    def flush(self) -> None:
+        """Write what was kept; inside the batch's transaction."""
         RunChange.objects.bulk_create(self._changes, batch_size=ROWS_AT_ONCE)
         audit.append_many(self.actor, self._events)
-        count = sum(rows_in(change) for change in self._changes)
         self._changes, self._events = [], []
-        return count
 
     def _keep(self, row: Model, *, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
         table = type(row)._meta.db_table
         change = RunChange(run=self.run, step=self.step, table=table, row=row.pk, before=before, after=after)
         self._changes.append(change)
-
-
-def rows_in(change: RunChange) -> int:
-    """Give the number of rows that a change is about."""
-    return len((change.after or {})["pk"]) if change.is_batch else 1
 
 
 def packed(keys: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -159,9 +161,5 @@ def _typed(model: type[Model], name: str, value: Any) -> Any:
     return declared.to_python(value)
 
 
-def _as_json(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
+def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: as_json(value) for name, value in values.items()}
-
-
-def _rows(model: type[Model]) -> Any:
-    return model._base_manager

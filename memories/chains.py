@@ -12,6 +12,7 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.snapshot import TIED
 from memories.types import State, Type
 from memories.visibility import as_q, listed_by
 
@@ -40,7 +41,7 @@ def find_memory(
         NotFound: there is none, or the actor may not know of it.
     """
     seen = visibility or listed_by(actor, None)
-    rows = Memory.objects.select_related("group", "thread", "root", "superseded_by", "token")
+    rows = Memory.objects.select_related(*TIED)
     memory = rows.filter(as_q(seen), id=parse_id(id_, field=field)).first()
     if memory is None:
         raise NotFound(

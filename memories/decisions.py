@@ -104,11 +104,6 @@ def decide_many(actor: Actor, decisions: Sequence[Decision], *, dry_run: bool = 
     return DecidedMany(tuple(done), tuple(failed))
 
 
-def preview_many(actor: Actor, decisions: Sequence[Decision]) -> DecidedMany:
-    """Say what deciding them would do; nothing is written."""
-    return decide_many(actor, decisions, dry_run=True)
-
-
 def _check_many(decisions: Sequence[Decision]) -> None:
     if len(decisions) > MAX_AT_ONCE:
         raise InvalidInput(

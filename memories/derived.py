@@ -20,13 +20,12 @@ from memories import writing
 from memories.chains import head_keys
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.placing import refresh_threads
-from memories.snapshot import changes, snapshot
+from memories.snapshot import TIED, changes, snapshot
 from memories.text import fold
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
-TIED: Final = ("group", "thread", "root", "superseded_by", "token")  # what a snapshot names
 # What becomes of a fact that loses what it rested on, by its trust; one that a person verified stays, with a conflict.
 LESS: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
 

@@ -8,6 +8,7 @@ from access.errors import NotFound
 from access.visibility import Visibility
 from memories.chains import head_of, versions_of
 from memories.models import Memory
+from memories.snapshot import TIED
 from memories.types import NOT_WITHDRAWN
 from memories.visibility import as_q
 
@@ -67,7 +68,7 @@ def find_version_then(memory: Memory, visibility: Visibility) -> Memory:
 
 
 def _newest(keys: Collection[int], visibility: Visibility) -> Memory | None:
-    rows = Memory.objects.select_related("group", "thread", "root", "superseded_by", "token")
+    rows = Memory.objects.select_related(*TIED)
     return rows.filter(as_q(visibility), key__in=keys).order_by("-key").first()
 
 

@@ -3,9 +3,8 @@
 from django.db.models import Exists, OuterRef, Q
 
 from memories.models import Memory
+from memories.snapshot import TIED
 from memories.types import VISIBLE_TRUSTS, State, Type
-
-TIED = ("group", "thread", "root", "superseded_by", "token")  # what a snapshot names
 
 
 def live_twins(memory: Memory) -> list[Memory]:

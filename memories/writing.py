@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
-MAX_FOLD_CHARS = 200  # folding may lengthen a name
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
 MEMORIES, PIECES, LINKS = PreparedInsert(Memory), PreparedInsert(Piece), PreparedInsert(Link)
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day

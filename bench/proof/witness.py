@@ -52,7 +52,8 @@ def check() -> dict[str, Any]:
     faults = [
         *_lost(told["acknowledged"]),
         *_unsent(told["sent"], told["acknowledged"]),
-        *_database_faults(),
+        *store_faults(),
+        *_unequal_counts(),
         *half_written(),
         *_unlogged(),
     ]
@@ -87,7 +88,8 @@ def _unsent(sent: list[str], acknowledged: dict[str, str]) -> list[str]:
     return _shortened(strange, "memories that nobody sent") + _shortened(twice, "memories are there twice")
 
 
-def _database_faults() -> list[str]:
+def store_faults() -> list[str]:
+    """Say what the search index, the log's chain and SQLite itself find wrong."""
     faults = [f"search index: {fault}" for fault in search_index().faults()]
     chain = verify_chain()
     if not chain.is_whole:
@@ -97,6 +99,12 @@ def _database_faults() -> list[str]:
         faults += [f"integrity check: {line}" for (line,) in cursor.fetchall() if line != "ok"]
         cursor.execute("PRAGMA foreign_key_check")
         faults += [f"foreign key: {row}" for row in cursor.fetchall()]
+    return faults
+
+
+def _unequal_counts() -> list[str]:
+    faults = []
+    with connection.cursor() as cursor:
         cursor.execute(
             "SELECT COUNT(*) FROM memories_piece AS p JOIN memories_vec AS v ON v.piece = p.key"
             " WHERE v.embedding IS NOT p.embedding"

@@ -23,18 +23,16 @@ from django.db import connection, connections  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from access.actor import WRITE  # noqa: E402
-from access.audit import verify_chain  # noqa: E402
 from access.errors import Conflict  # noqa: E402
 from access.groups import find_or_create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
-from bench.proof.witness import half_written  # noqa: E402
+from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import Said, said_in_week  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
 from maintenance.undo import undo_run  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
-from memories.index.base import search_index  # noqa: E402
 from memories.models import Link, LinkKind, Memory, Piece  # noqa: E402
 from memories.recall import Asked, recall  # noqa: E402
 from memories.recall.counting import COUNTER  # noqa: E402
@@ -194,13 +192,7 @@ def _digest(rows: Any) -> str:
 
 
 def _faults(*, is_deep: bool) -> list[str]:
-    faults = [f"search index: {fault}" for fault in search_index().faults()]
-    chain = verify_chain()
-    faults += [] if chain.is_whole else [f"log: broken at row {chain.broken_at}: {chain.why}"]
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA foreign_key_check")
-        faults += [f"foreign key: {row}" for row in cursor.fetchall()]
-    faults += lost_sources()
+    faults = [*store_faults(), *lost_sources()]
     return faults + (half_written() if is_deep else [])
 
 

@@ -1,7 +1,6 @@
 """What people have allowed programs, and the Actor of a program that comes with an OAuth token."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -111,8 +110,3 @@ def clean_up() -> int:
     old = timezone.now() - UNUSED
     unused = Application.objects.filter(registration_source="dcr", created__lt=old, connections=None)
     return int(unused.delete()[0])
-
-
-def connections_of(user: "User") -> Sequence[Connection]:
-    """List what a person has allowed, with the programs."""
-    return list(Connection.objects.select_related("application", "token").filter(user=user))

@@ -10,22 +10,13 @@ from access.members import set_member
 from access.models import Group
 from access.tokens import operator
 from memories.draft import Draft
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.models import Memory
 from memories.store import store
+from tests.model import encoder
 from tests.people import alice, bob, charlie, garden, ledger, person
 
-__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+__all__ = ["alice", "bob", "charlie", "encoder", "garden", "ledger"]
 Remember = Callable[..., Memory]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
-    try:
-        return get_encoder(timeout_s=60)
-    except ModelUnavailable:
-        return None
 
 
 def browser_of(user: User) -> Client:

@@ -10,11 +10,11 @@ from django.test import Client
 from pytest_django import Settings
 
 from access.models import Group
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.recall.counting import COUNTER
+from tests.model import encoder
 from tests.people import alice, bob, charlie, garden, ledger, make_token
 
-__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+__all__ = ["alice", "bob", "charlie", "encoder", "garden", "ledger"]
 
 
 @dataclass
@@ -55,15 +55,6 @@ class Caller:
         return self.post(
             "/memories", {"content": content, "group": "ledger", "scope": "group", **fields}, status=status
         )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
-    try:
-        return get_encoder(timeout_s=60)
-    except ModelUnavailable:
-        return None
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.recall.counting import COUNTER
+from tests.model import encoder
 from tests.people import alice, bob, charlie, garden, ledger
 
-__all__ = ["alice", "bob", "charlie", "garden", "ledger"]
+__all__ = ["alice", "bob", "charlie", "encoder", "garden", "ledger"]
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,6 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         return Ran(out.getvalue(), "", 0)
 
     return of
-
-
-@pytest.fixture(scope="session", autouse=True)
-def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
-    try:
-        return get_encoder(timeout_s=60)
-    except ModelUnavailable:
-        return None
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ from memories.merging import merge
 from memories.models import Memory
 from memories.restoring import restore
 from memories.retracting import retract
-from memories.snapshot import FIELDS, snapshot
+from memories.snapshot import FIELDS, TIED, snapshot
 from memories.store import store
 from memories.types import Operation
 from memories.verbs import approve, dispute, forget, pin, reject, supersede, unpin, verify
@@ -43,7 +43,7 @@ class Witness:
     seen: list[tuple[str, datetime, dict[str, dict[str, Any]]]] = field(default_factory=list)
 
     def look(self, step: str) -> None:
-        rows = Memory.objects.select_related("group", "thread", "root", "superseded_by", "token")
+        rows = Memory.objects.select_related(*TIED)
         truth = {str(row.id): {name: snapshot(row)[name] for name in REBUILT} for row in rows}
         self.seen.append((step, timezone.now(), truth))
 
@@ -243,15 +243,13 @@ def test_what_a_run_retired_into_another_memory(remember: Remember, witness: Wit
     with transaction.atomic():
         recorder = Recorder(replace(operator(), run=run.id), run, "compact")
         for source in sources:
-            now = timezone.now()
             recorder.retire(
                 Memory.objects.select_related("group").get(pk=source.pk),
                 Operation.RUN,
+                at=timezone.now(),
                 why="a summary stands for it",
+                into=summary,
                 state="compacted",
-                superseded_by_id=summary.key,
-                state_changed_at=now,
-                updated_at=now,
             )
         recorder.flush()
     witness.look("compacted")

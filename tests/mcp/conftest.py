@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from pytest_django import Settings
 
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.recall.counting import COUNTER
 from tests.mcp.people import alice, bob, charlie, groups, users
+from tests.model import encoder
 
-__all__ = ["alice", "bob", "charlie", "groups", "users"]
+__all__ = ["alice", "bob", "charlie", "encoder", "groups", "users"]
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +20,3 @@ def uncounted(settings: Settings) -> Iterator[None]:
     settings.LOCI = replace(settings.LOCI, retrieval=retrieval)
     yield
     COUNTER._pending.clear()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded, so that no call finds it half loaded; None where there is none."""
-    try:
-        return get_encoder(timeout_s=60)
-    except ModelUnavailable:
-        return None

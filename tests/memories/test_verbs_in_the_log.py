@@ -11,7 +11,7 @@ from access.models import Group
 from maintenance.rebuild import REBUILT, memory_at
 from memories.editing import Edit, edit
 from memories.models import Link, LinkKind, Memory
-from memories.snapshot import snapshot
+from memories.snapshot import TIED, snapshot
 from memories.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from tests.memories.builders import keep, kept
 from tests.people import person
@@ -66,7 +66,7 @@ def test_the_log_tells_how_every_memory_stands(alice: User, ledger: Group, steps
     one = kept(actor, "The ledger is served from Hamburg.", group="ledger", tags=("ops",))
     two = kept(actor, "Production of the ledger stands in a rack.", group="ledger", tags=("rack",))
     steps(actor, one, two)
-    for memory in Memory.objects.select_related("group", "thread", "root", "superseded_by", "token"):
+    for memory in Memory.objects.select_related(*TIED):
         told = memory_at(actor, memory.id, timezone.now())
         stands = snapshot(memory)
         assert told.basis == "log"

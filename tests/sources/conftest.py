@@ -4,18 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memories.embedding import Encoder, ModelUnavailable, get_encoder
+from tests.model import encoder  # noqa: F401 - a fixture
 from tests.people import alice, bob, charlie, garden, ledger  # noqa: F401 - fixtures
 from tests.sources.other_store import OtherStore
-
-
-@pytest.fixture(scope="session", autouse=True)
-def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded; None where there is none."""
-    try:
-        return get_encoder(timeout_s=60)
-    except ModelUnavailable:
-        return None
 
 
 @pytest.fixture
