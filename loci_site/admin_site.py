@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
-from django.contrib.admin.apps import AdminConfig
+from django.contrib import admin, messages
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -18,10 +18,18 @@ NOT_FOUND = "There is nothing of that name that you may see."
 NOT_PERMITTED = "You may not do this."
 
 
-class LociAdminConfig(AdminConfig):
-    """Puts our site where Django looks for the default one."""
+class LociAdminConfig(SimpleAdminConfig):
+    """Puts our site where Django looks for the default one.
+
+    Its pages are found by loci_site/urls.py: commands would else import them all, for half a second of each.
+    """
 
     default_site = "loci_site.admin_site.LociAdminSite"
+
+    def ready(self) -> None:
+        """Make the site, so that its check is run."""
+        super().ready()
+        str(admin.site)
 
 
 class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
@@ -31,6 +39,11 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     site_header = "Loci"
     index_title = "Dashboard"
     enable_nav_sidebar = True
+
+    def check(self, app_configs: Any) -> list[Any]:
+        """Check the pages, whether or not an address was asked for before."""
+        admin.autodiscover()
+        return list(super().check(app_configs))
 
     def get_urls(self) -> list[Any]:
         """Add the pages for looking around before Django's own, whose last one takes any address."""

@@ -3,10 +3,11 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+from django.core.management import BaseCommand, execute_from_command_line
 from django.db import DatabaseError
 
 from loci_site import __version__
+from loci_site.checks import TAG
 from loci_site.config import ConfigError
 
 # The commands that read or write memories: on a new machine the first of them makes the tables.
@@ -38,6 +39,8 @@ def main(argv: list[str] | None = None) -> None:
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
     words = argv or sys.argv
+    # The other checks import every view, a second of work: `loci check` and the tests run them.
+    BaseCommand.requires_system_checks = [TAG]
     try:
         if words[1:2] in (["--version"], ["version"]):
             sys.stdout.write(f"Loci {__version__}\n")

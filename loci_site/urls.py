@@ -9,6 +9,8 @@ from loci_site.health import health
 from loci_site.mcp.view import mcp_view
 from memories.admin.review import review_urls
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", include("loci_site.people.urls")),
     path("health", health),
