@@ -19,6 +19,7 @@ _django = get_asgi_application()
 from loci_site.lifeline import end_with_parent  # noqa: E402
 from loci_site.mcp import mount  # noqa: E402
 from loci_site.server import PARENT_VARIABLE  # noqa: E402
+from loci_site.turns import take_short_turns  # noqa: E402
 from loci_site.write_watch import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
 from memories.index.following import load_in_background  # noqa: E402
@@ -52,9 +53,10 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 def start() -> None:
-    """Begin to load the model in the background: the port opens before it is there."""
+    """Share the interpreter fairly, and begin to load the model: the port opens before it is there."""
     if parent := os.environ.get(PARENT_VARIABLE):
         end_with_parent(int(parent))
+    take_short_turns()
     connection_created.connect(WATCH.watch)
     warm_up()
     load_in_background()

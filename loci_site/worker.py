@@ -10,6 +10,7 @@ from django.conf import settings
 from loci_site.celery import app, queue_folders
 from loci_site.home import ensure_home
 from loci_site.lifeline import end_with_parent
+from loci_site.turns import take_short_turns
 
 THREADS = 2  # one may be long at work while the other reports
 
@@ -21,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parent = parser.parse_args(argv).parent
     if parent:
         end_with_parent(parent)
+    take_short_turns()
     make_queue()
     # `up` has run the checks that matter; Celery's would import every view.
     os.environ["CELERY_SKIP_CHECKS"] = "1"

@@ -12,11 +12,17 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME = Path(tempfile.mkdtemp(prefix="loci-test-"))
+# Of all processes of a run; the runner reads this file before it starts the others, and cleans up.
+IS_FIRST = "LOCI_TEST_SHARED" not in os.environ
+SHARED = Path(os.environ.get("LOCI_TEST_SHARED") or tempfile.mkdtemp(prefix="loci-shared-"))
+os.environ["LOCI_TEST_SHARED"] = str(SHARED)
 MODELS = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
 
 if MODELS.is_dir():
     (HOME / "models").symlink_to(MODELS)
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+if IS_FIRST:
+    atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
 
 # What a test starts (a command, a server) shall see the same home and nothing of the user's own settings.
 for _name in [*os.environ]:

@@ -28,6 +28,7 @@ from access.groups import find_or_create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import Said, said_in_week  # noqa: E402
+from loci_site.turns import take_short_turns  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
 from maintenance.undo import undo_run  # noqa: E402
@@ -41,7 +42,7 @@ from relations.models import EntityAlias, Relation, RelationEvidence  # noqa: E4
 
 YEAR_BEGINS = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)  # a Monday
 WRITERS, READERS = 4, 4
-THINKING_S = 0.5  # between two questions of a reader; all threads share one interpreter
+THINKING_S = 2.0  # between two questions of a reader; all threads share one interpreter
 TABLES = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)
 # What counting recalls writes, whenever it comes to it.
 COUNTED = frozenset({"access_count", "last_accessed"})
@@ -216,6 +217,7 @@ def _seconds(run: Run) -> float:
 
 def main() -> None:
     """Live the week that stdin names."""
+    take_short_turns()  # as the server does
     told = json.load(sys.stdin)
     print(json.dumps(live_a_week(told["week"], told["amount"], is_deep=told["is_deep"])))
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.settings import MODELS, REPOSITORY
+from tests.fresh_homes import with_tables
+from tests.settings import REPOSITORY
 
 PROCESSES, LINES = 4, 6
 
@@ -15,10 +16,9 @@ PROCESSES, LINES = 4, 6
 @pytest.mark.model
 @pytest.mark.server
 def test_four_processes_remember_into_one_file(tmp_path: Path) -> None:
-    (tmp_path / "models").symlink_to(MODELS)
+    with_tables(tmp_path)
     env = {**os.environ, "LOCI_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
     manage = [sys.executable, "-W", "ignore", str(REPOSITORY / "manage.py")]
-    subprocess.run([*manage, "migrate", "-v0"], env=env, check=True, capture_output=True)
     running = [
         subprocess.Popen(
             [*manage, "remember", "-", "--lines", "--type", "episodic", "--group", "ledger"],

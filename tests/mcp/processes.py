@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.fresh_homes import with_tables
 from tests.settings import MODELS, REPOSITORY
 
 PREPARE = """
-from loci_site.first_start import give_first_access, migrate_if_needed
-migrate_if_needed()
+from loci_site.first_start import give_first_access
 print(give_first_access().token)
 """
 
@@ -48,7 +48,7 @@ def make_home(folder: Path) -> Path:
 
 def install(folder: Path) -> Installation:
     """A home folder with its tables, its first admin and its first token."""
-    bare = Installation(make_home(folder), "")
+    bare = Installation(with_tables(folder / "home"), "")
     return Installation(bare.home, run_in(bare, PREPARE))
 
 

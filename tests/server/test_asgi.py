@@ -1,6 +1,7 @@
 """The server's start and end: nothing that was counted is lost by a graceful stop."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from loci_site import asgi
+from loci_site.turns import TURN_S
 from loci_site.write_watch import WATCH
 from memories.models import RecallLog
 from memories.recall.counting import COUNTER, Recall
@@ -16,7 +18,8 @@ from memories.recall.counting import COUNTER, Recall
 
 @pytest.fixture
 def counted() -> Iterator[None]:
-    """One recall waits to be written."""
+    """One recall waits to be written; the interpreter's turns are as before afterwards."""
+    turn_s = sys.getswitchinterval()
     COUNTER.add(
         Recall(
             at=timezone.now(),
@@ -33,10 +36,13 @@ def counted() -> Iterator[None]:
     )
     yield
     connection_created.disconnect(WATCH.watch)
+    sys.setswitchinterval(turn_s)
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_what_recalls_have_counted_is_written_at_the_end(counted: None) -> None:
+async def test_threads_take_short_turns_and_what_recalls_have_counted_is_written_at_the_end(
+    counted: None,
+) -> None:
     inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     sent: list[str] = []
 
@@ -47,4 +53,5 @@ async def test_what_recalls_have_counted_is_written_at_the_end(counted: None) ->
         inbox.put_nowait({"type": event})
     await asgi.application({"type": "lifespan"}, inbox.get, send)
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert sys.getswitchinterval() == pytest.approx(TURN_S)
     assert [log.query async for log in RecallLog.objects.all()] == ["which port?"]

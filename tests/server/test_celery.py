@@ -16,7 +16,7 @@ from bench.proof.celery_brokers import Broker, FileBroker, RedisBroker, redis_se
 from bench.proof.celery_proof import found_in, gaps_in
 from bench.proof.celery_ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
 from bench.proof.proof import ProofError
-from tests.server.running import manage
+from tests.fresh_homes import with_tables
 
 pytestmark = [
     pytest.mark.server,
@@ -27,10 +27,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with its tables, and nothing in them."""
-    path = tmp_path_factory.mktemp("homes") / "home"
-    made = manage(path, "migrate")
-    assert made.returncode == 0, made.stderr
-    return path
+    return with_tables(tmp_path_factory.mktemp("homes") / "home")
 
 
 @pytest.fixture(scope="module", params=["files", "redis"])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.settings import MODELS, REPOSITORY
+from tests.fresh_homes import with_tables
+from tests.settings import REPOSITORY
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,7 @@ class OtherStore:
 
     @classmethod
     def made(cls, home: Path) -> "OtherStore":
-        home.mkdir(mode=0o700)
-        if MODELS.is_dir():
-            (home / "models").symlink_to(MODELS)
-        store = cls(home)
-        assert store.manage("migrate", "-v0").code == 0
-        return store
+        return cls(with_tables(home))
 
     @property
     def environment(self) -> dict[str, str]:
