@@ -22,8 +22,21 @@ def home() -> Path:
     return HOME
 
 
+# What takes long begins first, so that at the end no worker waits for another's one long file.
+LONG = (
+    "/browser/",
+    "/server/",
+    "/test_stateful",
+    "/test_matrix",
+    "/test_round_trip",
+    "/test_visibility",
+    "/test_deletion",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the model where it is not installed."""
+    """Put long files first; skip what needs the model where it is not installed."""
+    items.sort(key=lambda item: not any(part in item.path.as_posix() for part in LONG))
     if MODELS.is_dir() and any(MODELS.iterdir()):
         return
     missing = pytest.mark.skip(reason=f"the model is not in {MODELS}: run `make test` once")

@@ -16,6 +16,7 @@ from bench.proof.duplicates import prove_duplicates
 from bench.proof.kills import prove_kills
 from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
+from bench.proof.properties import prove_properties
 from bench.proof.report import as_markdown, write_report
 from bench.proof.team import prove_team
 from bench.proof.writers import prove_writers
@@ -38,6 +39,11 @@ PROOFS = (
         "cycle-kills",
         "A cycle, purge or restore that is killed is finished by the next one; nothing is half-done.",
         prove_cycle_kills,
+    ),
+    Proof(
+        "properties",
+        "Verbs, cycles, undos and restores in any order keep every promise.",
+        prove_properties,
     ),
     Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
     Proof(

@@ -24,6 +24,7 @@ from memories import verbs
 from memories.draft import Draft
 from memories.models import Link, Memory
 from memories.store import store
+from tests.examples import examples
 from tests.maintenance.state import index_faults, whole_state
 from tests.people import person
 
@@ -141,7 +142,9 @@ class World:
         self.seen = now
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=st.lists(STEP, min_size=3, max_size=14))
 def test_anything_in_any_order_keeps_every_promise(
     alice: User, ledger: Group, steps: list[tuple[Any, ...]]

@@ -18,6 +18,7 @@ from memories.entities import RelationDraft, store_relation
 from memories.index.base import search_index
 from memories.models import Memory
 from memories.store import store
+from tests.examples import examples
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -70,7 +71,9 @@ def assert_whole() -> None:
         assert memory.superseded_by is None or memory.superseded_by.key != memory.key
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(steps=st.lists(STEP, min_size=1, max_size=14))
 def test_rows_indexes_and_log_agree_after_anything(
     alice: User, ledger: Group, steps: list[tuple[Any, ...]]

@@ -18,6 +18,7 @@ from memories.models import Memory
 from memories.types import State, Trust, Type
 from memories.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
 from memories.visible_row import is_visible
+from tests.examples import examples
 from tests.memories.builders import NOW, add_piece, day, row, unit_vector
 
 pytestmark = pytest.mark.django_db
@@ -184,7 +185,7 @@ def by_vector(v: Visibility) -> list[int]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

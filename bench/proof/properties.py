@@ -1,0 +1,55 @@
+"""Proof: whatever is done in whatever order, the promises hold; the suite's property tests on many more examples."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
+
+FILES = {
+    "verbs, cycles, undos, restores": "tests/maintenance/test_stateful.py",
+    "verbs and stores": "tests/memories/test_stateful.py",
+    "what is visible, by three searches": "tests/memories/test_visibility_property.py",
+}
+TIMES = 10  # as many examples as in `make test`
+SEEDS = (1, 2, 3)
+_CASES = re.compile(r"- (\d+) passing examples")
+
+
+def prove_properties(workshop: Workshop) -> Finding:
+    """Try each property with several seeds; a failure is told with its smallest example."""
+    seeds, times = workshop.pick((SEEDS, TIMES), (SEEDS[:1], 1))
+    found = workshop.done()
+    with tqdm(total=len(FILES) * len(seeds), desc="properties", unit="part") as bar:
+        for what, file in FILES.items():
+            for seed in seeds:
+                step = f"{what} · {seed}"
+                if step not in found:
+                    found[step] = _tried(file, seed=seed, times=times)
+                    workshop.note(step, found[step])
+                bar.update()
+    numbers = {
+        f"{what}: examples": sum(found[f"{what} · {seed}"]["examples"] for seed in seeds) for what in FILES
+    }
+    return Finding(numbers, tuple(fault for seen in found.values() for fault in seen["faults"]))
+
+
+def _tried(file: str, *, seed: int, times: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0", file]
+    asked = ["--hypothesis-show-statistics", f"--hypothesis-seed={seed}"]
+    done = subprocess.run(
+        [*command, *asked],
+        cwd=REPOSITORY,
+        env=os.environ | {"LOCI_TEST_EXAMPLES": str(times)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise ProofError(f"{file} could not be run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    faults = [f"{file}, seed {seed}: {done.stdout[-3000:]}"] if done.returncode else []
+    return {"examples": sum(map(int, _CASES.findall(done.stdout))), "faults": faults}
