@@ -13,6 +13,7 @@ from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
+from access.reading import LOOKS_AT_WRITES
 from maintenance.models import JobLock
 
 PROBE_EVERY_S = 10.0
@@ -86,6 +87,8 @@ class WriteWatch:
             raise
         self._note("")
         return result
+
+    setattr(_follow, LOOKS_AT_WRITES, True)
 
     def _note(self, error: str) -> None:
         self.last = LastWrite(time.monotonic(), error)

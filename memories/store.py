@@ -128,8 +128,12 @@ def check_may_write(actor: Actor, slug: str | None) -> Group | None:
         return find_group(actor, slug, right=WRITE)
     except GroupNotFound:
         wanted = _wanted_slug(actor, slug)
-        if not actor.may(CREATE_GROUP) or Group.objects.filter(slug=wanted).exists():
+        if not actor.may(CREATE_GROUP):
             raise
+        if Group.objects.filter(slug=wanted).exists():
+            return find_group(
+                actor, slug, right=WRITE
+            )  # another made it just now; one that is foreign is refused again
         check_slug(wanted)
         return None
 

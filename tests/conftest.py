@@ -1,7 +1,8 @@
 """What every test stands on; `tests/settings.py` has made the home folder before this is read."""
 
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,15 @@ NO_SKIP = os.environ.get("LOCI_TEST_NO_SKIP") == "1"
 
 # What tests start as a process of its own runs with the real settings, in the same home.
 os.environ["DJANGO_SETTINGS_MODULE"] = "loci_site.settings"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_recalls() -> Iterator[None]:
+    """Recalls that one test did not write must not be written in the next, whose groups are others."""
+    yield
+    # Not imported for a test that does not need Django.
+    if counting := sys.modules.get("memories.recall.counting"):
+        counting.COUNTER._pending.clear()
 
 
 @pytest.fixture

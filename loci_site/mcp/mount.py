@@ -6,6 +6,7 @@ is left to Django before a byte of the body is read, so that each refusal is mad
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -18,9 +19,21 @@ from access.errors import NotAuthenticated
 from loci_site.content_policy import DATA as POLICY
 from loci_site.mcp.bridge import receiver
 from loci_site.mcp.caller import acting_as
+from loci_site.mcp.direct import (
+    PING,
+    STREAM_HEADERS,
+    HeaderList,
+    PlainCall,
+    answer_bytes,
+    as_event,
+    json_headers,
+    plain_call,
+)
+from loci_site.mcp.server import run_tool
 from loci_site.mcp.view import find_actor, mcp_server
 
 PATH = "/mcp"
+PING_S = 15.0  # as the SDK has it
 # What Django's middleware adds to each of its answers.
 ADDED_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -42,6 +55,10 @@ async def serve_or_pass(scope: Scope, receive: Receive, send: Send, *, rest: App
         return
     inbox = await _read_body(receive)
     if inbox is None:  # the client has gone
+        return
+    call = plain_call(headers, inbox)
+    if call is not None:
+        await _answer_plain(actor, call, send, receive)
         return
     with acting_as(actor):
         await _until_gone(_answer(scope, inbox, send), receive)
@@ -110,6 +127,40 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return send_on
+
+
+async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Receive) -> None:
+    """Run the tool and send what it answers; a stream is opened for one that takes long, so that no proxy gives up."""
+    caller = replace(actor, client=call.client) if call.client and not actor.client else actor
+    working = asyncio.ensure_future(run_tool(caller, call.tool, call.arguments))
+    watching = asyncio.ensure_future(_gone(receive))
+    is_open = False
+    try:
+        while True:
+            done, _ = await asyncio.wait(
+                [working, watching], timeout=PING_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            if done:
+                break
+            if not is_open:
+                await _start(send, STREAM_HEADERS)
+                is_open = True
+            await send({"type": "http.response.body", "body": PING, "more_body": True})
+    finally:
+        watching.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.wait([working])
+    if working.cancelled():  # the client has gone
+        return
+    body = answer_bytes(call, working.result(), server_info=mcp_server().server_info_stamp)
+    if not is_open:
+        await _start(send, json_headers(body) if call.is_modern else STREAM_HEADERS)
+    await send({"type": "http.response.body", "body": as_event(body) if is_open else body})
+
+
+async def _start(send: Send, headers: HeaderList) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [*headers, *ADDED_HEADERS]})
 
 
 async def _until_gone(answer: Awaitable[None], receive: Receive) -> None:

@@ -1,6 +1,7 @@
 """The MCP server: the tools, resources and prompts that the caller may use, one object for every transport."""
 
 import difflib
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from mcp_types import (
     Prompt,
     Resource,
     ResourceTemplate,
+    TextContent,
     Tool,
 )
 from pydantic import AnyUrl
@@ -40,6 +42,8 @@ INSTRUCTIONS = (
 )
 PRIVATE = CacheHint(ttl_ms=60_000, scope="private")
 READING = frozenset({READ})
+NO_CONTEXT: Any = None  # no tool of ours takes the SDK's context
+logger = logging.getLogger(__name__)
 
 
 class LociServer(MCPServer[Any]):
@@ -85,8 +89,7 @@ class LociServer(MCPServer[Any]):
         """
         try:
             actor = _through_client(await self._find_actor(), context)
-            given = without_nulls(arguments)
-            _check_call(actor, name, given)
+            given = _checked_call(actor, name, arguments)
         except LociError as error:
             refuse(error)
         with acting_as(actor):
@@ -156,7 +159,24 @@ class LociServer(MCPServer[Any]):
             raise MCPError(code=INVALID_PARAMS, message=said(error)) from None
 
 
-def _check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> None:
+async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    """Run a tool as LociServer.call_tool() does, for a caller that is known; a refusal or a fault is a result too."""
+    try:
+        given = _checked_call(actor, name, arguments)
+        with acting_as(actor):
+            result: CallToolResult = await TOOLS[name].tool.run(given, NO_CONTEXT, convert_result=True)
+            return result
+    except LociError as error:
+        text = said(error)
+    except Exception as fault:
+        text = explain(fault, what=name)
+    logger.info("Tool %r failed: %r", name, text)
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def _checked_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Give the arguments that say something; raise where the actor may not call this with them."""
+    given = without_nulls(arguments)
     declared = TOOLS.get(name)
     if declared is None:
         near = difflib.get_close_matches(name, TOOLS, n=1)
@@ -166,7 +186,8 @@ def _check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> None:
         )
     if not can(actor, declared.rights):
         raise NotPermitted(f"You may not use {name}.", hint=_needed(actor, declared))
-    check_names(name, arguments, declared.tool.parameters["properties"])
+    check_names(name, given, declared.tool.parameters["properties"])
+    return given
 
 
 def _needed(actor: Actor, declared: LociTool) -> str:

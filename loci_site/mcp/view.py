@@ -10,7 +10,9 @@ from django.views.decorators.csrf import csrf_exempt
 from mcp.server.lowlevel import Server
 
 from access.actor import Actor, Via
-from access.errors import NotAuthenticated
+from access.client_address import address_of
+from access.errors import NotAuthenticated, TooManyAttempts
+from access.token_guard import count_failed_token
 from access.tokens import PREFIX, actor_for_secret
 from loci_site.mcp.bridge import lowlevel_server, serve_mcp
 from loci_site.mcp.caller import acting_as, current_actor
@@ -21,6 +23,7 @@ from loci_site.oauth.connections import actor_for_access_token
 
 find_actor = in_db_thread(actor_for_secret)
 find_program = in_db_thread(actor_for_access_token)
+count_failed = in_db_thread(count_failed_token)
 
 
 @csrf_exempt  # a token in a header is nothing that a browser sends by itself
@@ -30,7 +33,7 @@ async def mcp_view(request: HttpRequest) -> HttpResponseBase:
     try:
         actor = await _find_caller(request, secret)
     except NotAuthenticated as error:
-        return _unauthorized(request, error, is_sent=bool(secret))
+        return await _refused(request, error, is_sent=bool(secret))
     with acting_as(actor):
         return await serve_mcp(request, mcp_server())
 
@@ -54,6 +57,16 @@ async def _caller_of_request() -> Actor:
 def _bearer(request: HttpRequest) -> str:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+async def _refused(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+    """Give 401; 429 where too many tokens that do not work came from the same address."""
+    if is_sent:
+        answered = await count_failed(error, address=address_of(request), via=Via.MCP)
+        if isinstance(answered, TooManyAttempts):
+            headers = {"Retry-After": str(answered.wait_s)}
+            return JsonResponse(answered.as_dict(), status=answered.status, headers=headers)
+    return _unauthorized(request, error, is_sent=is_sent)
 
 
 def _unauthorized(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:

@@ -4,6 +4,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,21 @@ class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a pr
             super().alter_db_table(*args, **kwargs)
 
 
+@lru_cache(maxsize=1000)
+def _with_question_marks(query: str) -> str:
+    return str(_backend.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
+
+
+class Cursor(_backend.SQLiteCursorWrapper):  # type: ignore[misc]  # a private copy has no static type
+    """Django's, which looks for the places in a statement's text once and not at each call."""
+
+    def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
+        """Give the statement with its places as the library writes them."""
+        if param_names is None:
+            return _with_question_marks(query)
+        return str(super().convert_query(query, param_names=param_names))
+
+
 class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a private copy has no static type
     """A connection to Loci's SQLite file; the first one makes the file, readable by its owner alone."""
 
@@ -67,6 +83,10 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         connection.load_extension(str(vec0_path()))
         connection.enable_load_extension(False)
         return connection
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Give a cursor; SQLite's have no names."""
+        return self.connection.cursor(factory=Cursor)
 
     def copy_to(self, target: Path, *, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy the file as it stands for this connection with SQLite's online backup; nobody waits for it.

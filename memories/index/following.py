@@ -23,6 +23,7 @@ from memories.index.sqlite_vectors import (
     read_rows,
     read_stand,
 )
+from memories.index.trial_table import AnyTable, TrialTable
 
 log = logging.getLogger(__name__)
 # A process that asks once, as a command does, is done sooner without reading all vectors.
@@ -58,6 +59,24 @@ class Follower:
             return None
         try:
             return self._follow()
+        finally:
+            self._lock.release()
+
+    def trial(self, stand: IndexStand) -> AnyTable | None:
+        """Give the table as the transaction sees it that is at `stand`; None where that cannot be told from it.
+
+        What the transaction changed is kept apart: it may be taken back, and others never see it before.
+        """
+        if self._held is None or not self._lock.acquire(timeout=WAIT_S):
+            return None
+        try:
+            table, known = self._held
+            if stand.model != known.model or not _reaches_back(stand, known):
+                return None
+            changed = read_changed(known.last, stand.last) if stand.last > known.last else []
+            if len(changed) > ANEW_LEAST:
+                return None
+            return TrialTable(table, changed, read_rows(changed, stand.model)) if changed else table
         finally:
             self._lock.release()
 
@@ -103,16 +122,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_followers.clear)
 
 
-def current_table(stand: IndexStand) -> VectorTable | None:
+def current_table(stand: IndexStand) -> AnyTable | None:
     """Give the vectors in memory of the database in use; None where the database's own index has to be asked.
 
-    That is so inside a transaction, which may see what it wrote itself and others never will, in a database that is no
-    file, and while the vectors are still read.
+    That is so in a database that is no file, and while the vectors are still read. Inside a transaction what it wrote
+    itself is found, and by nobody else.
     """
-    if connection.in_atomic_block or not stand.model:
+    place = _place() if stand.model else None
+    if place is None:
         return None
-    place = _place()
-    return _follower(place).table(stand) if place is not None else None
+    follower = _follower(place)
+    return follower.trial(stand) if connection.in_atomic_block else follower.table(stand)
 
 
 def load_table() -> None:

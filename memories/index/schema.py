@@ -11,7 +11,9 @@ SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # What a database must hold of those files, for the check and `doctor`.
-_CREATES = re.compile(r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
+_CREATES = re.compile(
+    r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[Statement, 
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
-    """Make what is missing of the virtual tables, views and triggers. Idempotent; in the caller's transaction."""
+    """Make what is missing of the virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
     _run(connection, FILES)
 
 
@@ -64,16 +66,16 @@ def _run(connection: BaseDatabaseWrapper, files: tuple[str, ...]) -> None:
 
 
 def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
-    """Take the triggers, views and virtual tables away again, last made first."""
+    """Take the triggers, views, indexes and virtual tables away again, last made first."""
     with connection.cursor() as cursor:
         for statement in reversed(statements(connection.vendor)):
             match = _CREATES.search(statement.sql)
             if match:
                 kind = re.split(r"\s+", statement.sql[match.start() : match.end()].upper())
-                noun = "TRIGGER" if "TRIGGER" in kind else "VIEW" if "VIEW" in kind else "TABLE"
+                noun = next((word for word in ("TRIGGER", "VIEW", "INDEX") if word in kind), "TABLE")
                 cursor.execute(f"DROP {noun} IF EXISTS {match.group(1)}")
 
 
 def created_names(vendor: str) -> list[str]:
-    """Name the virtual tables, views and triggers that a database of this vendor should hold."""
+    """Name the virtual tables, indexes, views and triggers that a database of this vendor should hold."""
     return [match.group(1) for s in statements(vendor) if (match := _CREATES.search(s.sql))]

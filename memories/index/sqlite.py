@@ -7,15 +7,16 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from access.reading import fetch
 from access.visibility import Visibility
 from memories.index.base import Found, Hit, Vector
-from memories.index.bits import VectorTable
 from memories.index.following import current_table
 from memories.index.schema import apply_index_schema, created_names, statements
 from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
 from memories.index.sqlite_switch import switch_model
 from memories.index.sqlite_vectors import read_stand
 from memories.index.terms import Match
+from memories.index.trial_table import AnyTable
 from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
 
 MAX_K = 4096  # vec0's own limit for k
@@ -78,9 +79,7 @@ class Engine:
         """Give the `limit` memories whose best piece is nearest, best first; exact at every size and filter."""
         return self._near(current_table(read_stand()), vector, visibility, limit)
 
-    def _near(
-        self, table: VectorTable | None, vector: Vector, visibility: Visibility, limit: int
-    ) -> list[Hit]:
+    def _near(self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int) -> list[Hit]:
         """Ask the vectors in memory, or vec0 where they are not there."""
         if table is not None:
             return find_near(_ask(table, visibility, limit), vector)
@@ -120,13 +119,13 @@ class Engine:
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
-                if statement.name == "memories_vec":
+                if statement.name in ("memories_vec", "memories_vec_rooms"):
                     cursor.execute(statement.sql)
             # The update trigger writes the vector row of each piece that has a vector.
             cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
 
 
-def _ask(table: VectorTable, visibility: Visibility, limit: int) -> Ask:
+def _ask(table: AnyTable, visibility: Visibility, limit: int) -> Ask:
     def visible(keys: Iterable[int]) -> set[int]:
         return _visible(keys, visibility)
 
@@ -301,10 +300,7 @@ def _vector_faults() -> list[str]:
 
 
 def _query(sql: str, params: Params) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+    return fetch(sql, params)
 
 
 def _holders(values: Any) -> str:

@@ -14,10 +14,11 @@ from django.db import connection
 
 from access.visibility import Visibility
 from memories.index.base import Found, Hit, Vector
-from memories.index.bits import Allowed, VectorTable
+from memories.index.bits import Allowed
 from memories.index.sqlite_vectors import query, read_vectors
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
+from memories.index.trial_table import AnyTable
 
 SLACK = 1.25  # looked at beyond what is wanted
 FURTHER = 4  # times as many when too few were visible
@@ -50,7 +51,7 @@ class Ask:
     `allowed` are the rows of the table that it may allow.
     """
 
-    table: VectorTable
+    table: AnyTable
     visibility: Visibility
     limit: int
     allowed: Allowed
@@ -112,7 +113,7 @@ def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:
     return dict(query(_SCORES, [match.expression, json.dumps([*keys])])) if keys else {}
 
 
-def score_vectors(keys: Collection[int], vector: Vector, *, table: VectorTable | None) -> dict[int, float]:
+def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
     """Give the cosine of each memory's best piece; only for those that have vectors."""
     rows = query(_PIECES, [json.dumps([*keys])]) if keys else []
     if not rows:

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from memories.index.schema import statements
 
 NOW, NEXT, OLD = "memories_vec", "memories_next_vec", "memories_old_vec"
+ROOMS = "memories_vec_rooms"
 PIECES_AT_ONCE = 250  # ~10 ms of write lock
 CHUNKS_AT_ONCE = 100  # deleting overwrites: 3 MB, ~12 ms
 MOST_TRIES = 20
@@ -65,9 +66,8 @@ def discard(name: str) -> None:
 
 
 def _make_next() -> None:
-    sql = next(statement.sql for statement in statements("sqlite") if statement.name == NOW)
     with connection.cursor() as cursor:
-        cursor.execute(sql.replace(f" {NOW} ", f" {NEXT} ", 1))
+        cursor.execute(_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
 
 
 def _fill(model: str, progress: Callable[[int, int], None]) -> None:
@@ -108,6 +108,9 @@ def _exchange(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
                     seen = _follow(model, changed)
                 _rename(cursor, NOW, OLD)
                 _rename(cursor, NEXT, NOW)
+                # An index keeps its name and goes with its table.
+                cursor.execute(f"DROP INDEX IF EXISTS {ROOMS}")
+                cursor.execute(_sql(ROOMS))
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
         finally:
             cursor.execute("PRAGMA legacy_alter_table = OFF")
@@ -118,6 +121,10 @@ def _rename(cursor: Any, before: str, after: str) -> None:
     for (name,) in _query("SELECT name FROM sqlite_master WHERE type = 'table'", []):
         if name == before or (name.startswith(before) and _BELOW.fullmatch(name.removeprefix(before))):
             cursor.execute(f'ALTER TABLE "{name}" RENAME TO "{after}{name.removeprefix(before)}"')
+
+
+def _sql(name: str) -> str:
+    return next(statement.sql for statement in statements("sqlite") if statement.name == name)
 
 
 def _last_change() -> int:

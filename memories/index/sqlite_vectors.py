@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db import connection
 
+from access.reading import fetch
 from memories.embedding import DIMENSIONS
 from memories.index.bits import Keys, PieceRow, Vectors
 
@@ -79,7 +79,4 @@ def read_vectors(pieces: Keys) -> Vectors:
 
 def query(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Give all rows of one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+    return fetch(sql, params)

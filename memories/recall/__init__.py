@@ -21,7 +21,7 @@ from memories.keyed_rows import read_shown
 from memories.labels import label_of
 from memories.models import Memory
 from memories.past import version_then
-from memories.pieces import available_encoder, indexed_model
+from memories.pieces import encoder_for_index, indexed_model
 from memories.recall.budget import Portion, pack
 from memories.recall.choosing import Ranking, gather, place, usual_tuning
 from memories.recall.counting import COUNTER, Recall
@@ -287,12 +287,11 @@ def _count(actor: Actor, group: Group | None, query: str, answer: Recalled) -> N
 
 def _encoder(mode: str) -> tuple[Encoder | None, str]:
     """Give the encoder where the mode needs one, or why recall goes by keywords alone."""
-    encoder = available_encoder()
+    encoder, indexed = encoder_for_index()
     if mode == "keyword":
         return encoder, ""
     if encoder is None:
         return None, "keyword only: the embedding model is not there yet ('loci model status' says why)"
-    indexed = indexed_model()
     if indexed not in ("", encoder.model_id):
         return (
             None,

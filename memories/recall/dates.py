@@ -33,7 +33,10 @@ _TIME_WORDS = frozenset(
     ]
     + [f"{day}day" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")]
 )
+_DIGIT = re.compile(r"\d")
 _SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")
+MOST_REMEMBERED = 50_000  # about 5 MB
+_TELLING: dict[int, bool] = {}  # by the hash of 64 bits that Python gives a text in this process
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,26 @@ def asks_when(question: str) -> bool:
 
 
 def tells_when(text: str) -> bool:
-    """Say whether a text speaks of a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`."""
+    """Say whether a text speaks of a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`.
+
+    A question that asks when looks at each of its candidates, and many are the next question's too: what was found is
+    remembered, by the text's hash alone, since a text that is purged must not stay here.
+    """
+    mark = hash(text)
+    known = _TELLING.get(mark)
+    if known is None:
+        if len(_TELLING) >= MOST_REMEMBERED:
+            _TELLING.clear()
+        known = _TELLING[mark] = _speaks_of_time(text)
+    return known
+
+
+def _speaks_of_time(text: str) -> bool:
     lowered = text.lower()
     if not _TIME_WORDS.isdisjoint(_WORDS.findall(lowered)):
         return True
+    if "this " not in lowered and _DIGIT.search(lowered) is None:  # a quarter of the pattern's time
+        return False
     return _SPAN_OR_YEAR.search(lowered) is not None
 
 

@@ -296,7 +296,7 @@ def summaries_and_packs_follow(world: World) -> None:
     world.change()
     assert tellers(readers, world.house, wanted(world), world.story.old) == []
     expected = [*packs] if world.story.new else []
-    assert tellers(readers, world.house, wanted(world), world.story.new or "500") == expected
+    assert tellers(readers, world.house, wanted(world), world.story.new or "500 requests") == expected
     if world.story.name == "bounded validity":  # what ends goes into no summary that does not
         assert (fresh(summary).state, "Slugs" in summary.content) == ("live", False)
         assert fresh(ending[0]).superseded_by is None

@@ -195,6 +195,9 @@ def test_triggers_keep_the_exchanged_index_true(remember: Remember, small: Calla
     first = remember("The port is 8081")
     small()
     reembed(operator())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tbl_name FROM sqlite_master WHERE name = 'memories_vec_rooms'")
+        assert cursor.fetchall() == [("memories_vec_chunks",)]
     later = remember("The queue is called ledger-events")
     assert {piece.model for piece in later.pieces.all()} == {SMALL}
     purge(operator(), first.id)

@@ -102,9 +102,11 @@ def test_a_remade_table_has_its_triggers_and_views(change: Any) -> None:
     assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'heron'") == 1
 
 
-@pytest.mark.parametrize("kind", ["TRIGGER", "VIEW"])
-def test_a_dropped_object_is_named_and_migrate_puts_it_back(kind: str) -> None:
-    name = "memories_fts_insert" if kind == "TRIGGER" else "memories_vec_row"
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("TRIGGER", "memories_fts_insert"), ("VIEW", "memories_vec_row"), ("INDEX", "memories_vec_rooms")],
+)
+def test_a_dropped_object_is_named_and_migrate_puts_it_back(kind: str, name: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP {kind} {name}")
     assert search_index().missing_objects() == [name]

@@ -8,6 +8,8 @@ from django.utils import timezone
 
 import memories.batch
 import memories.store
+from access import groups
+from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
@@ -15,6 +17,7 @@ from memories.batch import store_many
 from memories.draft import Draft
 from memories.entities import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, Piece
+from memories.store import store
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person
 
@@ -245,3 +248,28 @@ def test_a_text_that_was_true_until_lately_can_be_true_again(alice: User, ledger
     new = kept(person(alice), PORT, group="ledger")
     assert (fresh(old).state, fresh(old).valid_to) == ("superseded", ended)
     assert (new.root_id, new.valid_to) == (old.key, None)
+
+
+def test_a_group_that_another_makes_meanwhile_is_stored_into(
+    monkeypatch: pytest.MonkeyPatch, alice: User
+) -> None:
+    found = groups.find_group
+    asked = list[str | None]()
+
+    def made_by_another_meanwhile(actor: Actor, slug: str | None, *, right: str = "read") -> Group:
+        asked.append(slug)
+        try:
+            return found(actor, slug, right=right)
+        except GroupNotFound:
+            groups.create_group(operator(), "harbour")
+            raise
+
+    monkeypatch.setattr("memories.store.find_group", made_by_another_meanwhile)
+    stored = store(operator(), Draft("The crane lifts 40 t.", group="harbour", scope="group"))
+    assert (stored.outcome, stored.group_created, asked) == ("created", False, ["harbour", "harbour"])
+
+
+def test_a_foreign_group_is_refused_to_one_who_may_make_groups(bob: User) -> None:
+    groups.create_group(operator(), "harbour")
+    with pytest.raises(GroupNotFound, match="There is no group 'harbour' that you may use"):
+        store(person(bob), Draft("The crane lifts 40 t.", group="harbour", scope="group"))

@@ -17,9 +17,9 @@ from memories.recall.counting import COUNTER
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-# Group, the index's model (thrice), names of entities, how far it is, words, what is visible, missing vectors, candidates,
+# Group, the index's model (twice), names of entities, how far it is, words, what is visible, missing vectors, candidates,
 # answer.
-MOST = 11
+MOST = 10
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,11 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
     chunk_size=16
 );
 
+-- name: memories_vec_rooms
+-- vec0 asks its chunks for those of a room and has no index for that: of a million memories it read all 62,500 of them
+-- each time (6 ms; with this 0.1 ms).
+CREATE INDEX IF NOT EXISTS memories_vec_rooms ON memories_vec_chunks (partition00);
+
 -- name: memories_vec_insert
 CREATE TRIGGER IF NOT EXISTS memories_vec_insert AFTER INSERT ON memories_piece BEGIN
     INSERT INTO memories_vec (piece, room, embedding, standing, until, type)
