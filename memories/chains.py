@@ -7,15 +7,24 @@ from typing import Final
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import CharField, Value
 
 from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
+from access.prepared import Prepared
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.snapshot import TIED
 from memories.types import State, Type
-from memories.visibility import as_q, listed_by
+from memories.visibility import listed_by
+from memories.visible_row import is_visible
 
+# Every verb and page begins with it: compiling it took five times as long as the whole answer of the database.
+_FOUND: Final = Prepared(
+    lambda id_: (
+        Memory.objects.select_related(*TIED).filter(id=Value(id_, output_field=CharField())).order_by()
+    )
+)
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
 KEYS_AT_ONCE = 500
 
@@ -41,9 +50,9 @@ def find_memory(
         NotFound: there is none, or the actor may not know of it.
     """
     seen = visibility or listed_by(actor, None)
-    rows = Memory.objects.select_related(*TIED)
-    memory = rows.filter(as_q(seen), id=parse_id(id_, field=field)).first()
-    if memory is None:
+    wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
+    memory = _FOUND.first(str(wanted))
+    if memory is None or not is_visible(memory, seen):
         raise NotFound(
             "There is no memory of that id that you may see.", hint="recall_memory gives ids.", field=field
         )

@@ -196,13 +196,17 @@ def log_json(entry: AuditEntry) -> dict[str, Any]:
 
 
 def page_of(rows: QuerySet[Row], *, cursor: str, limit: int) -> Page[Row]:
-    """Give the page that begins after `cursor`, with one query: one row more than asked for tells of the next."""
+    """Give the page that begins after `cursor`, with two queries: the keys, and the rows of these.
+
+    One key more than asked for tells of the next page. The keys alone are found in an index, without the texts of what
+    is passed over.
+    """
     check_range(limit, 1, MAX_LIMIT, field="limit")
     if cursor:
         rows = rows.filter(pk__lt=_key_of(cursor))
-    found = list(rows.order_by("-pk")[: limit + 1])
-    shown = tuple(found[:limit])
-    return Page(shown, str(shown[-1].pk) if len(found) > limit else None)
+    keys = list(rows.order_by("-pk").values_list("pk", flat=True)[: limit + 1])
+    shown = tuple(rows.filter(pk__in=keys[:limit]).order_by("-pk"))
+    return Page(shown, str(keys[limit - 1]) if len(keys) > limit else None)
 
 
 def _key_of(cursor: str) -> int:

@@ -17,6 +17,7 @@ from django.db.models import Q
 
 from access.actor import CURATE, Actor
 from access.groups import find_group
+from access.models import Group
 from memories.chains import head_keys
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.statements import visible_keys
@@ -57,7 +58,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Waiting:
-    """One card of the deck as its list shows it; `id` is the memory's or the link's, `other` a link's second memory."""
+    """One card of the deck as its list shows it; `id` is the memory's or the link's, `other` a link's second memory.
+
+    Of the memories only what a list shows is read; anything else is asked for when it is looked at.
+    """
 
     kind: CardKind
     id: UUID
@@ -205,12 +209,15 @@ def _counting(actor: Actor, keys: set[int]) -> set[int]:
 
 
 def _read(chosen: Sequence[tuple[CardKind, int]], ties: Iterable[_Tie]) -> tuple[Waiting, ...]:
-    """Read the rows of the cards: one query for memories, one for links."""
+    """Read the rows of the cards: one query each for memories, their groups and links."""
     ends = {tie.key: tie for tie in ties}
     link_keys = [key for kind, key in chosen if kind.is_link]
     wanted = {key for kind, key in chosen if not kind.is_link}
     wanted |= {end for key in link_keys for end in (ends[key].source, ends[key].target)}
-    rows = Memory.objects.select_related("group").defer("context", "metadata").in_bulk(wanted)
+    rows = Memory.objects.only("id", "content", "created_at", "group").in_bulk(wanted)
+    rooms = Group.objects.in_bulk({row.group_id for row in rows.values()})
+    for row in rows.values():
+        row.group = rooms[row.group_id]  # one object for all: a join would make one for each row
     links = Link.objects.in_bulk(link_keys)
     return tuple(
         _of_link(kind, links[key], rows[ends[key].source], rows[ends[key].target])

@@ -3,18 +3,27 @@
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
 
+from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin
+from unfold.templatetags.unfold_list import result_headers
 from unfold.views import ChangeList
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.admin.paginator import BoundedPaginator
+from access.admin.list_rows import draw_rows
+from access.admin.paginator import COUNTED, BoundedPaginator
+
+UNSORTED = (
+    f"These are more than {COUNTED:,}, so they are shown in their usual order. Narrow the list to sort it."
+)
 
 
 class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
@@ -24,11 +33,31 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         super().__init__(request, *args, **kwargs)
         self.pk_attname = self.model_admin.named_by
 
+    queryset: QuerySet[Any]
+
     def get_results(self, request: HttpRequest) -> None:
-        """Cut the page out of the rows."""
+        """Cut the page out of the rows; more than are counted are not sorted by a column, since that reads all of them."""
+        if ORDER_VAR in self.params:
+            counted = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
+            if counted.count and counted.is_cut:
+                del self.params[ORDER_VAR]
+                self.queryset = self.queryset.order_by(*self.model_admin.get_ordering(request))
+                messages.info(request, UNSORTED)
         super().get_results(request)
+        if not self.multi_page:
+            self.result_list = self.paginator.page(1).object_list
         # Nothing beyond the page is counted, and the page shall not offer it.
         self.full_result_count = self.result_count
+
+    @cached_property
+    def table(self) -> dict[str, Any]:
+        """Give what list_table.html shows: the headers, how many of them are sorted by, and the rows."""
+        headers = list(result_headers(self))
+        return {
+            "headers": headers,
+            "sorted": sum(bool(header["sortable"] and header["sorted"]) for header in headers),
+            "rows": draw_rows(self, [header["text"] for header in headers]),
+        }
 
 
 class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
@@ -49,6 +78,7 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     paginator = BoundedPaginator
     actions: ClassVar[Any] = None
     list_filter_submit = True
+    change_list_template = "admin/loci/list.html"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """Narrow the rows to those the actor may see."""
@@ -61,6 +91,15 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
         """Link rows by `named_by`."""
         return RoomChangeList
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list under its own name."""
+        answer: HttpResponse = super().changelist_view(
+            request, {"title": self.list_name, **(extra_context or {})}
+        )
+        return answer
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
         """Find a row by `named_by`; None where there is none to see."""

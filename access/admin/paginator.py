@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
@@ -12,7 +12,8 @@ COUNTED = 10_000  # rows; a list is narrowed by filters and search long before i
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic while the program runs
     """Counts at most COUNTED rows, so that a page costs the same in a store of a million.
 
-    `is_cut` says, once counted, that there are more.
+    `is_cut` says, once counted, that there are more. A page's rows are found by their keys first: an index that holds
+    what the list is narrowed by tells those, and no row that is passed over is read.
     """
 
     is_cut = False
@@ -24,3 +25,11 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic whil
         counted = rows.order_by()[: COUNTED + 1].count()
         self.is_cut = counted > COUNTED
         return min(counted, COUNTED)
+
+    def page(self, number: int | str) -> Page:  # type: ignore[type-arg]  # as above
+        """Give the rows of a page in their order, with two queries."""
+        number = self.validate_number(number)
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # as above
+        start = (number - 1) * self.per_page
+        keys = list(rows.values_list("pk", flat=True)[start : min(start + self.per_page, self.count)])
+        return Page(rows.filter(pk__in=keys), number, self)

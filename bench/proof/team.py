@@ -32,7 +32,7 @@ def prove_team(workshop: Workshop) -> Finding:
     log = workshop.folder / "server.txt"
     log.unlink(missing_ok=True)
     with running(large, log) as server:
-        person = Person(server.port)
+        person = Person(server.port, server.process.pid)
         told = found["large"]
         person.log_in(told["user"], told["password"])
         _open_pages(person, told["pages"])
@@ -48,7 +48,7 @@ def prove_team(workshop: Workshop) -> Finding:
     faults = [*slow, *_grown(counts), *bad_lines(log)]
     if decided != items or left != len(back):
         faults.append(f"{decided} of {items} were decided; after {len(back)} were taken back {left} wait")
-    return Finding(_numbers(person.took, counts, memories=memories, decided=decided), tuple(faults))
+    return Finding(_numbers(person, counts, memories=memories, decided=decided), tuple(faults))
 
 
 def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Numbers) -> Home:
@@ -73,6 +73,7 @@ def _open_pages(person: Person, pages: dict[str, str]) -> None:
     for address in [*pages.values(), *cards[:3]]:
         person.open("warming up", address)
     person.took.clear()
+    person.spent.clear()
     for _ in range(OPENED):
         for name, address in pages.items():
             person.open(name, address)
@@ -120,17 +121,20 @@ def _grown(counts: dict[str, dict[str, int]]) -> list[str]:
     ]
 
 
+def _worked(ms: list[float] | None) -> str:
+    return f"; the server worked {_nth(ms, 50):.0f}, 99 of 100 within {_nth(ms, 99):.0f}" if ms else ""
+
+
 def _nth(ms: list[float], nth: int) -> float:
     return quantiles(ms, n=100, method="inclusive")[nth - 1] if len(ms) > 1 else ms[0]
 
 
-def _numbers(
-    took: dict[str, list[float]], counts: dict[str, dict[str, int]], *, memories: int, decided: int
-) -> Numbers:
+def _numbers(person: Person, counts: dict[str, dict[str, int]], *, memories: int, decided: int) -> Numbers:
     numbers: Numbers = {"memories": memories, "cards decided": decided}
-    for name, ms in took.items():
+    for name, ms in person.took.items():
         numbers[f"{name} ({len(ms)} times)"] = (
             f"{_nth(ms, 50):.0f} ms; 99 of 100 within {_nth(ms, 99):.0f}; at most {max(ms):.0f}"
+            + _worked(person.spent.get(name))
         )
     for name, count in counts["large"].items():
         numbers[f"queries of the page: {name}"] = count

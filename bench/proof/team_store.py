@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import django
 import numpy as np
@@ -31,6 +32,7 @@ from memories.models import Link, Memory  # noqa: E402
 USER, PASSWORD = "curator", "five hundred decisions a day"
 # Of a hundred items; the rest are candidates.
 SHARES = {"disputed": 10, "quarantined": 10, "conflict": 15, "duplicate": 15}
+QUESTION_WORDS = 8
 PAGES = {
     "dashboard": "/admin/",
     "list": "/admin/memories/memory/",
@@ -81,7 +83,9 @@ def pages() -> dict[str, str]:
     """Give the pages that are asked for: the memory is one that counts, the card one that waits."""
     memory = Memory.objects.filter(state="live", trust="active").order_by("key")[1]
     page = f"/admin/memories/memory/{memory.id}/change/"
-    return PAGES | {"memory": page, "memory's question": f"{page}?query={memory.content.split()[0]}"}
+    # One word alone would be "the" in this store, and nobody asks that.
+    question = quote_plus(" ".join(memory.content.split()[:QUESTION_WORDS]))
+    return PAGES | {"memory": page, "memory's question": f"{page}?query={question}"}
 
 
 def queries() -> dict[str, int]:

@@ -78,7 +78,7 @@ class LogChangeList(RoomChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Put beside each row the memory, where the caller may see it."""
         super().get_results(request)
-        entries: list[Any] = list(self.result_list)  # type: ignore[has-type]  # unfold has no types
+        entries: list[Any] = list(self.result_list)
         ids = {entry.memory_id for entry in entries if entry.memory_id}
         rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
         texts = dict(rows.values_list("id", "content"))

@@ -19,7 +19,7 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Question, ask, reason_form
 from access.admin.faults import show_refusal
-from access.admin.page import RoomAdmin
+from access.admin.saved_filters import KeepsFilters
 from access.errors import LociError
 from memories.admin.buttons import BUTTONS, RESTORABLE, Button
 from memories.admin.draft_form import DraftForm
@@ -55,7 +55,7 @@ MAX_ERRORS_SHOWN = 5
 
 
 @admin.register(Memory)
-class MemoryAdmin(RoomAdmin):
+class MemoryAdmin(KeepsFilters):
     """Every memory that the caller may see, in any state."""
 
     list_name = "Memories"

@@ -134,6 +134,11 @@ class Memory(models.Model):
                 fields=["trust", "key"],
                 condition=~Q(trust__in=[Trust.ACTIVE, Trust.VERIFIED]),
             ),
+            # What lists are narrowed by, in their order and without the texts: 40 bytes a row instead of its whole page.
+            models.Index(
+                name="memory_listed",
+                fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
+            ),
         ]
 
     def __str__(self) -> str:

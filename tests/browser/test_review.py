@@ -89,6 +89,9 @@ def test_twenty_are_reviewed_by_keyboard_alone(page_as: PageAs, site: Site) -> N
         "data-done", re.compile(".")
     )
     undo(page)
+    expect(page.locator(f"[data-list] li[data-id='{ids[18]}']")).not_to_have_attribute(
+        "data-done", re.compile(".")
+    )
     assert [site.memory(id_)["trust"] for id_ in ids[17:]] == ["active", "candidate", "candidate"]
 
 
