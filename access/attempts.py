@@ -1,6 +1,7 @@
 """Counting what is tried too often, and how long it is then refused: longer each time, in the database."""
 
 import hashlib
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,12 +11,14 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import ADMIN, Actor
+from access.actor import ADMIN, Actor, Via
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,7 @@ class Rule:
 LOGINS = Rule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
 # All names from one address together: an office may stand behind one.
 LOGINS_FROM = Rule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
-REGISTRATIONS = Rule("register", 10, timedelta(minutes=1), timedelta(hours=1), timedelta(hours=2))
-RULES = {rule.kind: rule for rule in (LOGINS, LOGINS_FROM, REGISTRATIONS)}
+NOBODY = "somebody unknown"
 
 
 def wait_s(rule: Rule, *key: str) -> int:
@@ -63,6 +65,40 @@ def note(rule: Rule, *key: str, address: str = "", user: "User | None" = None) -
         row.last_at = now
         row.save(update_fields=["count", "until", "last_at"])
     return row
+
+
+def count_try(
+    rule: Rule, *key: str, via: str = Via.ADMIN, address: str = "", user: "User | None" = None
+) -> int:
+    """Count one try and give how many seconds the next one is refused, 0 where it is free. One transaction.
+
+    The audit log gets one row where a lock begins. While it lasts nothing is counted, logged or written.
+    """
+    if waits := wait_s(rule, *key):
+        return waits
+    with transaction.atomic():
+        if waits := wait_s(rule, *key):  # another one was faster
+            return waits
+        row = note(rule, *key, address=address, user=user)
+        if row.until is None:
+            return 0
+        _log_lock(row, via=via)
+    return wait_s(rule, *key)
+
+
+def _log_lock(row: Attempts, *, via: str) -> None:
+    """Log that a lock has begun. Only a name that there is: people type passwords into the wrong field."""
+    said = row.user.get_username() if row.user else NOBODY
+    until = row.until.isoformat() if row.until else ""
+    payload = {
+        "action": "locked",
+        "kind": row.kind,
+        "address": row.address,
+        "failures": row.count,
+        "until": until,
+    }
+    audit.append(Actor(name=said, via=via), "login", subject=_subject(row), payload=payload)
+    logger.warning("%s: %s from %s is refused until %s", row.kind, said, row.address, until)
 
 
 def forget(rule: Rule, *key: str) -> None:
@@ -97,10 +133,14 @@ def lift(actor: Actor, row: Attempts) -> None:
 def delete_old() -> int:
     """Delete what would begin anew anyway; give how many."""
     now = timezone.now()
-    return sum(
-        Attempts.objects.filter(kind=rule.kind, last_at__lt=now - rule.forgotten).delete()[0]
-        for rule in RULES.values()
+    known = {rule.kind: rule.forgotten for rule in (LOGINS, LOGINS_FROM)}
+    done = sum(
+        Attempts.objects.filter(kind=kind, last_at__lt=now - forgotten).delete()[0]
+        for kind, forgotten in known.items()
     )
+    # Of the others, the settings say how long a lock lasts: what was not tried for the longest time and is free.
+    others = Attempts.objects.exclude(kind__in=known).exclude(until__gt=now)
+    return done + others.filter(last_at__lt=now - LOGINS.forgotten).delete()[0]
 
 
 def _subject(row: Attempts) -> str:

@@ -80,6 +80,17 @@ class Conflict(LociError):
     status = 409
 
 
+class TooManyAttempts(LociError):
+    """It failed too often from this address; the header `Retry-After` has the seconds to wait."""
+
+    code = "too_many_attempts"
+    status = 429
+
+    def __init__(self, message: str, *, wait_s: int, hint: str = "", field: str = "") -> None:
+        super().__init__(message, hint=hint, field=field)
+        self.wait_s = wait_s
+
+
 class Unavailable(LociError):
     """A part that is needed does not work now."""
 

@@ -1,16 +1,16 @@
-"""The login form: it says how long one is locked out. Not in access.admin, whose pages need the site that reads this."""
+"""The login form: it says how long one is locked out."""
 
 from typing import Any
 
+from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
-from unfold.forms import AuthenticationForm
 
 from access.login import login_wait_s
 
 MINUTE_S = 60
 
 
-class LoginForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
+class LoginForm(AuthenticationForm):
     """Django's; whoever has failed too often reads how long to wait, and not that the password is wrong."""
 
     def clean(self) -> dict[str, Any]:
@@ -24,7 +24,8 @@ class LoginForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no type
         return checked
 
     def _refuse_while_locked(self) -> None:
-        waits = login_wait_s(self.request, self.cleaned_data.get("username") or "")
+        name = self.cleaned_data.get("username") or ""
+        waits = login_wait_s(self.request, name) if self.request else 0
         if waits:
             said = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
             raise ValidationError(

@@ -24,7 +24,7 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
         count = _global_memories(group) if private else 0
         if count:
             raise Conflict(
-                f"'{group.slug}' has {count} global memories, which every group would go on seeing.",
+                f"'{group.slug}' has {count} global {'memory' if count == 1 else 'memories'}, which every group would go on seeing.",
                 hint="Store them anew with the scope 'group' and purge the global ones first. Those that are"
                 " forgotten, superseded or retracted count too: they can be read, and some can come back.",
                 field="private",

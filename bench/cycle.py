@@ -82,6 +82,10 @@ class WordVectors:
         """Give the number of words."""
         return len(text.split())
 
+    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Any]]:
+        """Give each text's windows."""
+        return [self.split(text) for text in texts]
+
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Any]:
         """Give windows of at most 160 words, about what 256 tokens hold."""
         from memories.embedding import Span  # noqa: PLC0415 - Django is set up only then

@@ -137,7 +137,6 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
     "BORDER_RADIUS": "8px",
-    "LOGIN": {"form": "access.login_form.LoginForm"},
     "DASHBOARD_CALLBACK": "loci_site.dashboard.dashboard_context",
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
     "COLORS": {

@@ -2,18 +2,25 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import admin, messages
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from access.errors import LociError
 
 View = Callable[..., HttpResponse]
+NEXT = "next"  # where one wanted to go, as django.contrib.auth names it
 NOT_FOUND = "There is nothing of that name that you may see."
 NOT_PERMITTED = "You may not do this."
 
@@ -69,6 +76,22 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
 
         wrapped: View = super().admin_view(answering, cacheable)
         return wrapped
+
+    @method_decorator(never_cache)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """Lead to the page on which everybody logs in, and from there to where one wanted to go on this site."""
+        from loci_site.people.entering import LogIn  # noqa: PLC0415 - this file is read before any model
+
+        if request.method == "POST":
+            return LogIn.as_view()(request)
+        wanted = request.GET.get(NEXT, "")
+        is_ours = url_has_allowed_host_and_scheme(
+            wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        )
+        if self.has_permission(request):
+            return HttpResponseRedirect(wanted if is_ours else reverse("admin:index"))
+        query = f"?{NEXT}={quote(wanted, safe='/')}" if is_ours else ""
+        return HttpResponseRedirect(reverse("people:login") + query)
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

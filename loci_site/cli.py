@@ -14,12 +14,15 @@ from loci_site.config import ConfigError
 NEEDING_TABLES = frozenset(
     {
         "backup",
+        "changepassword",
+        "createsuperuser",
         "evaluate",
         "export",
         "group",
         "import",
         "inspect",
         "memory",
+        "person",
         "recall",
         "reembed",
         "remember",

@@ -30,6 +30,13 @@ class Server:
     max_body_bytes: int = key(
         4 * 1024 * 1024, "Largest request that is read.", unit="bytes", low=1024, high=1024**3
     )
+    max_upload_bytes: int = key(
+        16 * 1024 * 1024,
+        "Largest file that the browser's import takes; the command takes any.",
+        unit="bytes",
+        low=1024,
+        high=1024**3,
+    )
 
 
 @dataclass(frozen=True)
@@ -190,6 +197,41 @@ class Access:
     token_days: int = key(0, "Life of a new token; 0 never expires.", unit="days", low=0, high=36_500)
     oauth: bool = key(
         False, "Whether programs may ask a person for access by OAuth 2.1 (MCP alone).", variable="LOCI_OAUTH"
+    )
+    # NIST SP 800-63B, 5.2.2 allows 100 failures in a row where people type; programs that are set up wrong need few.
+    token_failures: int = key(
+        20,
+        "Tokens that do not work from one address before further ones are answered with 429; those that work pass.",
+        unit="requests",
+        low=1,
+        high=1_000_000,
+    )
+    # RFC 9700, 4.13 and RFC 6749, 10.10: guessing at the token endpoint is to be slowed down.
+    oauth_failures: int = key(
+        10,
+        "Failed requests of a program from one address to OAuth's token addresses before it has to wait.",
+        unit="requests",
+        low=1,
+        high=1_000_000,
+    )
+    # RFC 7591, 5: an open registration is to be limited in rate.
+    registrations: int = key(
+        10,
+        "Programs that may register themselves from one address before the next has to wait.",
+        unit="requests",
+        low=1,
+        high=1_000_000,
+    )
+    # Doubling from half a minute to an hour lets 7 more through in the first hour (OWASP ASVS 4.0, 2.2.1: at most 100).
+    lock_s: int = key(
+        30,
+        "How long the first of these locks lasts; each further one twice as long.",
+        unit="seconds",
+        low=1,
+        high=86_400,
+    )
+    longest_lock_s: int = key(
+        3_600, "How long such a lock lasts at most.", unit="seconds", low=1, high=604_800
     )
 
 

@@ -1,6 +1,5 @@
 """What a new installation needs before anybody can use it: its tables, the first admin and the first token."""
 
-import secrets
 from dataclasses import dataclass
 
 from django.contrib.auth import get_user_model
@@ -10,15 +9,13 @@ from django.db.migrations.executor import MigrationExecutor
 
 from access import audit
 from access.actor import ALL_SCOPES
+from access.passwords import generated_password
 from access.tokens import create_token, operator
 from memories.index.base import search_index
 from memories.types import Operation
 
 ADMIN_NAME = "admin"
 TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret
-# No characters that look alike; 20 of 31 are 99 bits.
-PASSWORD_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # noqa: S105
-PASSWORD_PARTS, PASSWORD_PART_LENGTH = 4, 5
 
 
 @dataclass(frozen=True)
@@ -58,12 +55,3 @@ def give_first_access() -> FirstAccess | None:
         )
         made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=ALL_SCOPES)
     return FirstAccess(ADMIN_NAME, password, made.secret)
-
-
-def generated_password() -> str:
-    """Give a password that can be read out and typed: four parts of five characters."""
-    parts = (
-        "".join(secrets.choice(PASSWORD_ALPHABET) for _ in range(PASSWORD_PART_LENGTH))
-        for _ in range(PASSWORD_PARTS)
-    )
-    return "-".join(parts)

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "loci_site.admin_site.LociAdminConfig",
+    "loci_site",  # before Django's users: its createsuperuser and changepassword take the place of theirs
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -42,7 +43,6 @@ INSTALLED_APPS = [
     "memories",
     "sources",
     "maintenance",
-    "loci_site",
     "loci_site.oauth",
 ]
 

@@ -35,7 +35,13 @@ KEYWORDS = "Until then recall works by keywords."
 def check_driver() -> Finding:
     """The database library can what Loci needs."""
     version = ".".join(str(part) for part in connection.get_database_version())
-    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, f"{connection.display_name} {version}")
+    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, _engine(version))
+
+
+def _engine(version: str) -> str:
+    """Give the database with its own version, which is not that of what is loaded into it."""
+    name, joined, extension = connection.display_name.partition(" with ")
+    return f"{name} {version}{joined}{extension}"
 
 
 def check_home() -> Finding:

@@ -69,6 +69,10 @@ class RetentionReport:
         """Rows destroyed in all steps."""
         return sum(count for step in self.steps for count in step.destroyed.values())
 
+    def __str__(self) -> str:
+        counts = [f"{count} {name}" for step in self.steps for name, count in step.destroyed.items() if count]
+        return f"destroyed {', '.join(counts)}" if counts else "nothing was past its time"
+
 
 @dataclass(frozen=True)
 class Pass:

@@ -15,6 +15,7 @@ from access.tidying import tidy_access
 from maintenance.backfill import embed_owed, is_owed
 from maintenance.backup import backup_job
 from maintenance.backup_purging import is_purge_owed, purge_backups
+from maintenance.brought_work import do_waiting, is_waiting
 from maintenance.cycle_job import scheduled_cycle
 from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
@@ -32,6 +33,12 @@ JOBS: tuple[Job, ...] = (
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=scheduled_cycle),
     Job("retention", every=timedelta(days=1), work=enforce_retention),
     Job("tidy_access", every=timedelta(days=1), work=tidy_access),
+    Job(
+        "import",
+        every=timedelta(seconds=10),
+        work=lambda actor: do_waiting("import", actor),
+        is_due=lambda: is_waiting("import"),
+    ),
 )
 
 

@@ -13,9 +13,11 @@ class MemoriesConfig(AppConfig):
         """Register the checks and have the indexes' triggers put back after every migrate."""
         from memories import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
         from memories.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
+        from memories.filter_purging import purge_saved_filters  # noqa: PLC0415 - as above
         from memories.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
 
         register_purge_hook("checkpoints", purge_checkpoints)
+        register_purge_hook("saved filters", purge_saved_filters)
         post_migrate.connect(put_indexes_back, sender=self, dispatch_uid="memories.indexes")
 
 

@@ -81,6 +81,7 @@ class Operation(TextChoices):
     TOKEN = "token", "token: a token was created or revoked"
     PERSON = "person", "person: a user was made or changed"
     LOGIN = "login", "login: somebody logged in, was locked out, or a lock-out was lifted"
+    FILTER = "filter", "filter: a person saved or deleted a filter of a list"
     RUN = "run", "run: maintenance ran or was undone"
     SCHEDULE = "schedule", "schedule: a job was paused, resumed or asked for"
     BACKUP = "backup", "backup: a backup was made, or the store was restored from one"

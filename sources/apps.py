@@ -4,3 +4,15 @@ from django.apps import AppConfig
 class SourcesConfig(AppConfig):
     name = "sources"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have purges and the daily tidying reach the files that people send."""
+        from access.tidying import FURTHER  # noqa: PLC0415 - models are ready only now
+        from memories.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
+        from sources.upload_files import SentFiles, purge_faults  # noqa: PLC0415 - as above
+        from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
+
+        register_outside_copies("uploads", SentFiles())
+        register_purge_hook("imports", purge_faults)
+        if delete_old_uploads not in FURTHER:
+            FURTHER.append(delete_old_uploads)

@@ -79,6 +79,10 @@ class CachedEncoder(Encoder):
         """Give windows that cover the text."""
         return self._encoder.split(text, reserve=reserve, overlap=overlap)
 
+    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Span]]:
+        """Give each text's windows."""
+        return self._encoder.split_many(texts, reserves=reserves)
+
     def query_cache_hits(self) -> int:
         """Give how often the encoder behind remembered a question."""
         return self._encoder.query_cache_hits()

@@ -6,8 +6,9 @@ from django.db import connection
 
 from access.audit import verify_chain
 from access.models import ApiToken, AuditEntry
+from access.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
-from loci_site.first_start import PASSWORD_ALPHABET, generated_password, give_first_access, migrate_if_needed
+from loci_site.first_start import give_first_access, migrate_if_needed
 from memories.index.base import search_index
 
 
@@ -47,8 +48,8 @@ def test_where_there_is_a_user_nothing_is_made() -> None:
 def test_a_password_can_be_read_out() -> None:
     password = generated_password()
     assert [len(part) for part in password.split("-")] == [5, 5, 5, 5]
-    assert set(password) <= {*PASSWORD_ALPHABET, "-"}
-    assert not set("0O1lI") & set(PASSWORD_ALPHABET)
+    assert set(password) <= {*ALPHABET, "-"}
+    assert not set("0O1lI") & set(ALPHABET)
     assert password != generated_password()
 
 

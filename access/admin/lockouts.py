@@ -22,6 +22,9 @@ WHAT = {
     "login": "logging in under a name",
     "login-from": "logging in under any name",
     "register": "registering programs",
+    "token": "tokens that do not work",
+    "oauth": "the codes and tokens of one program",
+    "oauth-from": "the codes and tokens of any program",
 }
 
 

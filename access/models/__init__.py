@@ -1,8 +1,9 @@
-"""Tables of the access room: groups, members, tokens, attempts and the audit log."""
+"""Tables of the access room: groups, members, tokens, attempts, saved filters and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, Group, Membership, Role
+from access.models.saved_filter import SavedFilter
 from access.models.token import ApiToken
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "Group",
     "Membership",
     "Role",
+    "SavedFilter",
 ]

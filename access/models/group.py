@@ -64,6 +64,18 @@ class Group(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def policy_words(self) -> str:
+        """Say which writes wait for a curator, as a sentence without its point."""
+        match self.policy:
+            case CandidatePolicy.BELOW:
+                return f"Writes with a confidence below {self.policy_confidence:g} wait for a curator"
+            case CandidatePolicy.AGENTS:
+                return "What agents write waits for a curator; what people write counts at once"
+            case CandidatePolicy.ALL:
+                return "Every write waits for a curator"
+        return "Every write counts at once; none waits for a curator"
+
 
 class Membership(models.Model):
     """A user's role in a group."""

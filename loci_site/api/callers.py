@@ -6,6 +6,9 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from access.actor import Actor, Via
+from access.client_address import address_of
+from access.errors import NotAuthenticated
+from access.token_guard import count_failed_token
 from access.tokens import actor_for_secret, actor_for_user
 from loci_site.api.faults import CsrfMissing
 
@@ -17,7 +20,12 @@ class Token(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         """Give the token's Actor; a token that is sent is never passed over for the session."""
-        return actor_for_secret(token.strip(), via=Via.REST, client=_client(request))
+        try:
+            return actor_for_secret(token.strip(), via=Via.REST, client=_client(request))
+        except NotAuthenticated as fault:
+            if not token.strip():
+                raise
+            raise count_failed_token(fault, address=address_of(request), via=Via.REST) from None
 
 
 class Session(APIKeyCookie):

@@ -355,4 +355,4 @@ class LinkPage(Document):
     next: str | None
 
 
-ERRORS: dict[Any, Any] = {frozenset({400, 401, 403, 404, 405, 409, 413, 422, 500, 503}): ErrorOut}
+ERRORS: dict[Any, Any] = {frozenset({400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503}): ErrorOut}

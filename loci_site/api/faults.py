@@ -9,7 +9,7 @@ from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from access.errors import InvalidInput, LociError, NotAuthenticated, NotFound, Unavailable
+from access.errors import InvalidInput, LociError, NotAuthenticated, NotFound, TooManyAttempts, Unavailable
 from loci_site.api.answers import answer
 from loci_site.config_keys import nearest
 
@@ -57,6 +57,8 @@ def fault_answer(fault: LociError) -> HttpResponse:
     response = answer(fault.as_dict(), status=fault.status)
     if isinstance(fault, NotAuthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="loci"'
+    if isinstance(fault, TooManyAttempts):
+        response["Retry-After"] = str(fault.wait_s)
     return response
 
 

@@ -7,8 +7,12 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from oauth2_provider.views import DynamicClientRegistrationManagementView, DynamicClientRegistrationView
 
-from access.attempts import REGISTRATIONS, note, wait_s
+from access.actor import Via
+from access.attempts import count_try, wait_s
+from access.client_address import address_of, network_of
+from access.token_guard import registration_rule, token_rule
 from loci_site.config import is_loopback
+from loci_site.oauth.trading import too_many
 
 MAX_REDIRECTS = 10
 MAX_BODY = 16 * 1024  # bytes
@@ -19,13 +23,10 @@ class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # 
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Register a program, or say why not; every try counts."""
-        address = request.META.get("REMOTE_ADDR", "")
-        waits = wait_s(REGISTRATIONS, address)
-        if waits:
-            answer = _refusal("temporarily_unavailable", "Too many programs register from here.", status=429)
-            answer["Retry-After"] = str(waits)
-            return answer
-        note(REGISTRATIONS, address)
+        rule, network = registration_rule(), network_of(address_of(request))
+        if waits := wait_s(rule, network):
+            return too_many("Too many programs register from here.", wait_s=waits)
+        count_try(rule, network, via=Via.MCP)
         fault = _fault(request.body)
         if fault:
             return _refusal("invalid_client_metadata", fault)
@@ -38,6 +39,14 @@ class RegisteredView(DynamicClientRegistrationManagementView):  # type: ignore[m
     """A program looks at what it registered, or takes it back (RFC 7592); to change it, it registers anew."""
 
     http_method_names = ["get", "delete"]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Answer as the toolkit does; a registration token that does not work counts as any other does."""
+        answer: HttpResponse = super().dispatch(request, *args, **kwargs)
+        if answer.status_code not in (401, 403):
+            return answer
+        waits = count_try(token_rule(), network_of(address_of(request)), via=Via.MCP)
+        return too_many("Too many tokens that do not work came from here.", wait_s=waits) if waits else answer
 
 
 def _fault(body: bytes) -> str:

@@ -1,11 +1,11 @@
 """The addresses of OAuth, at the root as RFC 8414 and 9728 want them; mounted only where it is switched on."""
 
 from django.urls import path
-from oauth2_provider import views
 
 from loci_site.oauth.consent import ConsentView
 from loci_site.oauth.metadata import ResourceView, ServerView
 from loci_site.oauth.registering import RegisteredView, RegistrationView
+from loci_site.oauth.trading import RevokeView, TradeView
 
 # The toolkit reverses its own names.
 app_name = "oauth2_provider"
@@ -19,8 +19,8 @@ urlpatterns = [
         name="oauth-resource-metadata-path",
     ),
     path("oauth/authorize/", ConsentView.as_view(), name="authorize"),
-    path("oauth/token/", views.TokenView.as_view(), name="token"),
-    path("oauth/revoke/", views.RevokeTokenView.as_view(), name="revoke-token"),
+    path("oauth/token/", TradeView.as_view(), name="token"),
+    path("oauth/revoke/", RevokeView.as_view(), name="revoke-token"),
     path("oauth/register/", RegistrationView.as_view(), name="dcr-register"),
     path(
         "oauth/register/<str:client_id>/",

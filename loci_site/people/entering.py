@@ -1,34 +1,25 @@
 """The door: logging in, logging out, and which pages somebody begins with."""
 
-from typing import Any
-
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET
 
-from access.login import login_wait_s
+from access.login_form import LoginForm
 from loci_site.people.page import bolted
 
+CLOSED = "The admin's pages are for curators. Here you can search, store, correct and flag."
 WRONG = "That name and password do not belong together. Both are case-sensitive."
 
 
-class LogInForm(AuthenticationForm):
+class LogInForm(LoginForm):
     """Name and password; says how long to wait where too much was tried."""
 
     error_messages = {"invalid_login": WRONG, "inactive": "This account is switched off. Ask an admin."}
-
-    def get_invalid_login_error(self) -> Any:
-        """Say what to do next."""
-        wait = login_wait_s(self.request, self.cleaned_data.get("username", "")) if self.request else 0
-        if not wait:
-            return super().get_invalid_login_error()
-        minutes = -(-wait // 60)
-        said = f"Too much was tried. Try again in {minutes} minute{'s' if minutes > 1 else ''}."
-        return type(super().get_invalid_login_error())(said, code="locked")
 
 
 @method_decorator(bolted, name="dispatch")
@@ -40,6 +31,15 @@ class LogIn(LoginView):
     redirect_authenticated_user = True
     next_page = "people:home"
     extra_context = {"title": "Log in"}
+
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        """Give where somebody wanted to go, on this site; not the admin's pages for whom they are closed."""
+        wanted: str = super().get_redirect_url()
+        user = self.request.user
+        if user.is_authenticated and not user.is_staff and wanted.startswith(reverse("admin:index")):
+            messages.info(self.request, CLOSED)
+            return ""
+        return wanted
 
 
 @method_decorator(bolted, name="dispatch")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .recipe import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .session import OnnxSession, Vectors
-from .spans import Span, split_text
+from .spans import MIN_WINDOW, Span, split_text
 from .tokenizer import TextTokenizer
 
 # Measured on CPU: 8 texts of like length per run are the fastest; larger batches fall out of the cache.
@@ -88,6 +88,18 @@ class Encoder:
         """
         window = self.max_tokens - SPECIAL_TOKENS - reserve
         return split_text(text, self._tokenizer, window=window, overlap=overlap)
+
+    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Span]]:
+        """Give each text's windows as split() does, with room for as many more tokens as its place in `reserves` has."""
+        limits = [self.max_tokens - SPECIAL_TOKENS - reserve for reserve in reserves]
+        return [
+            [Span(0, len(text), count)]
+            if count <= limit and limit >= MIN_WINDOW
+            else self.split(text, reserve=reserve)
+            for text, count, limit, reserve in zip(
+                texts, self._tokenizer.counts(texts), limits, reserves, strict=True
+            )
+        ]
 
     def query_cache_hits(self) -> int:
         """Give how often a query's vector was remembered."""

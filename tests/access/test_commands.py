@@ -116,7 +116,7 @@ def test_a_group_is_made_shown_and_changed(alice: User, tmp_path: Path) -> None:
     rules = tmp_path / "rules.md"
     rules.write_text("Amounts are in grams.\n")
     words = ["group", "update", "kitchen", "--instructions", f"@{rules}", "--policy", "agents"]
-    assert run(*words) == "Changed the group 'kitchen'."
+    assert run(*words) == "Changed the group 'kitchen': instructions, policy."
     assert run(*words) == "'kitchen' is so already: nothing was changed."
     assert AuditEntry.objects.filter(subject="group:kitchen").count() == 2
     shown = answer("group", "show", "kitchen")
@@ -141,7 +141,7 @@ def test_members_are_set_and_taken_out(bob: User, ledger: Group) -> None:  # noq
 def test_a_group_with_global_memories_is_not_made_private_by_accident(ledger: Group) -> None:  # noqa: F811
     store(operator(), Draft("The port is 8081", group="ledger", scope="global"))
     with pytest.raises(
-        CommandError, match="'ledger' has 1 global memories, which every group would go on seeing"
+        CommandError, match="'ledger' has 1 global memory, which every group would go on seeing"
     ):
         run("group", "update", "ledger", "--private", "yes")
     ledger.refresh_from_db()

@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from access import attempts
 from access.attempts import LOGINS, LOGINS_FROM, delete_old, lift, locked, note, wait_s
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts, AuditEntry
+from access.token_guard import registration_rule
 from access.tokens import operator
 from tests.people import alice, bob, charlie, ledger, person
 
@@ -242,7 +242,7 @@ def test_the_wait_is_shown_in_minutes_when_it_is_long(alice: User, clock: time_m
 
 def test_the_operator_sees_every_lock(alice: User) -> None:
     for _ in range(10):
-        note(attempts.REGISTRATIONS, "192.0.2.9")
+        note(registration_rule(), "192.0.2.9")
     (row,) = locked(operator())
     assert (row.kind, row.address, row.user) == ("register", "192.0.2.9", None)
     assert row.until is not None

@@ -21,6 +21,7 @@ OBJECTS = {
     "relations/relation": "relation",
     "maintenance/run": "run",
     "access/group": "group_id",
+    "sources/upload": "upload",
     "app/memories": "memory",
 }
 

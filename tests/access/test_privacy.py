@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_group_with_a_global_memory_in_any_state_stays_open(alice: User, ledger: Group, state: str) -> None:
     memory = row(ledger, "The vault code is 4711.", scope="global", state=state)
-    with pytest.raises(Conflict, match="1 global memories"):
+    with pytest.raises(Conflict, match="1 global memory"):
         set_private(person(alice), "ledger", private=True)
     assert not Group.objects.get(slug="ledger").private
     purge(person(alice), memory.id)

@@ -19,6 +19,7 @@ from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
 from memories.store import store
 from memories.verbs import retract
 from relations.models import Relation
+from sources.models import Upload
 from tests.people import make_token
 
 ROLES = ("admin", "curator", "contributor", "viewer")  # in `ledger`; the user is named like the role
@@ -63,6 +64,8 @@ def make_world() -> World:
     shared = _memory(garden, "The bell rings at noon everywhere.", scope="global")
     other = _memory(garden, "The bell is made of bronze.", scope="global")
     places["global"] = places["foreign"] | {"memory": str(shared.id), "other": str(other.id)}
+    places["own"]["upload"] = _upload(users["curator"], "ordinary")
+    places["foreign"]["upload"] = _upload(users["owner"], MARKER)
     return World(users, _secrets(users, garden), places)
 
 
@@ -129,8 +132,15 @@ def _fill(group: Group, word: str) -> Place:
     }
 
 
+def _upload(user: User, word: str) -> str:
+    made = Upload.objects.create(
+        user=user, name=f"{word}.jsonl", size=1, source=word, scope="group", state="done"
+    )
+    return str(made.id)
+
+
 def _nothing() -> Place:
-    names = ("memory", "other", "candidate", "tombstone", "run", "group_id", "link", "relation")
+    names = ("upload", "memory", "other", "candidate", "tombstone", "run", "group_id", "link", "relation")
     return {name: str(uuid.UUID(int=7)) for name in names} | {"group": "nowhere", "recall": "99999"}
 
 

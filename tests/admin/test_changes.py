@@ -267,7 +267,7 @@ def test_a_group_with_global_memories_does_not_become_private_unnoticed(
     body = said(
         owner, f"/admin/access/group/{ledger.id}/change/", **group_form(ledger, title="x", private="on")
     )
-    assert "1 global memories" in body
+    assert "1 global memory" in body
     ledger.refresh_from_db()
     assert (ledger.private, ledger.title) == (False, "")
 

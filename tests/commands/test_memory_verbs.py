@@ -103,7 +103,7 @@ def test_a_purge_asks_to_be_meant(run: Run, memory: Memory) -> None:
     assert run("memory", "purge", str(memory.id), "--dry-run").status == 0
     assert Memory.objects.count() == 1
     ran = run("memory", "purge", str(memory.id), "--yes", "--reason", "asked for")
-    assert "Gone: 1 memories, 1 pieces" in ran.out
+    assert "Gone: 1 memory, 1 pieces" in ran.out
     assert Memory.objects.count() == 0
 
 

@@ -162,7 +162,7 @@ def test_the_command_makes_and_lists(remember: Remember) -> None:
     assert out.getvalue() == "There are no backups yet. 'loci backup' makes one.\n"
     remember("The port is 8081")
     call_command("backup", stdout=(out := StringIO()))
-    assert out.getvalue().startswith("Backed up 1 memories to ")
+    assert out.getvalue().startswith("Backed up 1 memory to ")
     call_command("backup", "--list", "--json", stdout=(out := StringIO()))
     (listed,) = json.loads(out.getvalue())["backups"]
     assert (listed["fault"], listed["manifest"]["counts"]["memories_memory"]) == ("", 1)

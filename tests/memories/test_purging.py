@@ -215,7 +215,12 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         )
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
-    assert done.certificate.cleared == {"checkpoints": 1, "run changes": 2}
+    assert done.certificate.cleared == {
+        "checkpoints": 1,
+        "run changes": 2,
+        "imports": 0,
+        "saved filters": 0,
+    }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
     assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
     assert traces_in(stored_bytes()) == []

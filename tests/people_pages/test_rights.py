@@ -132,3 +132,37 @@ def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(membe
 def test_other_methods_are_not_taken(member: Client, method: str) -> None:
     for place in ("/app/", "/app/new/", "/app/mine/"):
         assert getattr(member, method)(place).status_code == 405
+
+
+def test_the_admin_asks_for_a_password_on_the_page_for_everybody(client: Client, db: None) -> None:
+    assert client.get("/admin/login/").headers["Location"] == "/login/"
+    wanted = client.get("/admin/memories/memory/?q=pear", follow=True)
+    assert wanted.redirect_chain[-1][0] == "/login/?next=/admin/memories/memory/%3Fq%3Dpear"
+    assert 'name="next" value="/admin/memories/memory/?q=pear"' in wanted.content.decode()
+
+
+@pytest.mark.parametrize(
+    "next_", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\\\\evil.example"]
+)
+def test_the_admins_login_leads_nobody_to_another_site(client: Client, alice: User, next_: str) -> None:
+    assert client.get("/admin/login/", {"next": next_}).headers["Location"] == "/login/"
+    form = {"username": "alice", "password": "a-long-password", "next": next_}
+    assert client.post("/admin/login/", form).headers["Location"] == "/"
+    assert client.get("/admin/login/", {"next": next_}).headers["Location"] == "/admin/"
+
+
+def test_a_curator_is_led_to_where_they_wanted_to_go(client: Client, alice: User) -> None:
+    place = "/admin/memories/memory/?q=pear"
+    form = {"username": "alice", "password": "a-long-password", "next": place}
+    assert client.post("/login/", form).headers["Location"] == place
+    assert client.get("/admin/login/", {"next": place}).headers["Location"] == place
+
+
+def test_who_may_not_enter_the_admin_is_told_so_and_goes_round_in_no_circle(
+    client: Client, bob: User
+) -> None:
+    form = {"username": "bob", "password": "a-long-password", "next": "/admin/"}
+    assert client.post("/login/", form).headers["Location"] == "/"
+    seen = client.get("/admin/memories/memory/", follow=True)
+    assert seen.redirect_chain[-1][0] == "/app/"
+    assert "admin&#x27;s pages are for curators" in seen.content.decode()

@@ -106,7 +106,7 @@ def _user(name: str | None) -> "User":
             f"There is no user '{name}'." if name else "There is no superuser.",
             hint=f"There are: {known}."
             if known
-            else "'loci up' makes the first one, 'loci createsuperuser' any other.",
+            else "'loci up' makes the first one, 'loci person add NAME' any other.",
             field="user",
         )
     return user

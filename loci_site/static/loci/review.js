@@ -188,11 +188,21 @@ async function decide(verb, extra = {}) {
 
 function done(some, outcome) {
   for (const row of some) {
+    if (isOpen(row)) countKind(row, -1);
     row.dataset.done = outcome;
     row.querySelector("[data-outcome]").textContent = outcome;
     row.querySelector("input").checked = false;
   }
   count();
+}
+
+/* Keep the numbers on the chips true; "1,000+" says too little to be counted down. */
+function countKind(row, by) {
+  for (const chip of root.querySelectorAll(`[data-count="all"], [data-count="${row.dataset.kind}"]`)) {
+    if (!/^\d+$/.test(chip.textContent)) continue;
+    chip.textContent = String(Math.max(0, Number(chip.textContent) + by));
+    chip.closest(".review-kind").classList.toggle("review-none", chip.dataset.count !== "all" && chip.textContent === "0");
+  }
 }
 
 async function undo() {
@@ -205,6 +215,7 @@ async function undo() {
     keep(all.slice(0, -1));
     const mine = rows.filter((row) => last.rows.includes(keyOf(row)));
     for (const row of mine) {
+      if (!isOpen(row)) countKind(row, 1);
       delete row.dataset.done;
       row.querySelector("[data-outcome]").textContent = "";
     }

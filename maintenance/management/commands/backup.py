@@ -11,6 +11,7 @@ from maintenance.backup_folder import Backup
 from maintenance.backup_purging import purge_backups
 from maintenance.step_bar import StepBar
 from memories.management.output import FaceCommand
+from memories.wording import memories_said
 
 EXAMPLES: Final = """\
 examples:
@@ -55,7 +56,7 @@ class Command(FaceCommand):
             return 0
         memories = made.manifest.counts["memories_memory"]
         self.stdout.write(
-            f"Backed up {memories} memories to {made.path} ({_size(made.size_bytes)}), verified."
+            f"Backed up {memories_said(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
         )
         for name in made.rotated:
             self.stdout.write(f"Deleted the older {name}.")

@@ -15,6 +15,7 @@ from memories.moments import parse_moment
 from memories.render import done_json, memory_json
 from memories.types import Type
 from memories.verbs import Done
+from memories.wording import memories_said
 
 EXAMPLES: Final = """\
 examples:
@@ -184,7 +185,7 @@ def _lines(done: Done) -> list[str]:
         lines.append(f"In its place: {done.successor}")
     if (proof := done.certificate) is not None:
         lines.append(
-            f"Gone: {proof.memories} memories, {proof.pieces} pieces, {proof.links} links, "
+            f"Gone: {memories_said(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
             f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
         )
         lines += [f"Still there: {plain(said)}" for said in proof.remains]

@@ -6,6 +6,7 @@ from typing import Any, Final
 from access.tokens import operator
 from memories.management.output import FaceCommand, plain
 from memories.stats import FURTHER, Stats, memory_stats
+from memories.wording import memories_said
 
 EXAMPLES: Final = """\
 examples:
@@ -33,7 +34,9 @@ class Command(FaceCommand):
                 if counted.group
                 else f"in {counted.groups} group{'' if counted.groups == 1 else 's'}"
             )
-            self.stdout.write(f"{counted.memories} memories {plain(where)}, {counted.live} of them live")
+            self.stdout.write(
+                f"{memories_said(counted.memories)} {plain(where)}, {counted.live} of them live"
+            )
             rows = [[name, said] for lines in further.values() for name, said in lines.items()]
             self.print_table([*_rows(counted), *rows])
         return 0

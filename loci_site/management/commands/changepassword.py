@@ -1,0 +1,37 @@
+"""`loci changepassword`: Django's name for giving somebody another password; here it is in the audit log."""
+
+import argparse
+import getpass
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from access.errors import LociError
+from access.passwords import typed_password
+from access.people import find_person, set_password
+from access.tokens import operator
+
+EXAMPLES: Final = """\
+examples:
+  loci changepassword admin                                asks twice, shows nothing
+  loci person password admin --generate                    makes one up
+"""
+
+
+class Command(BaseCommand):
+    """Asks for the password at the terminal and sets it as `loci person password` does."""
+
+    help = "Give somebody another password."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+        parser.add_argument("username", nargs="?", help="whose; default: your name on this machine")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            user = find_person(options["username"] or getpass.getuser())
+            set_password(operator(), user, typed_password())
+        except LociError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"'{user}' has another password; their logins have ended.")

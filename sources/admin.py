@@ -1,0 +1,151 @@
+"""Importing in the browser: a file is sent, looked through, and imported once its person says yes."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+
+from access.actor import Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.faults import show_refusal
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from sources.admin_forms import UploadForm
+from sources.models import Upload, UploadState
+from sources.uploads import (
+    TO_DO,
+    begin_import,
+    discard_upload,
+    find_upload,
+    keep_upload,
+    may_import,
+    own_uploads,
+)
+
+STATE_LABELS = {
+    "done": "success",
+    "failed": "danger",
+    "checked": "warning",
+    "check": "info",
+    "import": "info",
+}
+HEADINGS = {
+    UploadState.CHECK: "Looking through the file",
+    UploadState.CHECKED: "What would be imported",
+    UploadState.IMPORT: "Importing",
+    UploadState.DONE: "Imported",
+    UploadState.FAILED: "Not imported",
+    UploadState.DISCARDED: "Taken back before it was imported",
+}
+DO = {"import": begin_import, "discard": discard_upload}
+
+
+@admin.register(Upload)
+class UploadAdmin(RoomAdmin):
+    """The imports of whoever looks, and a new one."""
+
+    list_name = "Imports"
+    list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
+    list_display_links = ("name",)
+    list_filter = ("state",)
+    ordering = ("-key",)
+    empty_hint = (
+        "Import a file of texts, or an export of Loci: you see what would be stored before anything is."
+    )
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give the actor's own."""
+        return own_uploads(actor)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Who may write somewhere."""
+        return may_import(actor_of(request))
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Ask for a file, keep it, and show what would become of it."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        actor = actor_of(request)
+        form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
+        if form.is_valid():
+            try:
+                kept = keep_upload(actor, form.sent(), form.rules())
+                return HttpResponseRedirect(self.url("change", kept.id))
+            except LociError as refusal:
+                show_refusal(form, refusal)
+        context = {**self._place(), "title": "Import memories", "form": form, "back": self._memories()}
+        status = 422 if form.errors else 200
+        return self.render(request, "admin/sources/upload/add.html", context, status=status)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show how far a file has come; do what a button says."""
+        try:
+            upload = find_upload(actor_of(request), UUID(object_id))
+        except ValueError:
+            raise Http404 from None
+        if request.method == "POST":
+            return self._done(request, upload)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "POST"])
+        return self.render(request, "admin/sources/upload/page.html", self._shown(upload))
+
+    def _done(self, request: HttpRequest, upload: Upload) -> HttpResponse:
+        do = DO.get(request.POST.get("do", ""))
+        if do is None:
+            raise Http404
+        try:
+            do(actor_of(request), upload.id)
+        except LociError as refusal:
+            messages.error(request, str(refusal))
+        return HttpResponseRedirect(self.url("change", upload.id))
+
+    def _shown(self, upload: Upload) -> dict[str, Any]:
+        taken = sum(count for _, count in upload.report)
+        return {
+            **self._place(),
+            "title": f"Import of {upload.name}",
+            "upload": upload,
+            "heading": HEADINGS[UploadState(upload.state)],
+            "is_busy": upload.state in TO_DO,
+            "is_trial": upload.state == UploadState.CHECKED,
+            "is_over": upload.finished_at is not None,
+            "taken": taken,
+            "more_faults": upload.fault_count - len(upload.faults),
+            "add_url": self.url("add"),
+            "memories_url": self._memories(),
+        }
+
+    def _place(self) -> dict[str, str]:
+        """Give what the heading says of where one is."""
+        return {"list_name": "Imports", "list_url": self.url("changelist")}
+
+    def _memories(self) -> str:
+        return reverse(f"{self.admin_site.name}:memories_memory_changelist")
+
+    @column("state", ordering="state", labels=STATE_LABELS)
+    def standing(self, upload: Upload) -> str:
+        """Give how far it has come, in one word."""
+        return upload.state
+
+    @column("counts")
+    def counted(self, upload: Upload) -> str:
+        """Give what it counted, in one line."""
+        return ", ".join(f"{count:,} {word}" for word, count in upload.report) or "—"
+
+    @column("not taken", ordering="fault_count")
+    def not_taken(self, upload: Upload) -> str:
+        """Give how many lines were not taken."""
+        return f"{upload.fault_count:,}" if upload.fault_count else "—"
+
+    @column("size", ordering="size")
+    def size_said(self, upload: Upload) -> str:
+        """Give the file's size."""
+        return filesizeformat(upload.size)

@@ -1,0 +1,61 @@
+"""The form on which a person chooses a file, and what is to become of its lines."""
+
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from access.actor import WRITE, Actor
+from access.groups import entered_groups
+from memories.types import Scope, Type
+from sources.jsonl import LineRules
+from sources.uploads import Sent
+
+ACCEPTED = ".jsonl,.ndjson,.json,.txt,.md,.markdown"
+
+
+class UploadForm(forms.Form):
+    """A file and the rules for its lines."""
+
+    file = forms.FileField(
+        help_text="JSON lines: {id, text, group, timestamp, session, speaker}. Or an export of Loci.",
+        allow_empty_file=True,  # the service says what is wrong with it
+        widget=forms.FileInput(attrs={"accept": ACCEPTED, "class": "loci-file"}),
+    )
+    group = forms.ChoiceField(
+        required=False,
+        help_text="Where each line goes.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    type = forms.ChoiceField(
+        required=False,
+        choices=[("", "an event where it has a session, else a fact"), *Type.choices],
+        help_text="What each line is.",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    scope = forms.ChoiceField(
+        label="Who sees it", choices=Scope.choices, initial=Scope.GROUP, widget=UnfoldAdminSelectWidget()
+    )
+    source = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="Where it comes from. Left empty: the file's name. The same line of the same source is stored once.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        self.fields["group"].choices = [("", "as each line says"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        self.fields["group"].initial = groups[0] if len(groups) == 1 else ""
+
+    def sent(self) -> Sent:
+        """Give the file."""
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        return Sent(file.name or "", file.size or 0, file.chunks())
+
+    def rules(self) -> LineRules:
+        """Give what becomes of its lines."""
+        said = self.cleaned_data
+        return LineRules(said["source"], said["group"], said["type"], said["scope"])

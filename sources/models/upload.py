@@ -1,0 +1,58 @@
+"""A file that a person sends to be imported: what is asked of it, and what became of it."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from access.identifiers import new_id
+
+
+class UploadState(models.TextChoices):
+    """How far a file has come."""
+
+    CHECK = "check", "check: it is to be looked through"
+    CHECKED = "checked", "checked: it waits for its person to say yes"
+    IMPORT = "import", "import: it is to be imported"
+    DONE = "done", "done: what could be taken is in the store"
+    FAILED = "failed", "failed: nothing more is done with it"
+    DISCARDED = "discarded", "discarded: it was taken back before it was imported"
+
+
+class Upload(models.Model):
+    """One file. The file itself stands in LOCI_HOME/uploads until it is imported, discarded or a day old.
+
+    `report` counts what would become of the lines (checked), or what became of them (done), as pairs of a word and a
+    number; `faults` are the first lines that are not taken, as pairs of line number and reason. `working_at` says that
+    somebody is at work on it, and when they last said so.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    id = models.UUIDField(unique=True, default=new_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
+    name = models.CharField(max_length=200)
+    size = models.BigIntegerField()  # bytes
+    source = models.CharField(max_length=200)
+    group = models.CharField(max_length=80, blank=True, default="")
+    type = models.CharField(max_length=12, blank=True, default="")
+    scope = models.CharField(max_length=12)
+    state = models.CharField(max_length=12, choices=UploadState, default=UploadState.CHECK)
+    line_count = models.IntegerField(default=0)
+    lines_done = models.IntegerField(default=0)
+    report = models.JSONField(default=list)
+    faults = models.JSONField(default=list)
+    fault_count = models.IntegerField(default=0)
+    error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    working_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-key"]
+        constraints = [
+            models.CheckConstraint(
+                name="upload_state_known", condition=models.Q(state__in=UploadState.values)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
