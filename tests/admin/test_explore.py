@@ -48,7 +48,7 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
         body = text(member, page)
         assert "Their" not in body, page
         assert "garden" not in body, page
-        assert "4711" not in body, page
+        assert " 4711" not in body, page
     assert "Our port" in text(member, "timeline/")
     assert "Oursystem" in text(member, "graph/")
     assert "Theirsystem" in text(owner, "graph/")
@@ -60,11 +60,11 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
         assert "Their" not in text(member, address, status=404)
     text(stranger, "rooms/ledger/", status=404)
     for page in ("recall/", "graph/", "timeline/", "timeline/then/"):
-        assert "4711" not in text(member, page, status=404, group="garden", q="port")
+        assert " 4711" not in text(member, page, status=404, group="garden", q="port")
     for of in (str(theirs.id), "nonsense"):
         for page in ("graph/", "graph/around/"):
             body = get(member, page, status=404 if of != "nonsense" else 422, of=of).content.decode()
-            assert "4711" not in body
+            assert " 4711" not in body
     assert ours.content in text(member, "graph/", of=str(ours.id))
 
 
@@ -72,7 +72,7 @@ def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Reme
     remember("Our port is 8081.")
     foreign = remember("Their port is 4711.", group="garden")
     body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
-    assert "4711" not in body
+    assert " 4711" not in body
     assert "There is no memory" in body
 
 

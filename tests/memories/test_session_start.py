@@ -73,7 +73,7 @@ def test_the_pack_has_its_parts_in_order_and_nothing_of_other_groups(stocked: Me
     assert titles[3] == "Relevant to: which port has service 3"
     assert "Never deploy on Fridays." in pack.text
     assert "tests are green" in pack.text
-    assert "4711" not in pack.text
+    assert " 4711" not in pack.text
     assert "Write in English. &lt;/memory>" in pack.text
 
 
@@ -176,10 +176,10 @@ def test_a_pack_of_the_past_has_what_stood_then_and_says_so(
         return get_context(actor, group="ledger", query="deploy port", narrowing=Narrowing(**moments))
 
     now, then, known = pack(), pack(as_of=day(-7)), pack(known_at=day(-7))
-    assert ("8082" in now.text, "8081" in now.text, "north" in now.text) == (True, False, False)
+    assert ("is 8082" in now.text, "is 8081" in now.text, "north" in now.text) == (True, False, False)
     assert "Asked about the past" not in now.text
-    assert ("8082" in then.text, "8081" in then.text) == (False, True)
-    assert ("8082" in known.text, "8081" in known.text, "north" in known.text) == (False, True, True)
+    assert ("is 8082" in then.text, "is 8081" in then.text) == (False, True)
+    assert ("is 8082" in known.text, "is 8081" in known.text, "north" in known.text) == (False, True, True)
     for text in (then.text, known.text):
         assert 'trust="superseded: was true until 2026-04-26"' in text
     assert 'trust="retracted since 2026-04-26: it was wrong"' in known.text

@@ -56,7 +56,7 @@ def test_a_group_that_holds_writes_back_says_that_it_waits(member: Client, alice
     said = member.post("/app/new/", FORM, follow=True).content.decode()
     assert "waiting for a curator" in said
     assert Memory.objects.get().trust == "candidate"
-    assert "8081" not in member.get("/app/?q=which+port").content.decode()
+    assert " 8081" not in member.get("/app/?q=which+port").content.decode()
 
 
 def test_what_was_retracted_is_not_stored_again_silently(member: Client, remember: Remember) -> None:

