@@ -14,6 +14,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from access.actor import Actor
+from access.copying import like
 from access.models import AuditEntry, AuditHead, AuditPayload
 from access.prepared import Prepared, PreparedInsert, PreparedUpdate
 
@@ -29,6 +30,9 @@ _MOVE_HEAD = PreparedUpdate(
     lambda seq, hash_, origin: (AuditHead.objects.filter(pk=origin), {"seq": seq, "hash": hash_}), 3
 )
 _ENTRIES, _PAYLOADS = PreparedInsert(AuditEntry), PreparedInsert(AuditPayload)
+_SALT_BYTES = 16
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_PARTS = json.JSONEncoder(ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -89,44 +93,55 @@ def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
     with transaction.atomic(savepoint=False):
         head = _locked_head(OWN)
         at = at or timezone.now()
-        previous, rows, said = head.hash, list[AuditEntry](), list[AuditPayload]()
-        for seq, event in enumerate(events, start=head.seq + 1):
-            entry, payload = _row(actor, event, seq=seq, at=at)
+        rows, said = _rows(actor, events, first=head.seq + 1, at=at)
+        previous = head.hash
+        for entry in rows:
             entry.hash = previous = chain_hash(previous, entry)
-            rows.append(entry)
-            said.append(payload)
         _ENTRIES.add(rows)
         _PAYLOADS.add(said)
         _MOVE_HEAD.run(rows[-1].seq, previous, head.origin)
     return rows
 
 
-def _row(actor: Actor, event: Event, *, seq: int, at: datetime) -> tuple[AuditEntry, AuditPayload]:
-    """Give the unsaved row of an event, without its hash, and what it says."""
-    body = dict(event.payload)
-    salt = secrets.token_hex(16)
+def _rows(
+    actor: Actor, events: Sequence[Event], *, first: int, at: datetime
+) -> tuple[list[AuditEntry], list[AuditPayload]]:
+    """Give the unsaved rows of events, without their hashes, and what they say."""
     entry = AuditEntry(
         origin=OWN,
-        seq=seq,
         at=at,
-        operation=event.operation,
-        memory_id=event.memory_id,
-        group=event.group,
-        subject=event.subject[:200],
         actor=actor.name,
         via=actor.via,
         token=actor.token_id,
         client=actor.client[:120],
         run=actor.run,
-        digest=payload_digest(salt, body),
     )
-    return entry, AuditPayload(entry=entry, salt=salt, payload=body)
+    payload = AuditPayload()
+    salts = secrets.token_bytes(_SALT_BYTES * len(events)).hex()
+    rows, said = list[AuditEntry](), list[AuditPayload]()
+    for number, event in enumerate(events):
+        salt = salts[2 * _SALT_BYTES * number : 2 * _SALT_BYTES * (number + 1)]
+        body = dict(event.payload)
+        rows.append(
+            like(
+                entry,
+                {
+                    "seq": first + number,
+                    "operation": event.operation,
+                    "memory_id": event.memory_id,
+                    "group": event.group,
+                    "subject": event.subject[:200],
+                    "digest": payload_digest(salt, body),
+                },
+            )
+        )
+        said.append(like(payload, {"salt": salt, "payload": body}, {"entry": rows[-1]}))
+    return rows, said
 
 
 def payload_digest(salt: str, payload: Mapping[str, Any]) -> str:
     """Give SHA-256 (hex) of the salt and the payload as canonical JSON; without the salt it says nothing."""
-    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(f"{salt}:{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{salt}:{_CANONICAL.encode(payload)}".encode()).hexdigest()
 
 
 def chain_hash(previous: str, entry: AuditEntry) -> str:
@@ -146,7 +161,7 @@ def chain_hash(previous: str, entry: AuditEntry) -> str:
         str(entry.run or ""),
         entry.digest,
     ]
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(_PARTS.encode(parts).encode()).hexdigest()
 
 
 def chain_names() -> list[str]:

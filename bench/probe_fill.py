@@ -20,18 +20,23 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 # Only after Django is set up can these be imported.
 from django.db import connection, transaction  # noqa: E402
 
+from access.copying import like  # noqa: E402
 from access.groups import create_group  # noqa: E402
+from access.identifiers import new_id  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.proof.sentences import sentence  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.near import PROBE_LIMIT, Said, compared, later_nears, probe  # noqa: E402
 from memories.text import content_hash, fold_hash  # noqa: E402
+from memories.writing import MEMORIES, PIECES  # noqa: E402
 
 MODEL = "probe-bench"
 GROUP_ROWS, GLOBAL_ROWS = 1_000, 200
 ROWS_AT_ONCE = 5_000
 TOPICS = 200
 PROBES = 300
+MEMORY = Memory(type="semantic")
+PIECE = Piece(ordinal=0, start=0, end=80, tokens=20, model=MODEL)
 Vectors = NDArray[np.float32]
 
 
@@ -50,32 +55,27 @@ def main() -> None:
 def _write(start: int, amount: int, rooms: list[int]) -> None:
     vectors = _vectors(start, amount)
     with transaction.atomic():
-        Memory.objects.bulk_create(_memory(start + at, rooms) for at in range(amount))
-        Piece.objects.bulk_create(
-            Piece(
-                memory_id=start + at + 1,
-                ordinal=0,
-                start=0,
-                end=80,
-                tokens=20,
-                embedding=vectors[at].astype("<f4").tobytes(),
-                model=MODEL,
-            )
-            for at in range(amount)
+        memories = [_memory(start + at, rooms) for at in range(amount)]
+        MEMORIES.add(memories)
+        PIECES.add(
+            [
+                like(PIECE, {"memory_id": memory.key, "embedding": vectors[at].astype("<f4").tobytes()})
+                for at, memory in enumerate(memories)
+            ]
         )
 
 
 def _memory(number: int, rooms: list[int]) -> Memory:
     text = sentence(number)
-    return Memory(
-        key=number + 1,
-        content=text,
-        content_hash=content_hash(text),
-        fold_hash=fold_hash(text),
-        type="semantic",
-        scope="global" if number < GLOBAL_ROWS else "group",
-        group_id=rooms[number % len(rooms)],
-    )
+    values = {
+        "id": new_id(),
+        "content": text,
+        "content_hash": content_hash(text),
+        "fold_hash": fold_hash(text),
+        "scope": "global" if number < GLOBAL_ROWS else "group",
+        "group_id": rooms[number % len(rooms)],
+    }
+    return like(MEMORY, values)
 
 
 def _vectors(seed: int, amount: int) -> Vectors:

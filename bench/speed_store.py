@@ -1,6 +1,6 @@
 """Fills the store that LOCI_HOME names with made-up memories: `python -m bench.speed_store COUNT SEED_VECTORS`.
 
-Rows are written straight into the tables, and the triggers feed both indexes from them; there are no audit rows, since
+Rows are written straight into the tables, as an import writes them, and the triggers feed both indexes from them; there are no audit rows, since
 what is measured is reading. Prints JSON: a token, and questions about each of the two groups that are measured.
 
 Vectors: SEEDS texts are embedded for real and kept in the file SEED_VECTORS. A memory's vector is a mixture of two of
@@ -11,7 +11,7 @@ import json
 import random
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
+from access.copying import like  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
 from bench.speed_texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
@@ -35,6 +36,7 @@ from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.text import content_hash, fold_hash  # noqa: E402
+from memories.writing import MEMORIES, PIECES  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1
@@ -43,6 +45,7 @@ MAIN, FOUR = "main", "four"  # groups with 90 % and 4 % of the memories; the oth
 SMALL_GROUPS = 60
 QUESTIONS_EACH = 2000
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+EXAMPLE = Memory(type="semantic", scope="group", author_name="bench")
 
 Vectors = NDArray[np.float32]
 
@@ -105,10 +108,11 @@ def write(texts: list[tuple[str, int]], rooms: list[int], seeds: list[Vectors]) 
         vectors = mixed_vectors([topic for _, topic in texts[part]], seeds, seed=start)
         with transaction.atomic():
             rows = zip(texts[part], rooms[part], strict=True)
-            Memory.objects.bulk_create(
-                _memory(key, text, room) for key, ((text, _), room) in enumerate(rows, start + 1)
-            )
-            Piece.objects.bulk_create(_pieces(texts[part], vectors, start + 1))
+            memories = [
+                _memory(number, text, room) for number, ((text, _), room) in enumerate(rows, start + 1)
+            ]
+            MEMORIES.add(memories)
+            PIECES.add(_pieces(memories, vectors))
         print(f"{start + len(vectors):,} memories", file=sys.stderr)
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -129,37 +133,34 @@ def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vect
     return unit
 
 
-def _memory(key: int, text: str, room: int) -> Memory:
-    at = BEGAN + timedelta(seconds=30 * key)
-    return Memory(
-        key=key,
-        id=uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | key),
-        content=text,
-        content_hash=content_hash(text),
-        fold_hash=fold_hash(text),
-        type="semantic",
-        scope="group",
-        group_id=room,
-        created_at=at,
-        updated_at=at,
-        author_name="bench",
-        filter=f"ingroup{room}",
-    )
+def _memory(number: int, text: str, room: int) -> Memory:
+    at = BEGAN + timedelta(seconds=30 * number)
+    values = {
+        "id": uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
+        "content": text,
+        "content_hash": content_hash(text),
+        "fold_hash": fold_hash(text),
+        "group_id": room,
+        "created_at": at,
+        "updated_at": at,
+        "filter": f"ingroup{room}",
+    }
+    return like(EXAMPLE, values)
 
 
-def _pieces(texts: list[tuple[str, int]], vectors: Vectors, first_key: int) -> Iterator[Piece]:
-    model = get_encoder(timeout_s=60).model_id
-    for key, ((text, _), vector) in enumerate(zip(texts, vectors, strict=True), first_key):
-        yield Piece(
-            key=key,
-            memory_id=key,
-            ordinal=0,
-            start=0,
-            end=len(text),
-            tokens=50,
-            embedding=vector.astype("<f4").tobytes(),
-            model=model,
+def _pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
+    example = Piece(ordinal=0, start=0, tokens=50, model=get_encoder(timeout_s=60).model_id)
+    return [
+        like(
+            example,
+            {
+                "memory_id": memory.key,
+                "end": len(memory.content),
+                "embedding": vector.astype("<f4").tobytes(),
+            },
         )
+        for memory, vector in zip(memories, vectors, strict=True)
+    ]
 
 
 def _questions(vocabulary: Vocabulary, texts: list[str]) -> list[str]:

@@ -4,7 +4,10 @@ Nothing is compared by likeness, so that the turns of a conversation stay as the
 grow with the size of a batch; only a text that changed at its source costs a few of its own.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -22,11 +25,11 @@ from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.known import find_origins
 from memories.pending import Pending
-from memories.pieces import Embedded, available_encoder, cut, embed_passages, passage_of
+from memories.pieces import Embedded, available_encoder, cut_all, embed_passages, passage_of
 from memories.store import Outcome, check_may_write
-from memories.text import content_hash
 
-BATCH_DRAFTS = 256
+BATCH_DRAFTS = 256  # a transaction of about 50 ms; larger ones take as long for a row
+AHEAD = 2  # batches that are embedded while one is written: the one is cut while the other's vectors are made
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 
 Vectors = NDArray[np.float32]
@@ -79,20 +82,45 @@ def store_many(
         encoder = available_encoder(timeout_s=MODEL_WAIT_S)
     groups = _Groups(actor)
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
-    pending = [_checked(index, replace(d, group=d.group or usual)) for index, d in enumerate(drafts)]
-    for batch in _batches(pending):
-        _refuse_closed(groups, batch)
-        _skip_known(groups, batch)
-        _embed([p for p in batch if not p.outcome], None if dry_run else encoder, vectors)
-        with transaction.atomic():
-            _resolve_groups(groups, batch)
-            BatchWriter(actor).write([p for p in batch if not p.outcome])
-            transaction.set_rollback(dry_run)
-        if dry_run:
-            groups.found.clear()
-        if on_progress is not None:
-            on_progress(batch[-1].index + 1)
+    placed = (d if d.group else replace(d, group=usual) for d in drafts)
+    pending = [_checked(index, draft) for index, draft in enumerate(placed)]
+    with closing(_embedded(groups, pending, None if dry_run else encoder, vectors)) as batches:
+        for batch in batches:
+            with transaction.atomic():
+                _resolve_groups(groups, batch)
+                BatchWriter(actor).write([p for p in batch if not p.outcome])
+                transaction.set_rollback(dry_run)
+            if dry_run:
+                groups.found.clear()
+            if on_progress is not None:
+                on_progress(batch[-1].index + 1)
     return _counted(pending)
+
+
+def _embedded(
+    groups: "_Groups", pending: Sequence[Pending], encoder: Encoder | None, vectors: Vectors | None
+) -> Generator[list[Pending], None, None]:
+    """Give the batches in order, ready to be written; while one is written, the next ones are embedded in threads.
+
+    What a batch's sources have brought is looked up before the batches ahead of it are written. That only spares work:
+    it is looked up again where it is written.
+    """
+    ahead: deque[tuple[list[Pending], Future[None]]] = deque()
+    with ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads:
+        for batch in _batches(pending):
+            _refuse_closed(groups, batch)
+            _skip_known(groups, batch)
+            waiting = [p for p in batch if not p.outcome]
+            ahead.append((batch, threads.submit(_embed, waiting, encoder, vectors)))
+            if len(ahead) > AHEAD:
+                yield _finished(*ahead.popleft())
+        while ahead:
+            yield _finished(*ahead.popleft())
+
+
+def _finished(batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
+    embedding.result()
+    return batch
 
 
 def _checked(index: int, draft: Draft) -> Pending:
@@ -163,7 +191,7 @@ def _skip_known(groups: _Groups, batch: list[Pending]) -> None:
     origins = find_origins([(key, p.draft) for key, p in waiting])
     for key, p in waiting:
         origin = origins.get((key, p.draft.source, p.draft.source_ref))
-        known = origin.texts.get(content_hash(p.draft.content)) if origin else None
+        known = origin.texts.get(p.draft.hash) if origin else None
         if known is not None:
             p.outcome, p.id = Outcome.UNCHANGED, known.id
 
@@ -172,17 +200,13 @@ def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | Non
     """Give each draft its pieces and vectors: those handed in where one piece is the whole text."""
     rest = batch
     if vectors is not None and encoder is not None:
-        for p in batch:
-            p.embedded = _ready(p.draft, encoder, vectors[p.index])
+        for p, spans in zip(batch, cut_all([passage_of(p.draft) for p in batch], encoder), strict=True):
+            if len(spans) == 1:
+                p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
         rest = [p for p in batch if p.embedded is None]
     passages = [passage_of(p.draft) for p in rest]
     for p, embedded in zip(rest, embed_passages(passages, encoder=encoder), strict=True):
         p.embedded = embedded
-
-
-def _ready(draft: Draft, encoder: Encoder, vector: Vectors) -> Embedded | None:
-    spans = cut(passage_of(draft), encoder)
-    return Embedded(tuple(spans), vector.reshape(1, -1), encoder.model_id) if len(spans) == 1 else None
 
 
 def _resolve_groups(groups: _Groups, batch: list[Pending]) -> None:

@@ -21,7 +21,6 @@ from memories.placing import append_to_threads, set_contexts, take_place
 from memories.replacing import replace_memory
 from memories.snapshot import as_json, snapshot
 from memories.store import Outcome
-from memories.text import content_hash
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
 
@@ -88,7 +87,7 @@ class BatchWriter:
 
     def _case(self, p: Pending) -> Case:
         """Give what is known of a draft, with what the drafts before it changed."""
-        draft, room, hash_ = p.draft, p.room.key, content_hash(p.draft.content)
+        draft, room, hash_ = p.draft, p.room.key, p.draft.hash
         key = (room, draft.scope, draft.type, hash_)
         if key in self.gone:
             self._insert()

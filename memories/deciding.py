@@ -12,7 +12,6 @@ from memories.chains import has_lapsed, head_of, head_to_replace
 from memories.draft import Draft
 from memories.known import Origin
 from memories.models import Memory, Tombstone
-from memories.text import content_hash
 from memories.types import Scope, State, Trust, Type
 
 
@@ -73,7 +72,7 @@ def judge(actor: Actor, case: Case, *, at: datetime) -> Verdict:
         NotPermitted: its source's text went on in a group that the actor may not write, or it would make global what
             a group keeps to itself and the actor may not curate there.
     """
-    known = case.origin.texts.get(content_hash(case.draft.content)) if case.origin else None
+    known = case.origin.texts.get(case.draft.hash) if case.origin else None
     if known is not None:
         return Verdict(Fate.UNCHANGED, known, "this source's text is stored already")
     if case.replaces is not None and not actor.may(WRITE, case.replaces.group_id):

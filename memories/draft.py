@@ -4,15 +4,17 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from access.errors import InvalidInput
-from memories.text import clean_line, clean_text
+from memories.text import clean_line, clean_text, content_hash
 from memories.types import Scope, Type
 
+TYPES, SCOPES = Type.values, Scope.values
 DEFAULT_CONFIDENCE = 0.7
 DEFAULT_IMPORTANCE = 5
 MAX_TAG_CHARS = 60
@@ -49,14 +51,19 @@ class Draft:
     expires_at: datetime | None = None
     removed_characters: int = 0
 
+    @cached_property
+    def hash(self) -> str:
+        """The content's hash, as a memory has it once the draft is checked."""
+        return content_hash(self.content)
+
 
 def check_draft(draft: Draft) -> Draft:
     """Give the draft cleaned, or raise InvalidInput or TooLarge that names the field and what is allowed."""
     limits = settings.LOCI.storage
     clean = clean_text(draft.content, field="content", max_chars=limits.max_content_chars)
-    check_choice(draft.type, Type.values, field="type")
+    check_choice(draft.type, TYPES, field="type")
     if draft.scope:
-        check_choice(draft.scope, Scope.values, field="scope")
+        check_choice(draft.scope, SCOPES, field="scope")
     check_range(draft.confidence, 0, 1, field="confidence")
     check_range(draft.importance, 1, 10, field="importance")
     if draft.position is not None:
@@ -90,6 +97,8 @@ def check_range(value: float, low: float, high: float, *, field: str) -> None:
 
 def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """Give the tags trimmed, in lower case, each once, in order."""
+    if not tags:
+        return ()
     limit = settings.LOCI.storage.max_tags
     clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
     once = tuple(dict.fromkeys(tag for tag in clean if tag))
@@ -115,6 +124,8 @@ def _check_times(draft: Draft) -> None:
 
 
 def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    if not metadata and isinstance(metadata, dict):
+        return metadata
     limit = settings.LOCI.storage.max_metadata_bytes
     try:
         text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)

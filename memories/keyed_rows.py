@@ -20,11 +20,19 @@ def rows_of(prepared: Callable[[int], Prepared[T]], keys: Sequence[int | str]) -
     """Give the rows of these keys; `prepared` gives the query for so many."""
     if not keys:
         return []
+    asked = rounded_up(keys)
+    return prepared(len(asked)).rows(*asked)
+
+
+def rounded_up(keys: Sequence[int | str]) -> list[int | str]:
+    """Give some keys with the last one as often again as makes their number one that queries are made for.
+
+    A key that is asked for twice is found once.
+    """
     count = LEAST
     while count < len(keys):
         count *= 2
-    # The last one again: a key that is asked for twice is found once.
-    return prepared(count).rows(*keys, *[keys[-1]] * (count - len(keys)))
+    return [*keys, *[keys[-1]] * (count - len(keys))]
 
 
 @cache

@@ -10,9 +10,8 @@ from django.db.models import Q
 from access.prepared import Prepared
 from memories.chains import head_keys
 from memories.draft import Draft
-from memories.keyed_rows import rows_of
+from memories.keyed_rows import rounded_up, rows_of
 from memories.models import Link, LinkKind, Memory
-from memories.text import content_hash
 from memories.types import State, Trust, Type
 from memories.writing import ON_APPROVAL
 
@@ -20,6 +19,7 @@ SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
 _ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
+_NAMED = ~Q(source_ref="")  # or the index of sources, which leaves those out, would not be used
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 _SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
     lambda group, type_, hash_: _ROWS.filter(
@@ -40,20 +40,40 @@ class Origin:
 
 def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]:
     """Give what is stored of the drafts' sources (pairs of group key and draft), in a fixed number of queries."""
-    wanted = {(group, d.source, d.source_ref): content_hash(d.content) for group, d in drafts if d.source_ref}
+    wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
         return {}
-    rows = _ROWS.filter(
-        ~Q(source_ref=""),  # or the index of sources, which leaves those out, would not be used
-        group__in={key[0] for key in wanted},
-        source__in={key[1] for key in wanted},
-        source_ref__in={key[2] for key in wanted},
-    ).order_by()
+    rows = _of_sources([*wanted])
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
     changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
     chains = _chains(changed)
     return {key: _origin(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()}
+
+
+def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
+    """Give the rows of some sources, and perhaps others'; one query."""
+    [first, *others] = {key[:2] for key in wanted}
+    if not others:  # as of one file; compiling the query anew would take longer than its answer
+        refs = rounded_up([key[2] for key in wanted])
+        return _of_source(len(refs)).rows(*first, *refs)
+    rows = _ROWS.filter(
+        _NAMED,
+        group__in={key[0] for key in wanted},
+        source__in={key[1] for key in wanted},
+        source_ref__in={key[2] for key in wanted},
+    )
+    return [*rows.order_by()]
+
+
+@cache
+def _of_source(count: int) -> Prepared[Memory]:
+    return Prepared(
+        lambda group, source, *refs: _ROWS.filter(
+            _NAMED, group=group, source=source, source_ref__in=refs
+        ).order_by(),
+        count + 2,
+    )
 
 
 def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
@@ -93,7 +113,7 @@ class Texts:
 
 def find_same(group: int, draft: Draft) -> Same:
     """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
-    rows = _SAME.rows(group, draft.type, content_hash(draft.content))
+    rows = _SAME.rows(group, draft.type, draft.hash)
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return Same(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
@@ -104,15 +124,27 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
     groups, hashes = {group for group, _ in drafts}, _hashes(drafts)
     if not hashes:
         return Texts()
-    # By the hash alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
-    some = Memory.objects.filter(~Q(type=Type.EPISODIC), content_hash__in=hashes).exclude(state__in=_ELSE)
-    keys = [key for key, group in some.order_by().values_list("key", "group") if group in groups]
+    keys = [key for key, group in rows_of(_by_hash, sorted(hashes)) if group in groups]
     rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return Texts(
         {(row.group_id, row.scope, row.type, row.content_hash): row for row in live},
         {(row.group_id, row.type, row.content_hash): row for row in former},
+    )
+
+
+@cache
+def _by_hash(count: int) -> Prepared[tuple[int, int]]:
+    # By the hash alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
+    return Prepared(
+        lambda *hashes: (
+            Memory.objects.filter(~Q(type=Type.EPISODIC), content_hash__in=hashes)
+            .exclude(state__in=_ELSE)
+            .order_by()
+            .values_list("key", "group")
+        ),
+        count,
     )
 
 
@@ -137,4 +169,4 @@ def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
 
 
 def _hashes(drafts: Sequence[tuple[int, Draft]]) -> set[str]:
-    return {content_hash(draft.content) for _, draft in drafts if draft.type != Type.EPISODIC}
+    return {draft.hash for _, draft in drafts if draft.type != Type.EPISODIC}

@@ -4,10 +4,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from access.copying import like
 from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
@@ -59,19 +61,25 @@ def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
     Where the index holds vectors of another window than the settings ask for, until all are made anew, it is the
     encoder of those: what it makes can be compared with them.
     """
+    return encoder_for_index(timeout_s=timeout_s)[0]
+
+
+def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None, str]:
+    """Give what available_encoder() does, and the id of the model whose vectors the index holds."""
+    indexed = indexed_model()
     try:
         encoder = get_encoder(timeout_s=timeout_s)
     except ModelUnavailable as absent:
         log.warning("no embedding model: %s", absent)
-        return None
-    return encoder.of_model(indexed_model()) or encoder
+        return None, indexed
+    return encoder.of_model(indexed) or encoder, indexed
 
 
 def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[Embedded]:
     """Cut and embed texts, in order. Without an encoder each is one piece whose vector is owed."""
     if encoder is None:
         return [_owed(passage) for passage in passages]
-    cuts = [cut(passage, encoder) for passage in passages]
+    cuts = cut_all(passages, encoder)
     texts = [
         embedded_text(passage.content[span.start : span.end], passage.happened_at)
         for passage, spans in zip(passages, cuts, strict=True)
@@ -88,17 +96,25 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
 def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
     """Give the unsaved Piece rows of a memory."""
     return [
-        Piece(
-            memory=memory,
-            ordinal=ordinal,
-            start=span.start,
-            end=span.end,
-            tokens=span.tokens,
-            embedding=None if embedded.is_owed else embedded.vectors[ordinal].astype("<f4").tobytes(),
-            model=embedded.model,
+        like(
+            _example(),
+            {
+                "ordinal": ordinal,
+                "start": span.start,
+                "end": span.end,
+                "tokens": span.tokens,
+                "embedding": None if embedded.is_owed else embedded.vectors[ordinal].astype("<f4").tobytes(),
+                "model": embedded.model,
+            },
+            {"memory": memory},
         )
         for ordinal, span in enumerate(embedded.spans)
     ]
+
+
+@cache
+def _example() -> Piece:
+    return Piece()
 
 
 def indexed_model() -> str:
@@ -118,11 +134,12 @@ def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
     return np.frombuffer(blob or b"", dtype="<f4")
 
 
-def cut(passage: Passage, encoder: Encoder) -> list[Span]:
-    """Give the spans of a text that fit the encoder's window, with room for the date written before each."""
-    prefix = _date_prefix(passage.happened_at)
-    reserve = encoder.count_tokens(prefix) if prefix else 0
-    return encoder.split(passage.content, reserve=reserve)
+def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Span]]:
+    """Give the spans of each text that fit the encoder's window, with room for the date written before each."""
+    prefixes = [_date_prefix(passage.happened_at) for passage in passages]
+    tokens = {prefix: encoder.count_tokens(prefix) if prefix else 0 for prefix in set(prefixes)}
+    texts = [passage.content for passage in passages]
+    return encoder.split_many(texts, reserves=[tokens[prefix] for prefix in prefixes])
 
 
 def _owed(passage: Passage) -> Embedded:

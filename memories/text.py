@@ -64,10 +64,11 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
         )
     refuse_broken(raw, field=field)
     _refuse_heaps(raw, field=field)
-    text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
-    text, removed = _CONTROLS.subn("", text)
+    text = raw.replace("\r\n", "\n").replace("\r", "\n")
+    is_plain = raw.isascii()  # nothing to normalise, and nothing invisible but control characters
+    text, removed = _CONTROLS.subn("", text if is_plain else unicodedata.normalize("NFC", text))
     text = text.strip()
-    if not text.translate(_INVISIBLE).strip():
+    if not (text if is_plain else text.translate(_INVISIBLE).strip()):
         raise InvalidInput(f"'{field}' is empty.", hint="Say what is to be remembered.", field=field)
     return CleanText(text, removed)
 
@@ -82,9 +83,12 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
         raise InvalidInput(
             f"'{field}' has {len(raw):,} characters; at most {max_chars} are allowed.", field=field
         )
-    refuse_broken(raw, field=field)
-    _refuse_heaps(raw, field=field)
-    line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
+    if raw.isascii() and raw.isprintable():
+        line = " ".join(raw.split())
+    else:
+        refuse_broken(raw, field=field)
+        _refuse_heaps(raw, field=field)
+        line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:
         raise InvalidInput(
             f"'{field}' has {len(line)} characters; at most {max_chars} are allowed.", field=field
@@ -99,6 +103,8 @@ def content_hash(text: str) -> str:
 
 def fold(text: str) -> str:
     """Give the text without what only looks different: case, width, white space, invisible and look-alike letters."""
+    if text.isascii():  # none of these letters looks like another, or like nothing
+        return " ".join(text.lower().split())
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
     return " ".join(plain.split())
 

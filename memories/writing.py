@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import UUID
 
@@ -12,7 +13,9 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.copying import like
 from access.errors import Conflict, NotPermitted
+from access.identifiers import new_id
 from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
 from access.prepared import PreparedInsert
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_beside
@@ -22,7 +25,7 @@ from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.pieces import Embedded, claim_index, piece_rows
 from memories.placing import take_place
 from memories.snapshot import as_json, snapshot
-from memories.text import content_hash, fold, fold_hash
+from memories.text import fold, fold_hash
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
 
@@ -105,34 +108,38 @@ def new_row(
     is_undated_successor = after is not None and draft.valid_from is None and draft.type != Type.EPISODIC
     if draft.valid_to is not None and draft.valid_to < now:
         is_undated_successor = False  # it ended before now, so it cannot have begun now
-    memory = Memory(
-        content=draft.content,
-        content_hash=content_hash(draft.content),
-        fold_hash=fold_hash(draft.content),
-        type=draft.type,
-        scope=draft.scope,
-        group=group,
-        trust=trust,
-        tags=list(draft.tags),
-        metadata=draft.metadata,
-        source=draft.source,
-        source_ref=draft.source_ref,
-        confidence=draft.confidence,
-        importance=draft.importance,
-        # What replaces another without saying since when is true from now.
-        valid_from=now if is_undated_successor else draft.valid_from,
-        valid_to=draft.valid_to,
-        valid_to_known_at=now if draft.valid_to else None,
-        expires_at=draft.expires_at,
-        created_at=now,
-        updated_at=now,
-        author_id=actor.user_id,
-        author_name=actor.name,
-        token_id=actor.token_key,
-        client=actor.client[:120],
-        run=actor.run,
-        root_id=after.root_key if after else None,
-        version=after.version + 1 if after else 1,
+    memory = like(
+        _example(),
+        {
+            "id": new_id(),
+            "content": draft.content,
+            "content_hash": draft.hash,
+            "fold_hash": fold_hash(draft.content),
+            "type": draft.type,
+            "scope": draft.scope,
+            "trust": trust,
+            "tags": list(draft.tags),
+            "metadata": draft.metadata,
+            "source": draft.source,
+            "source_ref": draft.source_ref,
+            "confidence": draft.confidence,
+            "importance": draft.importance,
+            # What replaces another without saying since when is true from now.
+            "valid_from": now if is_undated_successor else draft.valid_from,
+            "valid_to": draft.valid_to,
+            "valid_to_known_at": now if draft.valid_to else None,
+            "expires_at": draft.expires_at,
+            "created_at": now,
+            "updated_at": now,
+            "author_id": actor.user_id,
+            "author_name": actor.name,
+            "token_id": actor.token_key,
+            "client": actor.client[:120],
+            "run": actor.run,
+            "root_id": after.root_key if after else None,
+            "version": after.version + 1 if after else 1,
+        },
+        {"group": group},
     )
     if actor.token_key is not None:
         # Its key and id are known already; whatever else is asked of it would be read then.
@@ -140,6 +147,12 @@ def new_row(
     memory.filter = filter_tokens(memory)
     memory.forms = forms_of(memory.content)
     return memory
+
+
+@cache
+def _example() -> Memory:
+    """Give a row with every column's default; made at the first call, since it asks the models."""
+    return Memory()
 
 
 def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None) -> str:

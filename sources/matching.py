@@ -1,10 +1,16 @@
 """Finding the stored rows that an export's records speak of."""
 
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Model, Q
+from django.db import connection
+from django.db.models import CharField, Model, Q, QuerySet, Value
 
 from access.models import Group
+from access.prepared import Prepared
+from memories.keyed_rows import rows_of
 from memories.models import Thread
 from relations.models import EntityAlias
 from sources.records import ALIAS, Kind
@@ -30,7 +36,8 @@ def natural_name(kind: Kind, record: dict[str, Any]) -> str:
 
 def stored_rows(kind: Kind, records: list[dict[str, Any]]) -> dict[str, Model]:
     """Give the rows that records name, by id and by what else they are known by."""
-    ids = [id_ for record in records if is_id(id_ := record.get("id"))]
+    ids = [str(id_) for record in records if is_id(id_ := record.get("id"))]
+    wanted: Q | None = None
     match kind.name:
         case "alias":
             wanted = Q(memory__id__in=[id_ for record in records if is_id(id_ := record.get("memory"))])
@@ -39,10 +46,8 @@ def stored_rows(kind: Kind, records: list[dict[str, Any]]) -> dict[str, Model]:
         case "thread":
             wanted = Q(id__in=ids)
             wanted |= Q(group__slug__in=_texts(records, "group"), name__in=_texts(records, "name"))
-        case _:
-            wanted = Q(id__in=ids)
     found: dict[str, Model] = {}
-    for row in kind.model._default_manager.filter(wanted).select_related(*kind.ties):
+    for row in _rows_with_ids(kind, ids) if wanted is None else _rows(kind, wanted):
         found[f"id:{getattr(row, 'id', '')}"] = row
         if isinstance(row, Group):
             found[f"slug:{row.slug}"] = row
@@ -51,6 +56,27 @@ def stored_rows(kind: Kind, records: list[dict[str, Any]]) -> dict[str, Model]:
         elif isinstance(row, EntityAlias):
             found[f"alias:{row.memory.id}/{row.fold}"] = row
     return found
+
+
+def _rows(kind: Kind, wanted: Q) -> "QuerySet[Any]":
+    return kind.model._default_manager.filter(wanted).select_related(*kind.ties)
+
+
+def _rows_with_ids(kind: Kind, ids: list[str]) -> Iterable[Model]:
+    if connection.features.has_native_uuid_field:
+        return _rows(kind, Q(id__in=ids))
+    return rows_of(lambda count: _with_ids(kind, count), [UUID(id_).hex for id_ in ids])
+
+
+@cache
+def _with_ids(kind: Kind, count: int) -> Prepared[Any]:
+    # The column holds the id's digits; as a UUIDField it would take no text.
+    return Prepared(
+        lambda *digits: _rows(
+            kind, Q(id__in=[Value(digit, output_field=CharField()) for digit in digits])
+        ).order_by(),
+        count,
+    )
 
 
 def _texts(records: list[dict[str, Any]], name: str) -> set[str]:

@@ -15,12 +15,14 @@ from access.actor import ADMIN, Actor
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
-from memories.models import Memory, Piece, Thread, Tombstone, TombstoneKind
+from memories.models import Memory, Piece, Thread
 from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
 from memories.placing import refresh_threads
-from memories.tombstones import find_tombstones, missing_keys
-from memories.types import Operation, State, Type
+from memories.tombstones import missing_keys
+from memories.types import Operation
+from memories.writing import PIECES
 from relations.models import Relation, RelationEvidence
+from sources.barring import barred
 from sources.building import build_row, insert_rows
 from sources.chain import ChainIntake
 from sources.faults import LineFault, RawLine, StrictStop, read_lines
@@ -41,7 +43,7 @@ from sources.records import (
 from sources.targets import Targets, is_id
 from sources.vectors import carried_pieces
 
-LINES_AT_ONCE = 256
+LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
 _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
 
@@ -283,8 +285,9 @@ class _Intake:
             except (ValueError, TypeError) as fault:
                 faults.append(LineFault(line.number, str(fault)))
         if kind is MEMORY:
-            built, barred = _unbarred(built)
-            faults += barred
+            kept_out = barred([row for _, row in built if isinstance(row, Memory)])
+            faults += [LineFault(built[at][0].number, why) for at, why in kept_out.items()]
+            built = [pair for at, pair in enumerate(built) if at not in kept_out]
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])
@@ -325,7 +328,7 @@ class _Intake:
                 found = [self.targets.memory(id_) for id_ in _evidence(line)]
                 proofs += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
         claim_index(next((piece.model for piece in pieces if piece.model), ""))
-        Piece.objects.bulk_create(pieces)
+        PIECES.add(pieces)
         RelationEvidence.objects.bulk_create(proofs)
 
     def _tie_successors(self) -> int:
@@ -355,35 +358,6 @@ def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[Line]]:
         else:
             faults.append(LineFault(line.number, "it has no 'row'"))
     return faults, lines
-
-
-def _unbarred(built: list[tuple[Line, Model]]) -> tuple[list[tuple[Line, Model]], list[LineFault]]:
-    """Leave out texts that were purged here, in any state, and live ones that were retracted here."""
-    rows = [(line, row) for line, row in built if isinstance(row, Memory)]
-    marks = dict[tuple[int, str], Tombstone]()
-    for group in {row.group for _, row in rows}:
-        texts = [row.content for _, row in rows if row.group == group]
-        marks |= {(group.key, text): mark for text, mark in find_tombstones(group, texts).items()}
-    history = _superseded_here([row for _, row in rows])
-    kept, faults = list[tuple[Line, Model]](), []
-    for line, row in rows:
-        mark = marks.get((row.group.key, row.content))
-        if mark and (mark.kind == TombstoneKind.PURGED or row.state == State.LIVE):
-            faults.append(LineFault(line.number, f"its text was {mark.kind} here; a curator can lift that"))
-        elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
-            faults.append(
-                LineFault(line.number, "its text was superseded here; store it anew where it is true again")
-            )
-        else:
-            kept.append((line, row))
-    return kept, faults
-
-
-def _superseded_here(rows: list[Memory]) -> set[tuple[int, str]]:
-    """Give the texts, by group, that something newer took the place of in this store; events are never history."""
-    hashes = {row.content_hash for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE}
-    old = Memory.objects.filter(content_hash__in=hashes, state=State.SUPERSEDED, retired_at=None)
-    return set(old.exclude(type=Type.EPISODIC).values_list("group", "content_hash")) if hashes else set()
 
 
 def _evidence(line: Line) -> list[str]:

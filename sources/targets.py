@@ -67,6 +67,6 @@ def _found(row: Model | None, what: str) -> Model:
 def is_id(text: Any) -> bool:
     """Say whether a record's value is an id."""
     try:
-        return bool(UUID(text))
-    except (TypeError, ValueError, AttributeError):
+        return isinstance(text, str) and bool(UUID(text))
+    except ValueError:
         return False

@@ -9,6 +9,8 @@ from memories.embedding import DIMENSIONS, Span, configured_model_id
 from memories.models import Piece
 from memories.pieces import Embedded
 
+UNIT_SLACK = 1e-3  # how far from 1 a vector's length may be
+
 
 def piece_record(piece: Piece) -> dict[str, Any]:
     """Give a piece as JSON values; its vector as base64 of little-endian float32."""
@@ -25,7 +27,8 @@ def piece_record(piece: Piece) -> dict[str, Any]:
 def carried_pieces(content: str, pieces: Any) -> Embedded | None:
     """Give a text's pieces as a line carries them; None where they are not all sound and of this model."""
     try:
-        if not pieces or any(piece["model"] != configured_model_id() for piece in pieces):
+        model = configured_model_id()
+        if not pieces or any(piece["model"] != model for piece in pieces):
             return None
         vectors = np.frombuffer(b"".join(base64.b64decode(p["embedding"]) for p in pieces), dtype="<f4")
         spans = tuple(Span(int(p["start"]), int(p["end"]), int(p["tokens"])) for p in pieces)
@@ -35,5 +38,7 @@ def carried_pieces(content: str, pieces: Any) -> Embedded | None:
     if not fits or vectors.size != len(spans) * DIMENSIONS:
         return None
     vectors = vectors.reshape(-1, DIMENSIONS)
-    is_unit = np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
-    return Embedded(spans, vectors, configured_model_id()) if is_unit else None
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    # No number is near none: what is not a number fails here as well.
+    is_unit = bool((np.abs(np.sqrt(squares) - 1) <= UNIT_SLACK).all())
+    return Embedded(spans, vectors, model) if is_unit else None

@@ -15,9 +15,12 @@ _RUN = re.compile(f"[{_EAST}]+|[{_SOUTH_EAST}]+")
 _CAMEL = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")  # HTTPServer2 → HTTP, Server, 2
 _SIGNED = re.compile(r"(?<!\w)([A-Za-z][A-Za-z0-9]?)(\+\+|#)(?![\w#])")
 _DOT_NAME = re.compile(r"(?<!\S)\.([A-Za-z]{2,})\b")
+_DOT_LETTER = re.compile(r"\.[A-Za-z]{2}")
 _SIGNS = {"++": "plusplus", "#": "sharp"}
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_MIXED = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{2}\d")  # what an identifier of several parts has
+# What an identifier of several parts has: aB, ABc or ab1. It begins with what few letters of a text are, so that the
+# search runs through the others at once.
+_MIXED = re.compile(r"[A-Z\d](?:(?<=[a-z][A-Z])|(?<=[A-Z]{2})(?=[a-z])|(?<=[A-Za-z]{2}\d))")
 _SYMBOLS = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # Letters that no decomposition opens, and how they are typed without them.
 _SPELT = str.maketrans(
@@ -64,8 +67,11 @@ def pairs(run: str) -> list[str]:
 
 
 def _identifiers(text: str) -> list[str]:
-    found = [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
-    found += ["dot" + name.lower() for name in _DOT_NAME.findall(text)]
+    found = list[str]()
+    if "++" in text or "#" in text:
+        found += [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
+    if _DOT_LETTER.search(text):
+        found += ["dot" + name.lower() for name in _DOT_NAME.findall(text)]
     if _MIXED.search(text):
         for word in _WORD.findall(text):
             if word.isascii() and _MIXED.search(word):

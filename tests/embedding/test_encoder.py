@@ -121,3 +121,14 @@ def test_a_remembered_vector_cannot_be_changed(encoder: Encoder) -> None:
 def test_the_model_id_names_model_revision_window_pooling_and_recipe(encoder: Encoder) -> None:
     assert encoder.model_id == "all-MiniLM-L6-v2@1110a243/256/mean/r1"
     assert encoder.max_tokens == 256
+
+
+def test_many_texts_are_cut_as_each_alone(encoder: Encoder) -> None:
+    reserves = [number % 3 * 10 for number in range(len(TEXTS))]
+    cut = encoder.split_many(TEXTS, reserves=reserves)
+    assert cut == [
+        encoder.split(text, reserve=reserve) for text, reserve in zip(TEXTS, reserves, strict=True)
+    ]
+    assert [len(spans) > 1 for spans in cut].count(True) == 1, "one of the texts is longer than the window"
+    with pytest.raises(ValueError, match="too small"):
+        encoder.split_many(["ok"], reserves=[245])

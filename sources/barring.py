@@ -1,0 +1,49 @@
+"""Texts that an import must not bring back: purged, retracted or superseded in this store."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from access.prepared import Prepared
+from memories.keyed_rows import rows_of
+from memories.models import Memory, Tombstone, TombstoneKind
+from memories.tombstones import find_tombstones
+from memories.types import State, Type
+
+
+def barred(rows: Sequence[Memory]) -> dict[int, str]:
+    """Give the places of those unsaved rows that may not come in, each with the reason.
+
+    What was purged here stays out in any state; what was retracted or superseded here does not count again.
+    """
+    marks = dict[tuple[int, str], Tombstone]()
+    for group in {row.group_id: row.group for row in rows}.values():
+        texts = [row.content for row in rows if row.group_id == group.key]
+        marks |= {(group.key, text): mark for text, mark in find_tombstones(group, texts).items()}
+    history = _superseded_here(rows)
+    found = {}
+    for at, row in enumerate(rows):
+        mark = marks.get((row.group_id, row.content))
+        if mark and (mark.kind == TombstoneKind.PURGED or row.state == State.LIVE):
+            found[at] = f"its text was {mark.kind} here; a curator can lift that"
+        elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
+            found[at] = "its text was superseded here; store it anew where it is true again"
+    return found
+
+
+def _superseded_here(rows: Sequence[Memory]) -> set[tuple[int, str]]:
+    """Give the texts, by group, that something newer took the place of in this store; events are never history."""
+    hashes = {row.content_hash for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE}
+    return set(rows_of(_superseded, sorted(hashes)))
+
+
+@cache
+def _superseded(count: int) -> Prepared[tuple[int, str]]:
+    return Prepared(
+        lambda *hashes: (
+            Memory.objects.filter(content_hash__in=hashes, state=State.SUPERSEDED, retired_at=None)
+            .exclude(type=Type.EPISODIC)
+            .order_by()
+            .values_list("group", "content_hash")
+        ),
+        count,
+    )
