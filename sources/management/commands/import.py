@@ -51,7 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # What is loaded lives on; looking through it for garbage took a tenth of a large import.
+        # What is loaded lives on, and there is no need to look through it for garbage again and again.
         gc.freeze()
         path: Path = options["file"]
         rules = LineRules(
