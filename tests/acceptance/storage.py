@@ -8,6 +8,7 @@ from django.db import connection
 from maintenance.backup_archive import unpack
 from maintenance.backup_folder import managed_backups
 from memories.index.schema import begin_purge
+from tests.file_bytes import bytes_of
 
 SHADOWS = ("memories_fts", "memories_vec")
 
@@ -29,7 +30,7 @@ def database_path() -> Path:
 def file_bytes() -> dict[str, bytes]:
     """Give the database's files by name, as they are: nothing is checkpointed first."""
     path = database_path()
-    return {one.name: one.read_bytes() for one in path.parent.glob(f"{path.name}*")}
+    return {one.name: bytes_of(one) for one in path.parent.glob(f"{path.name}*")}
 
 
 def shadow_bytes() -> dict[str, bytes]:

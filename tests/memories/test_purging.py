@@ -20,6 +20,7 @@ from memories.pieces import available_encoder
 from memories.recall import Asked, recall
 from memories.recall.counting import COUNTER, Recall, write_recalls
 from memories.verbs import forget, purge
+from tests.file_bytes import bytes_of
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
 
@@ -49,7 +50,7 @@ def stored_bytes() -> bytes:
         cursor.execute("PRAGMA database_list")
         path = Path(cursor.fetchone()[2])
     wal = path.with_name(path.name + "-wal")
-    return path.read_bytes() + (wal.read_bytes() if wal.exists() else b"")
+    return bytes_of(path) + (bytes_of(wal) if wal.exists() else b"")
 
 
 def traces_in(data: bytes) -> list[bytes]:

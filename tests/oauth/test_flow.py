@@ -16,6 +16,7 @@ from access.models import ApiToken, AuditEntry, Group, Membership
 from access.tidying import tidy_access
 from access.tokens import operator, revoke_token
 from memories.models import Memory
+from tests.file_bytes import bytes_of
 from tests.oauth.conftest import (
     AUDIENCE,
     BACK,
@@ -272,7 +273,7 @@ def test_no_secret_stands_in_the_database_or_the_log(
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path = Path(connection.settings_dict["NAME"])
-    held = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+    held = b"".join(bytes_of(file) for file in path.parent.glob(f"{path.name}*"))
     assert b"Field notes" in held  # the search finds what is there
     for secret in (
         open_code,
