@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 
 from maintenance.backup_folder import backups_folder
 from memories.embedding import Encoder, get_encoder
-from memories.recall.counting import COUNTER
 from tests.acceptance.house import House
 from tests.maintenance.folders import empty_folder
 from tests.people import alice, bob, charlie, garden, ledger
@@ -21,14 +20,6 @@ Clock = Callable[[datetime], None]
 def encoder() -> Encoder:
     """Give the encoder once it is loaded: a promise that was kept without vectors is none."""
     return get_encoder(timeout_s=60)
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_recalls() -> Iterator[None]:
-    """Recalls that one test did not write are not written by the next."""
-    yield
-    with COUNTER._lock:
-        COUNTER._pending = []
 
 
 @pytest.fixture

@@ -47,9 +47,6 @@ MAY_WRITE: dict[str, str] = {
     "sources/restoring.py": "the successors of an export's rows",
 }
 LOG = "access/audit.py"  # makes its own rows by copying as well
-# These write rows of any table: an export's lines, a run's changes and taking them back.
-ANY_TABLE = {"sources/building.py", "maintenance/columns.py", "maintenance/recording.py", "maintenance/undo.py",
-             "maintenance/retention.py"}  # fmt: skip
 WRITES = frozenset(
     {"create", "bulk_create", "bulk_update", "update", "delete", "get_or_create", "update_or_create"}
 )

@@ -1,16 +1,14 @@
 """A client that talks to /api/ as one of the people of the tests."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from access.models import Group
-from memories.recall.counting import COUNTER
 from tests.model import encoder
 from tests.people import alice, bob, charlie, garden, ledger, make_token
 
@@ -55,15 +53,6 @@ class Caller:
         return self.post(
             "/memories", {"content": content, "group": "ledger", "scope": "group", **fields}, status=status
         )
-
-
-@pytest.fixture(autouse=True)
-def uncounted(settings: Settings) -> Iterator[None]:
-    """Recalls of a test are not written by a timer, which would outlive it, nor by the next test."""
-    retrieval = replace(settings.LOCI.retrieval, access_flush_s=0.0)
-    settings.LOCI = replace(settings.LOCI, retrieval=retrieval)
-    yield
-    COUNTER._pending.clear()
 
 
 @pytest.fixture

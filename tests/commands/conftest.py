@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pytest
 from django.core.management import CommandError, call_command
 
-from memories.recall.counting import COUNTER
 from tests.model import encoder
 from tests.people import alice, bob, charlie, garden, ledger
 
@@ -43,9 +42,3 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         return Ran(out.getvalue(), "", 0)
 
     return of
-
-
-@pytest.fixture(autouse=True)
-def nothing_pending() -> None:
-    """Recalls that another test left uncounted are not written here."""
-    COUNTER._pending.clear()

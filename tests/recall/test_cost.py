@@ -13,7 +13,6 @@ from memories.embedding import get_encoder
 from memories.index import following
 from memories.models import IndexState, Piece
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
@@ -27,7 +26,6 @@ def nothing_in_memory() -> Iterator[None]:
     following._followers.clear()
     yield
     following._followers.clear()
-    COUNTER._pending.clear()
 
 
 def filled(group: Group, count: int) -> None:

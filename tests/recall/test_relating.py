@@ -21,7 +21,6 @@ from memories.index import following
 from memories.models import Memory
 from memories.recall import Asked, Item, rank, recall
 from memories.recall.choosing import gather, place, usual_tuning
-from memories.recall.counting import COUNTER
 from memories.recall.query import understand
 from memories.recall.relating import find_related
 from memories.recall.trace import Trace
@@ -41,7 +40,6 @@ def nothing_in_memory() -> Iterator[None]:
     following._followers.clear()
     yield
     following._followers.clear()
-    COUNTER._pending.clear()
 
 
 def tie(

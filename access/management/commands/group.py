@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from access.connecting import render_error
-from access.errors import InvalidInput, LociError
+from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
+from access.management.acting import ActingCommand
 from access.members import remove_member, set_member
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.people import find_person
@@ -42,7 +42,7 @@ YES_NO = {"yes": True, "no": False}
 Act = Callable[[dict[str, Any]], str]
 
 
-class Command(BaseCommand):
+class Command(ActingCommand):
     """Parses, calls functions of access, renders."""
 
     help = "Make, list, show and change groups and their members."
@@ -60,13 +60,8 @@ class Command(BaseCommand):
             add(action)
             action.add_argument("--json", action="store_true", help="answer as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self.stdout.write(ACTIONS[options["action"]][0](options))
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(render_error(error))
-            raise CommandError(str(error)) from error
+    def act(self, options: dict[str, Any]) -> str:
+        return ACTIONS[options["action"]][0](options)
 
 
 def _nothing(action: argparse.ArgumentParser) -> None:

@@ -4,11 +4,11 @@ import argparse
 import json
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from access.attempts import lift, locked
-from access.connecting import render_error
-from access.errors import Conflict, LociError, NotFound
+from access.errors import Conflict, NotFound
+from access.management.acting import ActingCommand
 from access.models import Attempts
 from access.tokens import operator
 
@@ -19,7 +19,7 @@ examples:
 """
 
 
-class Command(BaseCommand):
+class Command(ActingCommand):
     """Parses, calls a function of access.attempts, renders."""
 
     help = "List who is locked out after failed logins, or let somebody try again."
@@ -36,14 +36,8 @@ class Command(BaseCommand):
             action.epilog = EXAMPLES
             action.add_argument("--json", action="store_true", help="answer as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            said = _list(options) if options["action"] == "list" else _lift(options)
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(render_error(error))
-            raise CommandError(str(error)) from error
-        self.stdout.write(said)
+    def act(self, options: dict[str, Any]) -> str:
+        return _list(options) if options["action"] == "list" else _lift(options)
 
 
 def _list(options: dict[str, Any]) -> str:

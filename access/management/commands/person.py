@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils import timezone
 
-from access.connecting import render_error
-from access.errors import Conflict, InvalidInput, LociError
+from access.errors import Conflict, InvalidInput
 from access.groups import find_group
+from access.management.acting import ActingCommand
 from access.members import set_member
 from access.models import ApiToken, Group, Role
 from access.passwords import generated_password, piped_password, typed_password
@@ -34,7 +34,7 @@ YES_NO = {"yes": True, "no": False}
 Act = Callable[[dict[str, Any]], str]
 
 
-class Command(BaseCommand):
+class Command(ActingCommand):
     """Parses, calls functions of access.people, renders. A password never stands on the command line or in the log."""
 
     help = "Make people who may log in, list and change them, switch them off, give them passwords."
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             action.epilog = EXAMPLES
             action.add_argument("--json", action="store_true", help="answer as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> str:
         act: dict[str, Act] = {
             "add": _add,
             "list": _list,
@@ -79,12 +79,7 @@ class Command(BaseCommand):
             "activate": _activate,
             "password": _password,
         }
-        try:
-            self.stdout.write(act[options["action"]](options))
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(render_error(error))
-            raise CommandError(str(error)) from error
+        return act[options["action"]](options)
 
 
 def _add_password(action: argparse.ArgumentParser, *, needed: bool) -> None:

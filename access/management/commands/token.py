@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from access.actor import Via
-from access.connecting import claude_line, client_json, render_error
-from access.errors import Conflict, InvalidInput, LociError, NotFound
+from access.connecting import claude_line, client_json
+from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
+from access.management.acting import ActingCommand
 from access.models import ApiToken, Group, Role
 from access.tokens import NewToken, actor_for_token, create_token, operator, revoke_token
 
@@ -31,7 +32,7 @@ examples:
 """
 
 
-class Command(BaseCommand):
+class Command(ActingCommand):
     """Parses, calls one function of access.tokens, renders."""
 
     help = "Make a token for an agent (its secret is shown once), list them, or revoke one."
@@ -59,18 +60,13 @@ class Command(BaseCommand):
             action.epilog = EXAMPLES
             action.add_argument("--json", action="store_true", help="answer as JSON")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> str:
         act: dict[str, Callable[[dict[str, Any]], str]] = {
             "create": _create,
             "list": _list,
             "revoke": _revoke,
         }
-        try:
-            self.stdout.write(act[options["action"]](options))
-        except LociError as error:
-            if options["json"]:
-                self.stdout.write(render_error(error))
-            raise CommandError(str(error)) from error
+        return act[options["action"]](options)
 
 
 def _create(options: dict[str, Any]) -> str:
