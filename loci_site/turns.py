@@ -1,13 +1,36 @@
-"""How long one thread may keep the interpreter while others wait for it."""
+"""How long one thread may keep the interpreter while others wait for it, be it at work or clearing up."""
 
+import gc
 import sys
+from itertools import count
+from typing import Final
 
 # A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
 # Python's turns of 5 ms a store of 50 statements beside eight busy threads took a second, part of it inside the write
 # lock; with short ones a week of the simulated year went from 69 s to 6.
 TURN_S = 0.0005
+# Python looks through all objects now and then for cycles that nobody holds any more: with a server's million this stops
+# every thread for 120 ms, and one answer in fifty was late. What is there after the start stays, and is left out.
+YOUNG: Final = (
+    10_000  # new objects between two looks at the young ones; Python's 700 come twice in each recall
+)
+MIDDLE: Final = 20  # looks at the young ones for one at the middle-aged, and of those for one at all
+SETTLING: Final = 5  # the first so many looks at all find modules and templates that were loaded meanwhile
+_looks = count(1)
 
 
 def take_short_turns() -> None:
     """Let the threads of this process take turns fast; for processes in which many threads ask the database."""
     sys.setswitchinterval(TURN_S)
+    gc.set_threshold(YOUNG, MIDDLE, MIDDLE)
+    gc.freeze()
+    if _settle not in gc.callbacks:
+        gc.callbacks.append(_settle)
+
+
+def _settle(phase: str, info: dict[str, int]) -> None:
+    """Leave out of later looks what the first ones at all objects kept; only those, so that nothing is kept for ever."""
+    if phase == "stop" and info["generation"] == 2:
+        gc.freeze()
+        if next(_looks) >= SETTLING:
+            gc.callbacks.remove(_settle)

@@ -14,10 +14,10 @@ from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
 from memories.embedding import Encoder
+from memories.index.base import Judged
 from memories.models import Memory
 from memories.recall.asking import subject_of
 from memories.recall.choosing import Gathered, gather, place, usual_tuning
-from memories.recall.judged import Judged
 from memories.recall.query import Question, understand
 from memories.recall.trace import Trace
 from memories.recall.tuning import CHOICES, STEPS, Tuning, without

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memories.embedding import DIMENSIONS, Encoder, Span
 
 Vectors = NDArray[np.float32]
+AS_QUESTION = "/question"  # behind the model's id
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
 
 
@@ -67,9 +68,12 @@ class CachedEncoder(Encoder):
         return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
 
     def encode_query(self, text: str) -> Vectors:
-        """Give float32[384]."""
-        vector: Vectors = self.encode([text])[0]
-        return vector
+        """Give float32[384]; a question's vector is not quite what the same text has as a memory."""
+        known = self._cache.find(f"{self.model_id}{AS_QUESTION}", [text])
+        if text not in known:
+            known[text] = self._encoder.encode_query(text)
+            self._cache.keep(f"{self.model_id}{AS_QUESTION}", [text], known[text][None, :])
+        return known[text]
 
     def count_tokens(self, text: str) -> int:
         """Give the number of tokens, uncut."""

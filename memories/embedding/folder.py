@@ -10,6 +10,7 @@ from .recipe import NAME, TOKENIZER_FILE
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
+QUESTION_GRAPH_FILE: Final = "questions.onnx"  # only where Loci built the graphs itself
 INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
@@ -36,6 +37,10 @@ class ModelFolder:
     @property
     def graph(self) -> Path:
         return self.path / GRAPH_FILE
+
+    @property
+    def question_graph(self) -> Path:
+        return self.path / QUESTION_GRAPH_FILE
 
     @property
     def tokenizer(self) -> Path:
@@ -72,14 +77,14 @@ class ModelFolder:
 
     def size_bytes(self) -> int:
         """Give the size of the installed files together, 0 where there are none."""
-        files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
+        files = (self.path / name for name in (*INSTALLED_FILES, QUESTION_GRAPH_FILE, MANIFEST_FILE))
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def wrong_sizes(self, manifest: Manifest) -> list[str]:
         """Name the files that are missing or cut off (by their size, which costs nothing)."""
         return [
             name
-            for name in INSTALLED_FILES
+            for name in sorted({*INSTALLED_FILES, *manifest.size_bytes})
             if not (file := self.path / name).is_file()
             or file.stat().st_size != manifest.size_bytes.get(name)
         ]
@@ -87,7 +92,7 @@ class ModelFolder:
     def wrong_hashes(self, manifest: Manifest) -> list[str]:
         """Name the files whose bytes are not those that were installed."""
         missing = self.wrong_sizes(manifest)
-        present = [name for name in INSTALLED_FILES if name not in missing]
+        present = [name for name in sorted(manifest.sha256) if name not in missing]
         return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
 
 

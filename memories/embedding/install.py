@@ -14,8 +14,16 @@ from typing import Final
 
 from .download import Progress
 from .errors import ModelInstallFailed, ModelUnavailable
-from .folder import GRAPH_FILE, INSTALLED_FILES, MANIFEST_FILE, Manifest, ModelFolder, sha256_of
-from .graph import Precision, build_graph
+from .folder import (
+    GRAPH_FILE,
+    INSTALLED_FILES,
+    MANIFEST_FILE,
+    QUESTION_GRAPH_FILE,
+    Manifest,
+    ModelFolder,
+    sha256_of,
+)
+from .graph import QUESTIONS, Precision, build_graph
 from .loader import INSTALL_HINT, load_encoder
 from .recipe import MODEL_ID, TOKENIZER_FILE, WEIGHTS_FILE, WEIGHTS_SHA256
 from .reference import MIN_COSINE, lowest_cosine
@@ -146,11 +154,18 @@ def _prepare(
 
 
 def _build(work: ModelFolder, source: str, precision: Precision) -> Manifest:
-    """Build the graph unless the source brought one, then check what the whole gives."""
+    """Build the graphs unless the source brought one, then check what the whole gives.
+
+    Whoever wants full precision gets it for questions, too.
+    """
     weights = work.path / WEIGHTS_FILE
     built = weights.is_file()
+    names = [*INSTALLED_FILES]
     if built:
         build_graph(weights, work.graph, precision=precision)
+        if precision != "fp32":
+            build_graph(weights, work.question_graph, precision=QUESTIONS)
+            names.append(QUESTION_GRAPH_FILE)
         weights.unlink()
     manifest = Manifest(
         model_id=MODEL_ID,
@@ -159,8 +174,8 @@ def _build(work: ModelFolder, source: str, precision: Precision) -> Manifest:
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=_loci_version(),
         weights_sha256=WEIGHTS_SHA256 if built else "",
-        sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
-        size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
+        sha256={name: sha256_of(work.path / name) for name in names},
+        size_bytes={name: (work.path / name).stat().st_size for name in names},
     )
     work.write_manifest(manifest)
     try:
@@ -183,8 +198,10 @@ def _swap_in(work: ModelFolder, folder: ModelFolder) -> None:
     folder.path.mkdir(exist_ok=True)
     # Without its manifest the old model no longer counts; from here to the last move there is none.
     folder.manifest.unlink(missing_ok=True)
-    for name in (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE):
-        (work.path / name).replace(folder.path / name)
+    folder.question_graph.unlink(missing_ok=True)
+    for name in (GRAPH_FILE, TOKENIZER_FILE, QUESTION_GRAPH_FILE, MANIFEST_FILE):
+        if (work.path / name).exists():
+            (work.path / name).replace(folder.path / name)
 
 
 def _install_report(

@@ -11,9 +11,9 @@ from django.conf import settings
 
 from .encoder import Encoder
 from .errors import ModelUnavailable
-from .folder import Manifest, ModelFolder, model_folder
+from .folder import QUESTION_GRAPH_FILE, Manifest, ModelFolder, model_folder
 from .recipe import MODEL_ID, model_id_of
-from .reference import MIN_COSINE, lowest_cosine
+from .reference import MIN_COSINE, MIN_QUESTION_COSINE, lowest_cosine, lowest_question_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
 
@@ -133,13 +133,21 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: files are cut off, of another model, or give other vectors.
         OSError: a file cannot be read.
     """
-    _usable_manifest(folder)
+    has_questions = QUESTION_GRAPH_FILE in _usable_manifest(folder).sha256
     encoder = Encoder(
-        TextTokenizer(folder.tokenizer), OnnxSession(folder.graph), threads=threads, query_cache=query_cache
+        TextTokenizer(folder.tokenizer),
+        OnnxSession(folder.graph),
+        questions=OnnxSession(folder.question_graph) if has_questions else None,
+        threads=threads,
+        query_cache=query_cache,
     )
     # Also warms the session up: the first run allocates.
     if (cosine := lowest_cosine(encoder, sentences=1)) < MIN_COSINE:
         raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
+    if (cosine := lowest_question_cosine(encoder, sentences=1)) < MIN_QUESTION_COSINE:
+        raise ValueError(
+            f"Its vectors of questions are not the model's: cosine {cosine:.6f} to the reference."
+        )
     return encoder
 
 

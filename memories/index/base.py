@@ -1,7 +1,8 @@
 """What every search engine answers; the one interface between recall and the database's indexes."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple, Protocol
@@ -24,12 +25,24 @@ class Hit(NamedTuple):
     score: float
 
 
+class Judged(NamedTuple):
+    """What ranking looks at of a memory: seven of its forty columns."""
+
+    key: int
+    content: str
+    thread_id: int | None
+    position: int | None
+    valid_from: datetime | None
+    confidence: float
+    trust: str
+
+
 @dataclass(frozen=True)
 class Found:
     """What both searches found, best first, and by key what the one scores of those that only the other named.
 
     Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed. `beside` are the
-    visible ones of those asked for by their keys that neither search named.
+    visible ones of those asked for by their keys that neither search named. `rows` has each of all these by key.
     """
 
     words: list[Hit]
@@ -37,6 +50,7 @@ class Found:
     keyword: dict[int, float] = field(default_factory=dict)
     vector: dict[int, float] = field(default_factory=dict)
     beside: tuple[int, ...] = ()
+    rows: Mapping[int, Judged] = field(default_factory=dict)
 
 
 class SearchIndex(Protocol):

@@ -1,7 +1,8 @@
 """Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves.
 
-A search marks the rows that a Visibility may allow, ranks them by how many signs they share with the question, and
-compares the first so many exactly. The marks allow a little more than the Visibility (times are in whole milliseconds;
+A search marks the rows that a Visibility may allow, and chooses those to compare exactly in two steps: the first thousand
+by how many signs they share with the question, of these the first few hundred by the question's own numbers against
+their signs. The marks allow a little more than the Visibility (times are in whole milliseconds;
 tags, confidence and the past are not here), never less: whoever asks checks the rows themselves.
 """
 
@@ -17,11 +18,11 @@ from memories.embedding import DIMENSIONS
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
-EXACT_ROWS = 4096  # so many rows are all compared exactly, where the vectors are in memory
-# Signs only choose whom to compare: the first 500 of 100,000 hold 99.9 % of the true ten best (docs/speed.md).
-LEAST_CHOSEN = 600  # where each vector has to be read from the database
-CHOSEN_IN_MEMORY = 1200  # where it has not
-CHOSEN_PER_WANTED = 5
+# Signs only choose whom to compare (docs/speed.md has how many of the true best are among them).
+LEAST_ALIKE = 1000  # rows that share the most signs
+ALIKE_PER_WANTED = 8
+LEAST_COMPARED = 200  # of those, the rows that are compared exactly
+COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once: what is worked on stays in the processor's cache
 DEAD = 255  # the kind of a row that is gone
 GROWTH = 1.25
@@ -145,12 +146,10 @@ class VectorTable:
     def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
         columns, rows = allowed.part.columns, allowed.rows
-        has_exact = columns.exact is not None
-        enough, least = (EXACT_ROWS, CHOSEN_IN_MEMORY) if has_exact else (LEAST_CHOSEN, LEAST_CHOSEN)
-        chosen = rows
-        if len(rows) > enough:
-            least = max(least, CHOSEN_PER_WANTED * wanted)
-            chosen = _most_alike(columns, allowed.part.count, rows, vector, least=least)
+        alike = max(LEAST_ALIKE, ALIKE_PER_WANTED * wanted)
+        compared = max(LEAST_COMPARED, int(COMPARED_PER_WANTED * wanted))
+        chosen = _most_alike(columns, allowed.part.count, rows, vector, least=alike)
+        chosen = _likeliest(columns, chosen, vector, most=compared)
         cosines = _cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
@@ -158,8 +157,7 @@ class VectorTable:
 
     def cosines(self, pieces: Keys, vector: Vectors) -> Vectors | None:
         """Give the cosine of each piece, -1 for one that is not here; None where the vectors are not in memory."""
-        part = self._part
-        exact = part.columns.exact
+        exact = self._part.columns.exact
         if exact is None:
             return None
         at, is_there = self._places(pieces)
@@ -314,6 +312,16 @@ def _most_alike(columns: Columns, count: int, rows: Keys, vector: Vectors, *, le
     reached = np.cumsum(np.bincount(distances, minlength=FAR))
     limit = int(np.searchsorted(reached, least))
     return rows[distances <= limit]
+
+
+def _likeliest(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
+    """Give those of the rows whose signs, as +1 and -1, have the greatest products with the vector."""
+    if len(rows) <= most:
+        return rows
+    packed = np.ascontiguousarray(columns.signs[:, rows].T).view(np.uint8)
+    # Of 1 and 0 instead of +1 and -1 the products are half as far apart, and in the same order.
+    products = np.unpackbits(packed, axis=1).astype(np.float32) @ vector
+    return rows[np.sort(np.argpartition(-products, most)[:most])]
 
 
 def _differing(signs: NDArray[np.uint64], question: NDArray[np.uint64]) -> NDArray[np.uint16]:

@@ -1,8 +1,7 @@
 """The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
 
-import json
-from collections.abc import Callable, Collection, Iterable
-from datetime import datetime
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -13,11 +12,12 @@ from memories.index.base import Found, Hit, Vector
 from memories.index.following import current_table
 from memories.index.schema import apply_index_schema, created_names, statements
 from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
+from memories.index.sqlite_rows import holders, read_visible, render
 from memories.index.sqlite_switch import switch_model
 from memories.index.sqlite_vectors import read_stand
 from memories.index.terms import Match
 from memories.index.trial_table import AnyTable
-from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import VISIBLE_TRUSTS, State, Trust
 
 MAX_K = 4096  # vec0's own limit for k
 Params = list[Any]
@@ -25,9 +25,6 @@ Params = list[Any]
 _KEYWORD = """
 SELECT m.key, -f.rank FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
 WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rank LIMIT %s
-"""
-_VISIBLE = """
-SELECT m.key FROM memories_memory AS m WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}
 """
 _NEAREST = """
 SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance
@@ -59,14 +56,15 @@ class Engine:
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
         near = self._near(table, vector, visibility, limit) if vector is not None else []
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
-        rest = {*also} - named - own
-        beside = _visible(rest, visibility) if rest else set[int]()
+        rows = read_visible(named | own | {*also}, visibility)
+        beside = {*also}.intersection(rows) - named - own
         return Found(
             words,
             near,
             score_words(match, (named - own) | beside) if match is not None else {},
             score_vectors((own - named) | beside, vector, table=table) if vector is not None else {},
             tuple(sorted(beside)),
+            rows,
         )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
@@ -126,83 +124,9 @@ class Engine:
 
 
 def _ask(table: AnyTable, visibility: Visibility, limit: int) -> Ask:
-    def visible(keys: Iterable[int]) -> set[int]:
-        return _visible(keys, visibility)
-
-    return Ask(table, visibility, limit, table.allowed(visibility), visible)
-
-
-def _visible(keys: Iterable[int], visibility: Visibility) -> set[int]:
-    where, params = render(visibility)
-    rows = _query(_VISIBLE.format(where=where), [json.dumps([*keys]), *params])
-    return {key for (key,) in rows}
-
-
-def render(v: Visibility) -> tuple[str, Params]:
-    """Give a Visibility as SQL over memories_memory AS m, with its parameters; as visibility.as_q() has it."""
-    parts: list[str] = []
-    params: Params = []
-    for sql, values in (_rooms(v), _kinds(v), _times(v)):
-        parts.append(sql)
-        params += values
-    return " AND ".join(f"({part})" for part in parts if part) or "1", params
-
-
-def _rooms(v: Visibility) -> tuple[str, Params]:
-    sql, params = "1", list[Any]()
-    if v.groups is not None:
-        sql, params = f"m.group_id IN ({_holders(v.groups)})", sorted(v.groups)
-        if v.include_global:
-            sql = f"({sql} OR m.scope = 'global')"
-    return (f"{sql} AND m.scope = %s", [*params, v.scope]) if v.scope else (sql, params)
-
-
-def _kinds(v: Visibility) -> tuple[str, Params]:
-    sql = f"m.state IN ({_holders(v.states)}) AND m.trust IN ({_holders(v.trusts)})"
-    params: Params = [*sorted(v.states), *sorted(v.trusts)]
-    if v.types:
-        sql, params = f"{sql} AND m.type IN ({_holders(v.types)})", [*params, *sorted(v.types)]
-    if v.min_confidence > 0:
-        sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
-    for tag in sorted(v.tags):
-        sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
-        params.append(tag)
-    return sql, params
-
-
-def _times(v: Visibility) -> tuple[str, Params]:
-    parts: list[str] = []
-    params: Params = []
-    if v.is_history:
-        sql, values = _history(v)
-        parts.append(sql)
-        params += values
-    elif v.states == {State.LIVE}:
-        parts.append("(m.expires_at IS NULL OR m.expires_at > %s)")
-        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s)")
-        params += [_stamp(v.now), _stamp(v.now)]
-    for operator, moment in ((">=", v.after), ("<=", v.before)):
-        if moment:
-            parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
-            params.append(_stamp(moment))
-    return " AND ".join(parts), params
-
-
-def _history(v: Visibility) -> tuple[str, Params]:
-    at = _stamp(v.as_of or v.known_at or v.now)
-    is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
-    began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
-    unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
-    is_believed = f"m.retired_at IS NULL OR m.state IN ({_holders(NOT_WITHDRAWN)})"
-    states = sorted(NOT_WITHDRAWN)
-    if v.known_at is None:
-        return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
-    known = _stamp(v.known_at)
-    sql = (
-        f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
-        f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s)"
+    return Ask(
+        table, visibility, limit, table.allowed(visibility), partial(read_visible, visibility=visibility)
     )
-    return sql, [at, at, known, at, known, *states, known]
 
 
 def _narrow(v: Visibility) -> tuple[str, Params]:
@@ -211,7 +135,7 @@ def _narrow(v: Visibility) -> tuple[str, Params]:
     params: Params = []
     if v.groups is not None:
         rooms = sorted({*v.groups, 0})
-        parts.append(f"AND room IN ({_holders(rooms)})")
+        parts.append(f"AND room IN ({holders(rooms)})")
         params += rooms
     standing = _standing(v)
     if standing and not _needs_rows(v):
@@ -220,7 +144,7 @@ def _narrow(v: Visibility) -> tuple[str, Params]:
             parts.append("AND until > %s")
             params.append(int(v.now.timestamp() * 1000))
         if v.types:
-            parts.append(f"AND type IN ({_holders(v.types)})")
+            parts.append(f"AND type IN ({holders(v.types)})")
             params += sorted(v.types)
     else:
         where, values = render(v)
@@ -254,7 +178,7 @@ def _best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
         return []
     memories = dict(
         _query(
-            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({_holders(rows)})",
+            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({holders(rows)})",
             [row[0] for row in rows],
         )
     )
@@ -301,12 +225,3 @@ def _vector_faults() -> list[str]:
 
 def _query(sql: str, params: Params) -> list[tuple[Any, ...]]:
     return fetch(sql, params)
-
-
-def _holders(values: Any) -> str:
-    return ", ".join(["%s"] * len(values))
-
-
-def _stamp(moment: datetime) -> str:
-    """Give a moment as Django writes it into SQLite, so that texts compare as times."""
-    return str(connection.ops.adapt_datetimefield_value(moment))

@@ -13,9 +13,9 @@ import numpy as np
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.index.base import Found, Hit, Vector
+from memories.index.base import Found, Hit, Judged, Vector
 from memories.index.bits import Allowed
-from memories.index.sqlite_vectors import query, read_vectors
+from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
 from memories.index.trial_table import AnyTable
@@ -37,7 +37,7 @@ SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND +rowid IN 
 """
 _COUNT = "SELECT COUNT(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH %s LIMIT %s)"
 _PIECES = """
-SELECT key, memory_id FROM memories_piece
+SELECT key, memory_id{embedding} FROM memories_piece
 WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
     AND model = (SELECT value FROM index_state WHERE name = 'model')
 """
@@ -46,7 +46,7 @@ COUNTS = TermCounts()
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked: `limit` memories that the Visibility allows; `visible` asks the rows which of some keys it does.
+    """What is asked: `limit` memories that the Visibility allows; `visible` reads those of some keys that it does.
 
     `allowed` are the rows of the table that it may allow.
     """
@@ -55,7 +55,7 @@ class Ask:
     visibility: Visibility
     limit: int
     allowed: Allowed
-    visible: Callable[[Iterable[int]], set[int]]
+    visible: Callable[[Iterable[int]], dict[int, Judged]]
 
 
 def find_near(ask: Ask, vector: Vector, *, wanted: int = 0) -> list[Hit]:
@@ -102,10 +102,12 @@ def find_both(ask: Ask, match: Match, vector: Vector, *, also: Collection[int] =
         words = find_words(ask, match, window=window * FURTHER)
     near, words = near[: ask.limit], words[: ask.limit]
     named, own = {hit.key for hit in near}, {hit.key for hit in words}
+    if further := (named | own).difference(seen):
+        seen |= ask.visible(further)
     beside = {key for key in also if key in seen} - named - own
     rest = score_vectors((own - named) | beside, vector, table=ask.table)
     keyword = {key: keyword[key] for key in (named - own) | beside if key in keyword}
-    return Found(words, near, keyword, rest, tuple(sorted(beside)))
+    return Found(words, near, keyword, rest, tuple(sorted(beside)), seen)
 
 
 def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:
@@ -115,15 +117,16 @@ def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:
 
 def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | None) -> dict[int, float]:
     """Give the cosine of each memory's best piece; only for those that have vectors."""
-    rows = query(_PIECES, [json.dumps([*keys])]) if keys else []
-    if not rows:
+    if not keys:
         return {}
-    pieces = np.array([piece for piece, _ in rows], dtype=np.int64)
+    has_exact = table is not None and table.has_exact
+    rows = query(_PIECES.format(embedding="" if has_exact else ", embedding"), [json.dumps([*keys])])
+    pieces = np.array([row[0] for row in rows], dtype=np.int64)
     cosines = table.cosines(pieces, vector) if table is not None else None
-    if cosines is None:
-        cosines = read_vectors(pieces) @ vector
+    if cosines is None:  # they may have grown out of memory meanwhile
+        cosines = (read_vectors(pieces) if has_exact else vectors_of([row[2] for row in rows])) @ vector
     best: dict[int, float] = {}
-    for (_, key), cosine in zip(rows, cosines.tolist(), strict=True):
+    for (_, key, *_), cosine in zip(rows, cosines.tolist(), strict=True):
         best[key] = max(best.get(key, -1.0), cosine)
     return best
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.index.sqlite import render
+from memories.index.sqlite_rows import render
 
 LONGEST_ROOMS = 50  # groups named inside the match; for more, the rows alone say which are seen
 

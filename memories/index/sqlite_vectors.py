@@ -73,8 +73,12 @@ def read_vectors(pieces: Keys) -> Vectors:
     """Give pieces' vectors in their order, float32[n, 384]; zeros for one that is gone."""
     found = dict(query(_VECTORS, [json.dumps(pieces.tolist())]))
     gone = bytes(DIMENSIONS * 4)
-    whole = b"".join(found.get(piece) or gone for piece in pieces.tolist())
-    return np.frombuffer(whole, dtype="<f4").reshape(len(pieces), DIMENSIONS)
+    return vectors_of([found.get(piece) or gone for piece in pieces.tolist()])
+
+
+def vectors_of(embeddings: Sequence[bytes]) -> Vectors:
+    """Give vectors as they stand in the rows as float32[n, 384]."""
+    return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
 
 
 def query(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:

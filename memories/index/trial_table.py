@@ -32,6 +32,11 @@ class TrialTable:
     def __len__(self) -> int:
         return len(self._table) + len(self._own)
 
+    @property
+    def has_exact(self) -> bool:
+        """True while the vectors themselves are in memory."""
+        return self._table.has_exact
+
     def allowed(self, v: Visibility) -> TrialAllowed:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)

@@ -1,10 +1,10 @@
 """Candidates: what both searches find inside the Visibility, each with its true score in both."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from access.visibility import Visibility
-from memories.index.base import Found, SearchIndex
+from memories.index.base import Found, Judged, SearchIndex
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 
@@ -38,10 +38,10 @@ def find_candidates(
     limit: int,
     also: Collection[int] = (),
     trace: Trace,
-) -> list[Candidate]:
+) -> tuple[list[Candidate], Mapping[int, Judged]]:
     """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it.
 
-    The visible ones of the keys `also` are candidates too, whatever they score.
+    The visible ones of the keys `also` are candidates too, whatever they score. Gives the rows of all of them as well.
     """
     found = index.find(
         None if mode == "vector" else question.match,
@@ -53,7 +53,7 @@ def find_candidates(
     trace.add("candidates", keyword=len(found.words), vector=len(found.near), limit=limit)
     candidates = merge(found)
     trace.score(lambda: ((c.key, _told(c)) for c in candidates))
-    return candidates
+    return candidates, found.rows
 
 
 def merge(found: Found) -> list[Candidate]:

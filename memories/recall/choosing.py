@@ -1,14 +1,14 @@
 """From a question to ranked memories: candidates with what there is to know of them, then their scores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from django.conf import settings
 
 from access.visibility import Visibility
-from memories.index.base import search_index
+from memories.index.base import Judged, search_index
 from memories.recall.candidates import Candidate, find_candidates
 from memories.recall.fusion import FusionSettings, fuse
-from memories.recall.judged import Judged, read_judged
 from memories.recall.query import Question
 from memories.recall.ranking import adjust
 from memories.recall.relating import NOTHING, Related, find_related
@@ -22,7 +22,7 @@ class Gathered:
     """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores."""
 
     candidates: list[Candidate]
-    rows: dict[int, Judged]
+    rows: Mapping[int, Judged]
     related: Related = NOTHING
 
 
@@ -35,7 +35,7 @@ class Ranking:
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
-    rows: dict[int, Judged]
+    rows: Mapping[int, Judged]
     asked: frozenset[int] = frozenset()
 
 
@@ -48,16 +48,16 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
     """Find the candidates inside the Visibility; all that asks the database."""
     limit = settings.LOCI.retrieval.candidates
     related = find_related(question, visibility) if mode == "hybrid" else NOTHING
-    candidates = find_candidates(
+    candidates, rows = find_candidates(
         search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
     )
     if mode != "hybrid":
         return Gathered(candidates, {})
-    rows = read_judged(c.key for c in candidates)
     there = [c for c in candidates if c.key in rows]
+    own = {c.key: rows[c.key] for c in there}
     found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
     # Each for itself: what only a relation brings makes no turn of what a search found.
-    return Gathered([*look_around(found, rows), *look_around(beside, rows)], rows, related)
+    return Gathered([*look_around(found, own), *look_around(beside, own)], own, related)
 
 
 def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:

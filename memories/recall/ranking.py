@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
+from memories.index.base import Judged
 from memories.recall.asking import Said
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
 from memories.recall.fusion import vector_share
-from memories.recall.judged import Judged
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 from memories.recall.tuning import TUNING, Tuning

@@ -7,9 +7,11 @@ import onnx
 import pytest
 
 from memories.embedding import Encoder
+from memories.embedding.folder import ModelFolder
 from memories.embedding.graph import build_graph
 from memories.embedding.recipe import WEIGHTS_FILE
 from memories.embedding.reference import read_reference
+from memories.embedding.session import OnnxSession
 from memories.embedding.tokenizer import TextTokenizer
 from tests.embedding.forward import load_float64, sentence_vector
 
@@ -40,6 +42,18 @@ def test_half_precision_weights_keep_the_vectors(encoder: Encoder, exact: np.nda
     cosines = (vectors * exact).sum(axis=1)
 
     assert cosines.min() >= 0.999999
+
+
+def test_weights_in_8_bits_keep_most_of_a_question(installed: ModelFolder, exact: np.ndarray) -> None:
+    session, tokens = OnnxSession(installed.question_graph), TextTokenizer(installed.tokenizer)
+    rows = tokens.ids(read_reference().sentences, max_tokens=256)
+
+    alone = np.concatenate([session.run([row]) for row in rows])
+    again = session.run([rows[0]])
+
+    assert (alone * exact).sum(axis=1).min() >= 0.99
+    assert (alone * exact).sum(axis=1).mean() >= 0.998
+    assert np.array_equal(again[0], alone[0])
 
 
 def test_half_precision_halves_the_file(weights: Path, fp32_graph: Path, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_the_published_files_become_a_sound_model(weights: Path, target: ModelFo
         "all-MiniLM-L6-v2",
         "all-MiniLM-L6-v2/model.json",
         "all-MiniLM-L6-v2/model.onnx",
+        "all-MiniLM-L6-v2/questions.onnx",
         "all-MiniLM-L6-v2/tokenizer.json",
     ]
     assert not report.was_installed
@@ -77,6 +78,7 @@ def test_full_precision_is_built_where_it_is_asked_for(weights: Path, target: Mo
 
     assert target.graph.stat().st_size > 89e6
     assert verify_model(target).precision == "fp32"
+    assert not target.question_graph.exists()
 
 
 def test_a_sound_model_stays(ready: Path, target: ModelFolder, tmp_path: Path) -> None:
@@ -99,6 +101,16 @@ def test_a_damaged_model_is_replaced(ready: Path, target: ModelFolder) -> None:
 
     assert not report.was_installed
     assert verify_model(target).lowest_cosine > 0.999999
+
+
+def test_damaged_weights_for_questions_are_found(weights: Path, target: ModelFolder) -> None:
+    install_model(target, [FolderSource(weights)], precision="fp16-weights")
+    with target.question_graph.open("r+b") as file:
+        file.seek(30_000_000)
+        file.write(bytes(100))
+
+    with pytest.raises(ModelUnavailable, match=r"changed since it was installed: questions\.onnx"):
+        verify_model(target)
 
 
 def test_weights_with_another_hash_are_refused_and_nothing_is_left(ready: Path, target: ModelFolder) -> None:

@@ -216,5 +216,21 @@ def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
         compared.append(len(pieces))
         return held[pieces - 1]
 
-    table.nearest(held[0], table.allowed(LIVE), wanted=50, read=read)
-    assert bits.LEAST_CHOSEN <= compared[0] < 1000
+    found = table.nearest(held[0], table.allowed(LIVE), wanted=50, read=read)
+    assert compared == [bits.LEAST_COMPARED]
+    assert found.pieces[0] == 1
+    table.nearest(held[0], table.allowed(LIVE), wanted=500, read=read)
+    assert compared[1:] == [int(500 * bits.COMPARED_PER_WANTED)]
+
+
+def test_of_like_rows_those_are_compared_whose_signs_have_the_greatest_products() -> None:
+    question = np.zeros(384, dtype=np.float32)
+    question[:3] = (4.0, 2.0, 1.0)
+    signs = [(1, 1, 1), (1, -1, -1), (-1, 1, 1), (1, 1, -1)]  # products 7, 1, -1 and 5
+    held = -np.ones((4, 384), dtype=np.float32)
+    held[:, :3] = signs
+    table = table_of([piece(n, held[n - 1]) for n in (1, 2, 3, 4)])
+    columns, rows = table.allowed(LIVE).part.columns, np.arange(4)
+    assert bits._likeliest(columns, rows, question, most=2).tolist() == [0, 3]
+    assert bits._likeliest(columns, rows[1:], question, most=1).tolist() == [3]
+    assert bits._likeliest(columns, rows, question, most=4).tolist() == [0, 1, 2, 3]

@@ -1,6 +1,7 @@
 """The server's start and end: nothing that was counted is lost by a graceful stop."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from loci_site import asgi
-from loci_site.turns import TURN_S
+from loci_site.turns import TURN_S, YOUNG
 from loci_site.write_watch import WATCH
 from memories.models import RecallLog
 from memories.recall.counting import COUNTER, Recall
@@ -19,7 +20,7 @@ from memories.recall.counting import COUNTER, Recall
 @pytest.fixture
 def counted() -> Iterator[None]:
     """One recall waits to be written; the interpreter's turns are as before afterwards."""
-    turn_s = sys.getswitchinterval()
+    turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     COUNTER.add(
         Recall(
             at=timezone.now(),
@@ -37,6 +38,8 @@ def counted() -> Iterator[None]:
     yield
     connection_created.disconnect(WATCH.watch)
     sys.setswitchinterval(turn_s)
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -55,3 +58,18 @@ async def test_threads_take_short_turns_and_what_recalls_have_counted_is_written
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
     assert sys.getswitchinterval() == pytest.approx(TURN_S)
     assert [log.query async for log in RecallLog.objects.all()] == ["which port?"]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_is_there_after_the_start_is_not_looked_through_for_cycles(counted: None) -> None:
+    asgi.start()
+    kept = gc.get_freeze_count()
+    later = [[number] for number in range(1000)]
+    looks = 0
+    while any(each.__name__ == "_settle" for each in gc.callbacks):
+        gc.collect()
+        looks += 1
+        assert looks < 100
+    assert kept > 100_000
+    assert gc.get_freeze_count() >= kept + len(later)
+    assert gc.get_threshold()[0] == YOUNG

@@ -152,7 +152,6 @@ def _measure_one(
 ) -> TrialSet:
     """Measure what the store of one set is needed for; give its questions for what is not."""
     actor, name = operator(), folder.absolute().name
-    encoder.encode([query.text for query in queries])
     ask = partial(ask_all, actor, queries, encoder=encoder, progress=bars.show)
     if wanted.modes:
         findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
