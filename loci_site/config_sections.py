@@ -116,7 +116,7 @@ class Retrieval:
     token_budget: int = key(
         2000, "Length of an answer when the caller does not say.", unit="tokens", low=50, high=1_000_000
     )
-    candidates: int = key(100, "Candidates taken from each of the two searches.", low=10, high=2000)
+    candidates: int = key(60, "Candidates taken from each of the two searches.", low=10, high=2000)
     rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
     weighted_vector: float = key(0.7, "Weight of meaning against words in mode weighted.", low=0, high=1)
     length_penalty: float = key(

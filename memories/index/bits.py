@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
+from memories.index.kept_marks import KeptMarks, Marked, milliseconds
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
 # Signs only choose whom to compare (docs/speed.md has how many of the true best are among them).
 LEAST_ALIKE = 1000  # rows that share the most signs
 ALIKE_PER_WANTED = 8
-LEAST_COMPARED = 200  # of those, the rows that are compared exactly
+LEAST_COMPARED = 120  # of those, the rows that are compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once: what is worked on stays in the processor's cache
 DEAD = 255  # the kind of a row that is gone
 GROWTH = 1.25
+FOREVER = np.iinfo(np.int64).max
 FAR = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
@@ -109,6 +111,7 @@ class VectorTable:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 4)
         room = int(expected * GROWTH)
         self._part = Part(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
+        self._marked = KeptMarks[Allowed]()
         self.gone = 0
 
     def __len__(self) -> int:
@@ -123,6 +126,10 @@ class VectorTable:
         """Add pieces, or change those that are there."""
         if not rows:
             return
+        with self._marked.changing():
+            self._put(rows)
+
+    def _put(self, rows: Sequence[PieceRow]) -> None:
         columns = _columns_of(sorted(rows), has_exact=self.has_exact)
         at, is_there = self._places(columns.piece)
         if is_there.any():
@@ -136,12 +143,17 @@ class VectorTable:
         places = at[is_there]
         kind = self._part.columns.kind
         self.gone += int(np.count_nonzero(kind[places] != DEAD))
-        kind[places] = DEAD
+        with self._marked.changing():
+            kind[places] = DEAD
 
     def allowed(self, v: Visibility) -> "Allowed":
         """Mark the rows that the Visibility may allow."""
+        return self._marked.of(v, self._allowed)
+
+    def _allowed(self, v: Visibility) -> Marked["Allowed"]:
         part = Part(self._part.columns, self._part.count)
-        return Allowed(part, _allowed_rows(part.columns, part.count, v))
+        rows = _allowed_rows(part.columns, part.count, v)
+        return Marked(Allowed(part, rows), len(rows), int(part.columns.until[rows].min(initial=FOREVER)))
 
     def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
@@ -278,11 +290,11 @@ def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bo
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
     if v.states == {State.LIVE} and not v.is_history:
-        marks &= columns.until[rows] >= int(v.now.timestamp() * 1000) - 1
+        marks &= columns.until[rows] >= milliseconds(v.now) - 1
     if v.after is not None:
-        marks &= columns.at[rows] >= int(v.after.timestamp() * 1000) - 1
+        marks &= columns.at[rows] >= milliseconds(v.after) - 1
     if v.before is not None:
-        marks &= columns.at[rows] <= int(v.before.timestamp() * 1000) + 1
+        marks &= columns.at[rows] <= milliseconds(v.before) + 1
     return marks
 
 

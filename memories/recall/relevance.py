@@ -19,7 +19,7 @@ STRANGERS_WEIGHT = 0.18
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
-MANY = 100
+MANY = 60
 MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
 ROOT_CHARS = 5
 

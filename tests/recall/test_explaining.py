@@ -42,7 +42,7 @@ def test_the_best_says_its_rank(room: Visibility) -> None:
 
 def test_one_without_a_word_of_the_question_is_no_candidate(room: Visibility) -> None:
     rank, why = reason(room, ledger_row("Tea is in the kitchen."), "deploy port")
-    assert (rank, why) == (None, "neither search has it among its first 100")
+    assert (rank, why) == (None, "neither search has it among its first 60")
 
 
 def test_one_beyond_the_first_ten_says_so(room: Visibility) -> None:

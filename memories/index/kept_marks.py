@@ -1,0 +1,72 @@
+"""The rows that the last few Visibilities allow, remembered until something changes: agents ask again and again in the same rooms."""
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from access.visibility import Visibility
+
+MOST_KEPT = 16
+MOST_KEPT_ROWS = 1_000_000  # 8 MB
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Marked(Generic[T]):
+    """What is allowed: how many rows, and until when (ms since 1970) all of them count."""
+
+    allowed: T
+    rows: int
+    until: int
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[T]):
+    version: int
+    since: int
+    marked: Marked[T]
+
+
+class KeptMarks(Generic[T]):
+    """Marks by Visibility, of one table that changes. Readers need no lock.
+
+    A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
+    """
+
+    def __init__(self) -> None:
+        self._version = 0
+        self._kept: dict[Hashable, _Kept[T]] = {}
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Stand around a change of the table."""
+        self._version += 1
+        try:
+            yield
+        finally:
+            self._version += 1
+            self._kept = {}
+
+    def of(self, v: Visibility, mark: Callable[[Visibility], Marked[T]]) -> T:
+        """Give what `mark` says is allowed, as it said it before where that still holds."""
+        if v.after is not None or v.before is not None or v.is_history:
+            return mark(v).allowed
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types)
+        now, version, known = milliseconds(v.now), self._version, self._kept
+        kept = known.get(key)
+        # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.
+        if kept is not None and kept.version == version and kept.since <= now <= kept.marked.until:
+            return kept.marked.allowed
+        marked = mark(v)
+        held = sum(each.marked.rows for each in [*known.values()])
+        if len(known) >= MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
+            known.clear()
+        known[key] = _Kept(version, now, marked)
+        return marked.allowed
+
+
+def milliseconds(moment: datetime) -> int:
+    """Give the ms since 1970."""
+    return int(moment.timestamp() * 1000)
