@@ -17,6 +17,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -77,6 +78,12 @@ class WordVectors:
         """Give float32[384]."""
         vector: Vectors = self.encode([text])[0]
         return vector
+
+    def question_vector(self, text: str) -> Future[Vectors]:
+        """Give what encode_query() does."""
+        made: Future[Vectors] = Future()
+        made.set_result(self.encode_query(text))
+        return made
 
     def count_tokens(self, text: str) -> int:
         """Give the number of words."""

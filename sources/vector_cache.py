@@ -1,6 +1,7 @@
 """Vectors kept on disk by model and text, so that the same texts are embedded once for many evaluations."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
 
@@ -74,6 +75,12 @@ class CachedEncoder(Encoder):
             known[text] = self._encoder.encode_query(text)
             self._cache.keep(f"{self.model_id}{AS_QUESTION}", [text], known[text][None, :])
         return known[text]
+
+    def question_vector(self, text: str) -> Future[Vectors]:
+        """Give what encode_query() does, made already."""
+        made: Future[Vectors] = Future()
+        made.set_result(self.encode_query(text))
+        return made
 
     def count_tokens(self, text: str) -> int:
         """Give the number of tokens, uncut."""

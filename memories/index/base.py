@@ -1,6 +1,7 @@
 """What every search engine answers; the one interface between recall and the database's indexes."""
 
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -16,6 +17,7 @@ from access.visibility import Visibility
 from memories.index.terms import Match
 
 Vector = NDArray[np.float32]
+AnyVector = Vector | Future[Vector]  # one that is there, or is being made
 
 
 class Hit(NamedTuple):
@@ -53,13 +55,18 @@ class Found:
     rows: Mapping[int, Judged] = field(default_factory=dict)
 
 
+def made(vector: AnyVector) -> Vector:
+    """Give the vector, waiting for it where it is still being made."""
+    return vector.result() if isinstance(vector, Future) else vector
+
+
 class SearchIndex(Protocol):
     """Searches rows inside a Visibility; nothing outside it is ever counted or returned."""
 
     def find(
         self,
         match: Match | None,
-        vector: Vector | None,
+        vector: AnyVector | None,
         visibility: Visibility,
         *,
         limit: int,
@@ -67,6 +74,7 @@ class SearchIndex(Protocol):
     ) -> Found:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other.
 
+        While the vector is still being made, words are looked for.
         Those of the keys `also` that the Visibility allows come with them, whatever they score.
         """
 

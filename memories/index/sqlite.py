@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from access.reading import fetch
 from access.visibility import Visibility
-from memories.index.base import Found, Hit, Vector
+from memories.index.base import AnyVector, Found, Hit, Vector, made
 from memories.index.following import current_table
 from memories.index.schema import apply_index_schema, created_names, statements
 from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
@@ -43,7 +43,7 @@ class Engine:
     def find(
         self,
         match: Match | None,
-        vector: Vector | None,
+        vector: AnyVector | None,
         visibility: Visibility,
         *,
         limit: int,
@@ -54,6 +54,7 @@ class Engine:
         if table is not None and match is not None and vector is not None:
             return find_both(_ask(table, visibility, limit), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
+        vector = made(vector) if vector is not None else None
         near = self._near(table, vector, visibility, limit) if vector is not None else []
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
         rows = read_visible(named | own | {*also}, visibility)

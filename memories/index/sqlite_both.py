@@ -7,13 +7,15 @@ the visible ones among them are the best visible ones there are.
 
 import json
 from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.index.base import Found, Hit, Judged, Vector
+from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
 from memories.index.bits import Allowed
 from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
@@ -83,13 +85,13 @@ def find_words(ask: Ask, match: Match, *, window: int = 0) -> list[Hit]:
         window *= FURTHER
 
 
-def find_both(ask: Ask, match: Match, vector: Vector, *, also: Collection[int] = ()) -> Found:
+def find_both(ask: Ask, match: Match, asked: AnyVector, *, also: Collection[int] = ()) -> Found:
     """Give what both searches find, and each one's score in the other; the visible ones of `also` beside them."""
     wanted = int(ask.limit * SLACK)
-    cosines, is_all = _nearest(ask, vector, wanted)
     match = _affordable(ask, match)
     expression, window = _expression(ask, match)
-    rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
+    rows, cosines, is_all = _ask_both(ask, expression, asked, window=window, wanted=wanted, also=also)
+    vector = made(asked)
     ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
     keyword = {key: score for key, score, _ in rows}
     seen = ask.visible({*cosines, *keyword, *also})
@@ -105,9 +107,26 @@ def find_both(ask: Ask, match: Match, vector: Vector, *, also: Collection[int] =
     if further := (named | own).difference(seen):
         seen |= ask.visible(further)
     beside = {key for key in also if key in seen} - named - own
-    rest = score_vectors((own - named) | beside, vector, table=ask.table)
+    cosine = score_vectors((own - named) | beside, vector, table=ask.table)
     keyword = {key: keyword[key] for key in (named - own) | beside if key in keyword}
-    return Found(words, near, keyword, rest, tuple(sorted(beside)), seen)
+    return Found(words, near, keyword, cosine, tuple(sorted(beside)), seen)
+
+
+def _ask_both(
+    ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
+) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
+    """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
+    if isinstance(asked, Future) and not asked.done():
+        rows = query(_RANKED_BESIDE, [expression, window, "[]"])  # while the vector is made on another core
+        cosines, is_all = _nearest(ask, made(asked), wanted)
+        rest = {*cosines, *also}.difference(key for key, *_ in rows)
+        return (
+            [*rows, *((*row, 0) for row in query(_SCORES, [expression, json.dumps([*rest])]))],
+            cosines,
+            is_all,
+        )
+    cosines, is_all = _nearest(ask, made(asked), wanted)
+    return query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])]), cosines, is_all
 
 
 def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:

@@ -1,6 +1,7 @@
 """Understanding a question: its words, its vector, the dates and the names it speaks of."""
 
 import re
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from memories.embedding import Encoder
@@ -16,11 +17,14 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
 
 @dataclass(frozen=True)
 class Question:
-    """A question, understood. `vector` is None without a model, `match` where there is no word to look for."""
+    """A question, understood. `match` is None where there is no word to look for.
+
+    `vector` may still be being made; it is None without a model.
+    """
 
     text: str
     match: Match | None
-    vector: Vector | None
+    vector: Future[Vector] | None
     dates: tuple[NamedDate, ...] = ()
     names: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()  # those of the names that are none for standing first
@@ -35,7 +39,7 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
     return Question(
         text=text,
         match=match_for(subject),
-        vector=encoder.encode_query(subject) if encoder else None,
+        vector=encoder.question_vector(subject) if encoder else None,
         dates=named_dates(text),
         names=names_in(text),
         named=names_in(text.lstrip()[1:]),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from django.db import connection, transaction
 from access.models import Group
 from access.visibility import Visibility
 from memories.index import following
-from memories.index.base import search_index
+from memories.index.base import Vector, search_index
 from memories.index.sqlite_vectors import read_stand
 from memories.index.terms import Match
 from memories.models import IndexChange, IndexState, Memory, Piece
@@ -177,6 +178,26 @@ def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
     assert together.keyword == pytest.approx(by_sql.keyword)
     assert together.vector == pytest.approx(by_sql.vector, abs=1e-5)
     assert [hit.score for hit in together.near] == pytest.approx([hit.score for hit in by_sql.near], abs=1e-5)
+
+
+def test_words_are_looked_for_while_the_vector_is_made(room: Group) -> None:
+    for number in range(30):
+        remembered(room, number)
+    match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(room), unit_vector(7)
+    asked: list[str] = []
+
+    class Slow(Future[Vector]):
+        """A vector that is there once somebody waits for it."""
+
+        def result(self, timeout: float | None = None) -> Vector:
+            if not self.done():
+                asked.append("waited for")
+                self.set_result(vector)
+            return super().result(timeout)
+
+    at_once = search_index().find(match, vector, v, limit=4, also=(29,))
+    assert search_index().find(match, Slow(), v, limit=4, also=(29,)) == at_once
+    assert asked == ["waited for"]
 
 
 # It ends without closing: what closes a database last clears the log that the others read.

@@ -70,7 +70,7 @@ class Listener(Encoder):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def encode_query(self, text: str) -> None:  # type: ignore[override]
+    def question_vector(self, text: str) -> None:  # type: ignore[override]
         self.heard.append(text)
 
 

@@ -55,8 +55,10 @@ def test_few_statements_are_enough_for_few_candidates_and_for_many() -> None:
         filled(Group.objects.create(slug=slug), size)
         for _ in range(5):  # from then on the vectors are in memory, and every query is compiled
             recall(actor, Asked("which deploy port has service 1?", group=slug))
+        asked = Asked("what is the deploy port of service 7?", group=slug)
+        recall(actor, asked)  # one more statement asks for scores while the question's vector is made
         with CaptureQueriesContext(connection) as seen:
-            answer = recall(actor, Asked("what is the deploy port of service 7?", group=slug))
+            answer = recall(actor, asked)
         assert answer.items
         counts.append(len(seen))
     # Among many, some are found by their words alone: their vectors are one statement more.

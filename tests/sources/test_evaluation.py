@@ -141,6 +141,10 @@ class CountingEncoder(Encoder):
         self.asked += texts
         return np.array([[float(len(text))] * 384 for text in texts], dtype=np.float32)
 
+    def encode_query(self, text: str) -> Any:
+        self.asked.append(f"{text}?")
+        return np.array([float(len(text))] * 384, dtype=np.float32)
+
 
 def test_a_text_is_embedded_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
     behind = CountingEncoder()
@@ -148,10 +152,10 @@ def test_a_text_is_embedded_once_however_often_it_is_asked_for(tmp_path: Path) -
     vectors = CachedEncoder(behind, VectorCache(file)).encode(["bb", "a", "bb"])
     again = CachedEncoder(behind, VectorCache(file))
     assert again.encode(["ccc", "a"])[:, 0].tolist() == [3.0, 1.0]
-    assert again.encode_query("bb")[0] == 2.0
+    assert [again.encode_query("bb")[0], again.question_vector("bb").result()[0]] == [2.0, 2.0]
     assert again.encode([]).shape == (0, 384)
     assert vectors[:, 0].tolist() == [2.0, 1.0, 2.0]
-    assert behind.asked == ["bb", "a", "ccc"]
+    assert behind.asked == ["bb", "a", "ccc", "bb?"]
 
 
 def test_vectors_of_two_models_are_kept_apart(tmp_path: Path) -> None:
