@@ -16,6 +16,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import ChangeReload, Multiprocess
 
 from loci_site.lifeline import end_with_parent
+from memories.embedding import warm_up
 
 APPLICATION = "loci_site.asgi:application"
 GRACEFUL_S = 10  # open streams get this long; less than `up` waits before it kills
@@ -38,6 +39,7 @@ def serve(config: Config, sock: socket.socket) -> None:
     """Run one process, several, or one that starts anew when the code changes."""
     server = Server(config)
     if not config.should_reload and config.workers == 1:
+        warm_up()  # on another core, while this one imports the application
         server.run(sockets=[sock])
         if not server.started:
             sys.exit(STARTUP_FAILURE)
