@@ -22,6 +22,9 @@ WORDS = DIMENSIONS // 64
 # Signs only choose whom to compare (docs/speed.md has how many of the true best are among them).
 LEAST_ALIKE = 1000  # rows that share the most signs
 ALIKE_PER_WANTED = 8
+SAMPLED = 64  # each 64th row says how many signs the most alike may differ in
+MARGIN = 1.3  # as many as wanted, and these more, since a sample errs
+FURTHER_SIGNS = 4  # allowed to differ where too few are found
 LEAST_COMPARED = 120  # of those, the rows that are compared exactly
 COMPARED_PER_WANTED = 1.6
 BLOCK = 16_384  # rows at once: what is worked on stays in the processor's cache
@@ -157,11 +160,23 @@ class VectorTable:
 
     def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
+        return self.compared(
+            vector, allowed, self.choose(vector, allowed, wanted=wanted), wanted=wanted, read=read
+        )
+
+    def choose(self, vector: Vectors, allowed: "Allowed", *, wanted: int) -> Keys:
+        """Give the rows among which the `wanted` nearest are; asks the memory alone."""
         columns, rows = allowed.part.columns, allowed.rows
         alike = max(LEAST_ALIKE, ALIKE_PER_WANTED * wanted)
         compared = max(LEAST_COMPARED, int(COMPARED_PER_WANTED * wanted))
         chosen = _most_alike(columns, allowed.part.count, rows, vector, least=alike)
-        chosen = _likeliest(columns, chosen, vector, most=compared)
+        return _likeliest(columns, chosen, vector, most=compared)
+
+    def compared(
+        self, vector: Vectors, allowed: "Allowed", chosen: Keys, *, wanted: int, read: Reader
+    ) -> Nearest:
+        """Give the `wanted` nearest of the chosen rows, as nearest() does."""
+        columns, rows = allowed.part.columns, allowed.rows
         cosines = _cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
@@ -319,11 +334,27 @@ def _most_alike(columns: Columns, count: int, rows: Keys, vector: Vectors, *, le
     question = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
         distances = _differing(columns.signs[:, rows], question)
-    else:
-        distances = _differing(columns.signs[:, :count], question)[rows]
-    reached = np.cumsum(np.bincount(distances, minlength=FAR))
-    limit = int(np.searchsorted(reached, least))
-    return rows[distances <= limit]
+        reached = np.cumsum(np.bincount(distances, minlength=FAR))
+        return rows[distances <= int(np.searchsorted(reached, least))]
+    # Of most rows that there are: taking them out of all would cost more than looking at all.
+    distances = _differing(columns.signs[:, :count], question)
+    sample = np.sort(distances[::SAMPLED])
+    share = least * MARGIN / len(rows)
+    limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
+    while True:
+        found = np.flatnonzero(distances <= limit)
+        alike: Keys = found[_is_among(found, rows)]
+        if len(alike) >= least or limit >= FAR:
+            return alike
+        limit += FURTHER_SIGNS
+
+
+def _is_among(found: Keys, rows: Keys) -> NDArray[np.bool_]:
+    """Mark those that are among the rows; both are in order."""
+    at = np.searchsorted(rows, found)
+    at[at == len(rows)] = 0
+    marks: NDArray[np.bool_] = rows[at] == found
+    return marks
 
 
 def _likeliest(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:

@@ -6,17 +6,20 @@ the visible ones among them are the best visible ones there are.
 """
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from django.db import connection
 
 from access.visibility import Visibility
+from memories.embedding.encoder import available_cores
 from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
-from memories.index.bits import Allowed
+from memories.index.bits import Allowed, Nearest, VectorTable
 from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
@@ -27,6 +30,7 @@ FURTHER = 4  # times as many when too few were visible
 # From this share of all rows on, a group's word in the index costs more than looking at others' rows saves.
 LARGE_SHARE = 0.3
 MOST_RANKED = 1_000_000
+LARGE_ROOM = 50_000  # rows from which choosing the near ones takes longer than handing it to another core
 
 _RANKED = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s ORDER BY rank LIMIT %s"
 _RANKED_BESIDE = """
@@ -116,9 +120,14 @@ def _ask_both(
     ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
 ) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
-    if isinstance(asked, Future) and not asked.done():
-        rows = query(_RANKED_BESIDE, [expression, window, "[]"])  # while the vector is made on another core
-        cosines, is_all = _nearest(ask, made(asked), wanted)
+    is_made = not isinstance(asked, Future) or asked.done()
+    table = ask.table
+    if isinstance(table, VectorTable) and (not is_made or len(ask.allowed.rows) >= LARGE_ROOM):
+        # Words are looked for while another core makes the vector and chooses those near it.
+        choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
+        rows = query(_RANKED_BESIDE, [expression, window, "[]"])
+        found = table.compared(made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors)
+        cosines, is_all = _by_memory(found), found.is_all
         rest = {*cosines, *also}.difference(key for key, *_ in rows)
         return (
             [*rows, *((*row, 0) for row in query(_SCORES, [expression, json.dumps([*rest])]))],
@@ -153,10 +162,24 @@ def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | No
 def _nearest(ask: Ask, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:
     """Give the best cosine of each memory among the `wanted` nearest pieces, best first, and whether there is no more."""
     found = ask.table.nearest(vector, ask.allowed, wanted=wanted, read=read_vectors)
+    return _by_memory(found), found.is_all
+
+
+@cache
+def _choosers() -> ThreadPoolExecutor:
+    """Give the threads that choose what is near: they ask no database, and wait for vectors that others make."""
+    return ThreadPoolExecutor(available_cores(), thread_name_prefix="loci-near")
+
+
+if hasattr(os, "register_at_fork"):  # a fork copies no threads
+    os.register_at_fork(after_in_child=_choosers.cache_clear)
+
+
+def _by_memory(found: Nearest) -> dict[int, float]:
     best: dict[int, float] = {}
     for key, cosine in zip(found.memories.tolist(), found.cosines.tolist(), strict=True):
         best.setdefault(key, cosine)
-    return best, found.is_all
+    return best
 
 
 def _expression(ask: Ask, match: Match) -> tuple[str, int]:

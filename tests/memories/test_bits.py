@@ -223,6 +223,27 @@ def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
     assert compared[1:] == [int(500 * bits.COMPARED_PER_WANTED)]
 
 
+@pytest.mark.parametrize("is_sample_near", [True, False])
+def test_a_sample_that_misleads_costs_time_and_no_rows(is_sample_near: bool) -> None:
+    """Each 64th row says how alike the most alike are; here these are all near, or all far."""
+    question = np.ones(384, dtype=np.float32) / np.float32(np.sqrt(384))
+    held = np.repeat(question[None, :], 4000, axis=0)
+    turned = np.arange(4000) % 200  # signs that differ, of each row
+    turned[::64] = 0 if is_sample_near else 384
+    for number, count in enumerate(turned):
+        held[number, :count] *= -1
+    table = table_of([piece(n + 1, held[n]) for n in range(4000)], exact_mb=0)
+    allowed = table.allowed(LIVE)
+    columns, count = allowed.part.columns, allowed.part.count
+    alike = bits._most_alike(columns, count, allowed.rows, question, least=1000)
+    limit = np.sort(turned)[999]
+    assert len(alike) >= 1000
+    assert set(np.flatnonzero(turned < limit)) <= set(alike.tolist())
+    some = bits._most_alike(columns, count, allowed.rows[::2][:1999], question, least=100)
+    assert (some % 2 == 0).all()
+    assert (some <= 3996).all()
+
+
 def test_of_like_rows_those_are_compared_whose_signs_have_the_greatest_products() -> None:
     question = np.zeros(384, dtype=np.float32)
     question[:3] = (4.0, 2.0, 1.0)

@@ -180,6 +180,17 @@ def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
     assert [hit.score for hit in together.near] == pytest.approx([hit.score for hit in by_sql.near], abs=1e-5)
 
 
+def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
+    room: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        remembered(room, number)
+    match, v = Match(("lighthouse", "7", "8", "11")), seen(room)
+    here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
+    monkeypatch.setattr("memories.index.sqlite_both.LARGE_ROOM", 1)
+    assert search_index().find(match, unit_vector(7), v, limit=4, also=(29,)) == here
+
+
 def test_words_are_looked_for_while_the_vector_is_made(room: Group) -> None:
     for number in range(30):
         remembered(room, number)
