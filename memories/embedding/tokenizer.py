@@ -1,11 +1,16 @@
 """Text → token ids with their places in the text. The tokenizer file's own cut and padding are switched off."""
 
+import json
 import os
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from .word_counts import WordCounts
 
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -44,11 +49,27 @@ class TextTokenizer:
         return len(encoding.ids)
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Give each text's number of tokens as count() does; other threads run meanwhile, and not only between texts."""
+        """Give each text's number of tokens as count() does."""
+        return self._by_words(texts)
+
+    @cached_property
+    def _by_words(self) -> Callable[[Sequence[str]], list[int]]:
+        if not _cuts_at_marks(self._tokenizer):
+            return self._count_all
+        return WordCounts(self._count_all, self._count_words).counts
+
+    def _count_all(self, texts: Sequence[str]) -> list[int]:
+        # One call for all: other threads run meanwhile, and not only between texts.
         encodings = self._tokenizer.encode_batch_fast(
             [_encodable(text) for text in texts], add_special_tokens=False
         )
         return [len(encoding) for encoding in encodings]
+
+    def _count_words(self, words: Sequence[str]) -> list[int]:
+        """Give each word's number of tokens; as one text, since each text takes longer than its words."""
+        [encoding] = self._tokenizer.encode_batch([" ".join(words)], add_special_tokens=False)
+        counted = Counter(encoding.word_ids)
+        return [counted[at] for at in range(len(words))]
 
     def tokens(self, text: str) -> list[Token]:
         """Give each token's place in the text, without [CLS] and [SEP], uncut."""
@@ -60,6 +81,14 @@ class TextTokenizer:
 def _encodable(text: str) -> str:
     """Half a surrogate pair cannot be written as UTF-8; a replacement of equal length keeps the offsets true."""
     return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _cuts_at_marks(tokenizer: Any) -> bool:
+    """Say whether it cuts texts as memories/embedding/word_counts.py takes for granted."""
+    said = json.loads(tokenizer.to_str())
+    kinds = [(said[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
+    special = [token["content"] for token in said["added_tokens"]]
+    return kinds == ["BertNormalizer", "BertPreTokenizer"] and all(word.startswith("[") for word in special)
 
 
 def _cut(ids: list[int], max_tokens: int) -> list[int]:
