@@ -19,7 +19,7 @@ from memories.pending import Pending
 from memories.pieces import claim_index, piece_rows
 from memories.placing import append_to_threads, set_contexts, take_place
 from memories.replacing import replace_memory
-from memories.snapshot import as_json, snapshot
+from memories.snapshot import all_after, as_json, snapshot
 from memories.store import Outcome
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
@@ -210,7 +210,8 @@ class BatchWriter:
         self._insert_pieces(self.new)
         writing.add_names(rows)
         self.events += [
-            Event(Operation.STORE, row.id, row.group.id, payload={"after": snapshot(row)}) for row in rows
+            Event(Operation.STORE, row.id, row.group.id, payload=said)
+            for row, said in zip(rows, all_after(rows), strict=True)
         ]
 
     def _take(self, step: Step) -> None:

@@ -1,10 +1,12 @@
 """A memory's fields as JSON: what the audit log, exports and runs keep of it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
+from access.ready_json import ReadyJson, objects
 from memories.models import Memory
 
 # In the order in which an export shows them; the stored search columns are derived and stay out.
@@ -34,6 +36,29 @@ def snapshot(memory: Memory) -> dict[str, Any]:
         "superseded_by": str(successor.id) if successor else None,
         "token": str(token.id) if token else None,
     }
+
+
+def all_after(rows: Sequence[Memory]) -> list[ReadyJson]:
+    """Give `{"after": snapshot}` of each row, as the log of many new rows says it."""
+    columns: dict[str, Sequence[Any]] = {"id": [str(row.id) for row in rows]}
+    columns |= zip(FIELDS, map(_all_as_json, zip(*map(_VALUES, rows), strict=True)), strict=True)
+    columns["group"] = [row.group.slug for row in rows]
+    columns["thread"] = [thread.name if (thread := _tied(row, "thread")) else "" for row in rows]
+    for tie in ("root", "superseded_by", "token"):
+        columns[tie] = [str(target.id) if (target := _tied(row, tie)) else None for row in rows]
+    return objects("after", columns)
+
+
+def _all_as_json(values: Sequence[Any]) -> Sequence[Any]:
+    """Give a column's values as as_json() gives each; those that many rows share, and empty ones, are the same object."""
+    known: dict[Any, Any] = {}
+    found = []
+    for value in values:
+        place = id(value) if value else type(value)
+        if place not in known:
+            known[place] = as_json(value)
+        found.append(known[place])
+    return found
 
 
 def _tied(memory: Memory, name: str) -> Any:

@@ -16,6 +16,7 @@ from access.actor import Actor
 from access.copying import like
 from access.errors import Conflict, NotPermitted
 from access.identifiers import new_id
+from access.many_rows import ManyInsert
 from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
 from access.prepared import PreparedInsert
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_beside
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
-MEMORIES, PIECES, LINKS = PreparedInsert(Memory), PreparedInsert(Piece), PreparedInsert(Link)
+MEMORIES, PIECES, LINKS = ManyInsert(Memory), ManyInsert(Piece), PreparedInsert(Link)
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 

@@ -12,7 +12,7 @@ from django.db import DatabaseError, models, transaction
 from django.db.models import Model
 
 from access.copying import like
-from access.prepared import PreparedInsert
+from access.many_rows import ManyInsert
 from memories.context import context_of, filter_tokens
 from memories.index.forms import forms_of
 from memories.models import Memory
@@ -71,8 +71,8 @@ def insert_rows(rows: list[Model]) -> dict[int, str]:
 
 
 @cache
-def _inserts(model: type[Model]) -> PreparedInsert[Any]:
-    return PreparedInsert(model)
+def _inserts(model: type[Model]) -> ManyInsert[Any]:
+    return ManyInsert(model)
 
 
 def _insert_alone(row: Model) -> str:

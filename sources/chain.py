@@ -9,15 +9,15 @@ from uuid import UUID
 
 from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
 from access.copying import like
+from access.many_rows import ManyInsert
 from access.models import AuditEntry, AuditHead, AuditPayload
-from access.prepared import PreparedInsert
 from memories.models import Tombstone, TombstoneKind
 from memories.types import Operation
 from sources.faults import LineFault
 
 # Rows about a purged memory that say nothing of its text.
 WORDLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
-_ENTRIES, _PAYLOADS = PreparedInsert(AuditEntry), PreparedInsert(AuditPayload)
+_ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
 MAX_SEQ = 2**63 - 1
 MAX_TEXT = 300  # the widest of these columns
 TEXTS = ("operation", "subject", "actor", "via", "client", "digest", "hash")

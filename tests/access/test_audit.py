@@ -1,12 +1,15 @@
 """The audit chain shows every row that was changed, taken out or cut off."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
-from access.audit import append, verify_chain
+from access.audit import Event, append, append_many, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
+from access.ready_json import objects
 from memories.listing import list_log
 from memories.verbs import purge
 from tests.memories.builders import kept
@@ -66,3 +69,33 @@ def test_a_groups_log_still_tells_of_what_was_purged(alice: User, ledger: Group)
     purge(actor, memory.id, reason="asked for")
     told = [(row.operation, row.memory_id) for row in list_log(actor, group="ledger").rows]
     assert told[:2] == [("purge", memory.id), ("store", memory.id)]
+
+
+def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
+    actor, moment = person(alice), timezone.now()
+    append(actor, "run", subject="before")
+    said = [{"number": n, "ä": [0.1, None]} for n in range(6)]
+    ready = objects("after", {"text": ["é", "100 %", '"'], "n": [1, 1, 1]})
+    events = [
+        Event("run", UUID(int=n + 1), None, f"step «{n}»", payload)
+        for n, payload in enumerate([*said, *ready])
+    ]
+    append_many(actor, events, at=moment)
+    append(actor, "run", subject="after")
+    rows = list(AuditEntry.objects.order_by("seq").select_related("payload_row"))
+    assert [row.seq for row in rows] == list(range(1, 12))
+    assert [row.payload_row.payload for row in rows[1:-1]] == [*said, *[each.value() for each in ready]]
+    assert {(row.actor, row.via, row.at) for row in rows[1:-1]} == {(actor.name, actor.via, moment)}
+    report = verify_chain()
+    assert (report.is_whole, report.rows) == (True, 11)
+    AuditPayload.objects.filter(entry__seq=9).update(payload={"after": {"text": "100", "n": 1}})
+    assert (verify_chain().broken_at, verify_chain().why) == (9, "what the row says was changed")
+
+
+def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
+    append_many(person(alice), [Event("run", payload=ready) for ready in objects("after", {"n": [1, 2]})])
+    assert sorted(str(row.payload) for row in AuditPayload.objects.all()) == [
+        "{'after': {'n': 1}}",
+        "{'after': {'n': 2}}",
+    ]
+    assert verify_chain().is_whole

@@ -20,6 +20,7 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.index.base import search_index
 from memories.models import Link, LinkKind, Memory, Piece, Thread
+from memories.snapshot import TIED, snapshot
 from memories.types import State, Trust
 from memories.verbs import purge, reject, retract
 from tests.memories.builders import day, fresh, keep, kept, unit_vector
@@ -367,6 +368,22 @@ def test_progress_is_told_after_each_committed_batch(actor: Actor, ledger: Group
     drafts = [fact(f"Fact {n}.", f"f{n}") for n in range(7)]
     store_many(actor, drafts, on_progress=lambda n: done.append((n, Memory.objects.count())))
     assert done == [(3, 3), (6, 6), (7, 7)]
+
+
+def test_the_log_says_of_each_row_what_a_snapshot_does(alice: User, ledger: Group) -> None:
+    actor = replace(agent(alice, name="bot"), default_group="ledger")
+    texts = ["Plain.", "Größe 100 %s", 'He said "no".', "Yes.\nNo.", "Owls 🦉"]
+    drafts = [turn(text, f"t{n}", valid_from=day(n), confidence=n / 4) for n, text in enumerate(texts)]
+    drafts += [
+        fact(f"Fact {n}.", f"f{n}", tags=("a", "é") * (n % 2), metadata={"n": [n, None]} if n else {})
+        for n in range(3)
+    ]
+    store_many(actor, drafts)
+    rows = {row.id: row for row in Memory.objects.select_related(*TIED)}
+    said = {row.memory_id: row.payload_row.payload for row in AuditEntry.objects.filter(operation="store")}
+    assert len(rows) == 8
+    assert said == {id_: {"after": snapshot(row)} for id_, row in rows.items()}
+    assert verify_chain().is_whole
 
 
 def test_nothing_at_all_is_no_error(actor: Actor, ledger: Group) -> None:
