@@ -20,6 +20,7 @@ from access.actor import WRITE, Actor
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.models import Group
+from access.wal_moving import pages_moved_between
 from memories.batch_writing import BatchWriter
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
@@ -84,12 +85,14 @@ def store_many(
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=usual) for d in drafts)
     pending = [_checked(index, draft) for index, draft in enumerate(placed)]
-    with closing(_embedded(groups, pending, None if dry_run else encoder, vectors)) as batches:
+    embedded = _embedded(groups, pending, None if dry_run else encoder, vectors)
+    with pages_moved_between() as move_pages, closing(embedded) as batches:
         for batch in batches:
             with transaction.atomic():
                 _resolve_groups(groups, batch)
                 BatchWriter(actor).write([p for p in batch if not p.outcome])
                 transaction.set_rollback(dry_run)
+            move_pages()
             if dry_run:
                 groups.found.clear()
             if on_progress is not None:

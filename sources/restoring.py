@@ -14,6 +14,7 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
+from access.wal_moving import pages_moved_between
 from memories.embedding import Encoder
 from memories.models import Memory, Piece, Thread
 from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
@@ -110,12 +111,14 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
-    for batch in _batches(lines):
-        faults = intake.take(batch)
-        if faults and strict:
-            return faults[0]
-        if on_progress is not None:
-            on_progress(batch[-1].number)
+    with pages_moved_between() as move_pages:
+        for batch in _batches(lines):
+            faults = intake.take(batch)
+            move_pages()
+            if faults and strict:
+                return faults[0]
+            if on_progress is not None:
+                on_progress(batch[-1].number)
     return None
 
 

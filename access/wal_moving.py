@@ -1,0 +1,45 @@
+"""Moving what was written from SQLite's WAL into its file between the transactions of a long piece of work.
+
+SQLite does so at the end of a commit, once some thousand pages stand in the WAL. A page that each batch of an import
+changes is then written to the file again and again. Moving more at once writes it once, and nobody holds the write lock.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+MOST_PAGES = 8000  # 32 MiB; half of what journal_size_limit leaves the WAL
+
+
+@contextmanager
+def pages_moved_between() -> Iterator[Callable[[], None]]:
+    """Give what is called between two transactions, and moves the pages where they are many; else commits do it.
+
+    Inside another transaction, and on another database, it does nothing.
+    """
+    connection: Any = connections[DEFAULT_DB_ALIAS]
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield lambda: None
+        return
+    [usual] = _row("PRAGMA wal_autocheckpoint")
+    _row("PRAGMA wal_autocheckpoint = 0")
+    try:
+        yield lambda: _move(MOST_PAGES)
+    finally:
+        _row(f"PRAGMA wal_autocheckpoint = {int(usual)}")
+        _move(int(usual))
+
+
+def _move(most: int) -> None:
+    # A library before 3.51 knows no NOOP and moves the pages at once.
+    _busy, pages, moved = _row("PRAGMA wal_checkpoint(NOOP)")
+    if pages - moved >= most:
+        _row("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _row(statement: str) -> Any:
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()
