@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from access.prepared import Prepared
 from memories.chains import head_keys
@@ -19,7 +20,9 @@ SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
 _ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
-_NAMED = ~Q(source_ref="")  # or the index of sources, which leaves those out, would not be used
+# Or the index of sources, which leaves those out, would not be used. A literal: of a value that is bound SQLite asks each
+# time anew whether the index fits, and prepares the statement again.
+_NAMED = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 _SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
     lambda group, type_, hash_: _ROWS.filter(
