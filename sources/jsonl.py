@@ -19,7 +19,9 @@ from memories.store import Outcome
 from memories.types import Operation, Scope, Type
 from sources.faults import LineFault, RawLine, StrictStop, read_lines
 
-LINES_AT_ONCE = 4 * BATCH_DRAFTS
+# At the end of each part the encoder waits for the last batch to be written.
+LINES_AT_ONCE = 16 * BATCH_DRAFTS
+STRICT_LINES = 4 * BATCH_DRAFTS  # what a strict import may have stored behind a line that is refused
 # What a line says about its place; whatever else it says is kept as metadata.
 PLACED = frozenset({"id", "text", "group", "timestamp", "session"})
 CORPUS = "corpus.jsonl"  # a file of this name is called after its folder
@@ -87,7 +89,8 @@ def import_lines(
     counts: Counter[str] = Counter()
     faults: list[LineFault] = []
     for part in _parts(path, rules, strict=strict):
-        result = store_many(actor, part.drafts, encoder=encoder, dry_run=dry_run)
+        told = _told(part, on_progress)
+        result = store_many(actor, part.drafts, encoder=encoder, on_progress=told, dry_run=dry_run)
         refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
         counts += Counter(
             {
@@ -133,13 +136,19 @@ def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
 def _parts(path: Path, rules: LineRules, *, strict: bool) -> Iterator[_Part]:
     """Give the file in parts; a strict one ends with the first line at fault."""
     lines = read_lines(path)
-    while chunk := list(islice(lines, LINES_AT_ONCE)):
+    most = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
+    while chunk := list(islice(lines, most)):
         part = _Part([], [], [])
         for line in chunk:
             _add(part, line, rules)
             if strict and part.faults:
                 break
         yield part
+
+
+def _told(part: _Part, on_progress: Callable[[int], object] | None) -> Callable[[int], object] | None:
+    """Give what tells of a part's drafts as they are stored, by the number of the line."""
+    return on_progress and (lambda done: on_progress(part.numbers[done - 1]))
 
 
 def _add(part: _Part, line: RawLine, rules: LineRules) -> None:

@@ -34,7 +34,10 @@ class Targets:
         """Fetch the memories that some records point to, in one query."""
         named = [record[tie] for record in records for tie in MEMORY_TIES & record.keys()]
         ids = {UUID(id_) for id_ in [*named, *also] if is_id(id_)}
-        self._memories = {str(row.id): row for row in Memory.objects.filter(id__in=ids)}
+        rows = (
+            Memory.objects.filter(id__in=ids) if ids else []
+        )  # as of most memories: asking for none takes longer than one
+        self._memories = {str(row.id): row for row in rows}
 
     def find(self, tie: str, name: Any, record: dict[str, Any]) -> Model | None:
         """Give the row that a record's tie names; None where it names none, or a token or user that is not here."""

@@ -14,6 +14,7 @@ from access.audit import verify_chain
 from access.errors import NotFound
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from memories import batch
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
@@ -123,6 +124,17 @@ def test_bad_lines_are_told_by_number_and_the_others_are_stored(tmp_path: Path) 
     ]  # fmt: skip
     assert [want for want, why in zip(wanted, says, strict=True) if want not in why] == []
     assert sorted(Memory.objects.values_list("source_ref", flat=True)) == ["first", "last"]
+
+
+def test_progress_names_the_last_line_of_each_batch_that_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "BATCH_DRAFTS", 2)
+    lines = [line(1, "One."), "no JSON", line(3, "Three."), line(4, "Four."), "", line(6, "Six.")]
+    told: list[tuple[int, int]] = []
+    file = written(tmp_path / "a.jsonl", *lines, line(7, "Seven."), "no JSON")
+    import_lines(operator(), file, RULES, on_progress=lambda n: told.append((n, Memory.objects.count())))
+    assert told == [(3, 2), (6, 4), (7, 5), (8, 5)]
 
 
 def test_a_strict_import_stops_at_the_first_bad_line(tmp_path: Path) -> None:
