@@ -10,12 +10,15 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
+CACHE_KIB = (
+    65_536  # texts' hashes fall anywhere in their indexes: with the usual 16 MiB each is read again and again
+)
 MOST_PAGES = 8000  # 32 MiB; half of what journal_size_limit leaves the WAL
 
 
 @contextmanager
 def pages_moved_between() -> Iterator[Callable[[], None]]:
-    """Give what is called between two transactions, and moves the pages where they are many; else commits do it.
+    """Give what is called between two transactions, and moves the pages where they are many; else commits do it. More pages are kept.
 
     Inside another transaction, and on another database, it does nothing.
     """
@@ -23,12 +26,15 @@ def pages_moved_between() -> Iterator[Callable[[], None]]:
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield lambda: None
         return
-    [usual] = _row("PRAGMA wal_autocheckpoint")
+    [usual], [cache] = _row("PRAGMA wal_autocheckpoint"), _row("PRAGMA cache_size")
     _row("PRAGMA wal_autocheckpoint = 0")
+    if -CACHE_KIB < cache < 0:  # below nought it counts KiB
+        _row(f"PRAGMA cache_size = {-CACHE_KIB}")
     try:
         yield lambda: _move(MOST_PAGES)
     finally:
         _row(f"PRAGMA wal_autocheckpoint = {int(usual)}")
+        _row(f"PRAGMA cache_size = {int(cache)}")
         _move(int(usual))
 
 

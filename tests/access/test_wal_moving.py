@@ -25,6 +25,13 @@ def usual() -> int:
         return int(cursor.fetchone()[0])
 
 
+def cache() -> int:
+    """Give how many pages the connection keeps, below nought in KiB."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA cache_size")
+        return int(cursor.fetchone()[0])
+
+
 def write(pages: int) -> None:
     """Write about so many pages in one transaction."""
     with transaction.atomic():
@@ -58,6 +65,20 @@ def test_afterwards_commits_move_them_as_before() -> None:
         write(1200)
     assert usual() == 1000
     assert waiting() == 0
+
+
+def test_meanwhile_more_pages_are_kept_but_never_fewer() -> None:
+    before = cache()
+    assert before == -16 * 1024
+    with pages_moved_between():
+        assert cache() == -64 * 1024
+    assert cache() == before
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA cache_size = -100000")
+    with pages_moved_between():
+        assert cache() == -100_000
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA cache_size = {before}")
 
 
 def test_that_is_so_after_a_fault_too() -> None:
