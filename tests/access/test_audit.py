@@ -1,6 +1,7 @@
 """The audit chain shows every row that was changed, taken out or cut off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from access.audit import Event, append, append_many, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
-from access.ready_json import objects
+from access.ready_json import ReadyJson, objects
 from memories.listing import list_log
 from memories.verbs import purge
 from tests.memories.builders import kept
@@ -76,9 +77,9 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
     append(actor, "run", subject="before")
     said = [{"number": n, "ä": [0.1, None]} for n in range(6)]
     ready = objects("after", {"text": ["é", "100 %", '"'], "n": [1, 1, 1]})
+    payloads: list[Mapping[str, Any] | ReadyJson] = [*said, *ready]
     events = [
-        Event("run", UUID(int=n + 1), None, f"step «{n}»", payload)
-        for n, payload in enumerate([*said, *ready])
+        Event("run", UUID(int=n + 1), None, f"step «{n}»", payload) for n, payload in enumerate(payloads)
     ]
     append_many(actor, events, at=moment)
     append(actor, "run", subject="after")
