@@ -14,9 +14,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model
 
-from access.prepared import _PLAIN as PLAIN
-from access.prepared import PreparedInsert
-from access.prepared import _kind as kind_of
+from access.prepared import PLAIN, PreparedInsert, kind_of
 from access.ready_json import ReadyJson
 
 M = TypeVar("M", bound=Model)

@@ -23,7 +23,7 @@ AT_ONCE = 16  # rows in one INSERT
 # Each statement keeps the pages that it changes for its own undoing: of many rows, 64 in one take a third less time.
 SIZES = (64, AT_ONCE, 1)
 # What a database takes as it is; any other type is left to the field.
-_PLAIN = {
+PLAIN = {
     "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
     "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
 }  # fmt: skip
@@ -113,7 +113,7 @@ class PreparedInsert(Generic[M]):
         self._ties: list[tuple[str, str]] = [
             (field.name, field.attname) for field in self._fields if field.is_relation
         ]
-        self._plain = [_PLAIN.get(_kind(field)) for field in self._fields]
+        self._plain = [PLAIN.get(kind_of(field)) for field in self._fields]
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order, as many as SIZES has in a statement; each has its key afterwards.
@@ -173,7 +173,7 @@ class PreparedInsert(Generic[M]):
         return sql, compiler
 
 
-def _kind(field: Any) -> str:
+def kind_of(field: Any) -> str:
     """Give the kind of a field's values; of a tie those of the key that it holds."""
     kind: str = (field.target_field if field.is_relation else field).get_internal_type()
     return kind
