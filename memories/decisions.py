@@ -114,11 +114,11 @@ def _check_many(decisions: Sequence[Decision]) -> None:
 
 
 def _approve(actor: Actor, decision: Decision) -> list[Decided]:
-    return [_done(verbs.approve(actor, decision.id, reason=decision.reason))]
+    return [_done(verbs.approve(actor, _one(decision), reason=decision.reason))]
 
 
 def _reject(actor: Actor, decision: Decision) -> list[Decided]:
-    return [_done(verbs.reject(actor, decision.id, reason=decision.reason))]
+    return [_done(verbs.reject(actor, _one(decision), reason=decision.reason))]
 
 
 def _edit(actor: Actor, decision: Decision) -> list[Decided]:
@@ -152,6 +152,12 @@ def _supersede(actor: Actor, decision: Decision) -> list[Decided]:
 
 
 def _dismiss(actor: Actor, decision: Decision) -> list[Decided]:
+    if not decision.link:
+        raise InvalidInput(
+            "Only a possible duplicate or a conflict is dismissed.",
+            hint="Approve or reject this one.",
+            field="link",
+        )
     link = close_link(
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
@@ -167,6 +173,16 @@ def _settle(actor: Actor, decision: Decision) -> list[Decided]:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
     return [Decided(("the link is settled",), link.source.id, _entry(link.source.id, Operation.LINK))]
+
+
+def _one(decision: Decision) -> str | UUID:
+    if not decision.id:
+        raise InvalidInput(
+            f"This is about two memories, and '{decision.verb}' takes one.",
+            hint="Open it and say which of the two, or dismiss it.",
+            field="id",
+        )
+    return decision.id
 
 
 def _other(decision: Decision) -> str | UUID:

@@ -262,6 +262,22 @@ def test_many_are_decided_and_what_fails_is_named(alice: User, ledger: Group, ga
     assert {standing(one)[1] for one in rows} == {"candidate"}
 
 
+def test_a_pair_among_many_is_refused_in_words_one_understands(
+    alice: User, waits: Memory, pair: tuple[Memory, Memory, Link]
+) -> None:
+    link = pair[2]
+    chosen = [Decision("approve", waits.id), Decision("approve", link=link.id)]
+    failed = decide_many(person(alice), chosen, dry_run=True).failed
+    assert [(id_, why.split(" Open it")[0]) for id_, why in failed] == [
+        (link.id, "This is about two memories, and 'approve' takes one.")
+    ]
+    ((id_, why),) = decide_many(person(alice), [Decision("dismiss", waits.id)]).failed
+    assert (id_, why.split(" Approve")[0]) == (
+        waits.id,
+        "Only a possible duplicate or a conflict is dismissed.",
+    )
+
+
 def test_many_have_a_limit_and_only_verbs_that_need_no_other(alice: User, waits: Memory) -> None:
     with pytest.raises(InvalidInput, match="too many"):
         decide_many(person(alice), [Decision("approve", waits.id)] * (MAX_AT_ONCE + 1))
