@@ -1,8 +1,10 @@
 """Links that ask for a decision: possible duplicates and conflicts, side by side."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.filters import ChoicesFieldListFilter
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -12,16 +14,53 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Question, ask, reason_form
-from access.admin.page import RoomAdmin
+from access.admin.page import RoomAdmin, RoomChangeList
 from access.errors import LociError
 from memories.links import close_link, visible_links
-from memories.models import Link, LinkStatus
+from memories.models import ASKING, Link, LinkKind, LinkStatus
 
 CLOSING = {
     "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the open list"),
     "dismiss": (LinkStatus.DISMISSED, "Dismiss", "there was nothing to do; both memories stay as they are"),
 }
 LIST_CHARS = 90
+TITLES = {
+    LinkKind.DUPLICATE: "Possible duplicate",
+    LinkKind.CONFLICT: "Conflict",
+    LinkKind.DERIVED: "Made from another memory",
+    LinkKind.EVIDENCE: "Evidence",
+}
+# Where a memory comes from is no question; evidence can be said to be none.
+CLOSED_BY = {
+    LinkKind.DUPLICATE: ("settle", "dismiss"),
+    LinkKind.CONFLICT: ("settle", "dismiss"),
+    LinkKind.EVIDENCE: ("dismiss",),
+}
+# What the two ends are to each other.
+ENDS = {
+    LinkKind.DERIVED: ("Made from the other", "What it was made from"),
+    LinkKind.EVIDENCE: ("What is said", "What supports it"),
+}
+
+
+class AskingLinks(RoomChangeList):
+    """The links that ask for a decision; a summary has dozens of others, which its own page shows."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        """Leave out where a memory comes from."""
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        return rows.filter(kind__in=ASKING)
+
+
+class AskingKindFilter(ChoicesFieldListFilter):
+    """The kinds of the list, and no others."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Give everything, and each kind that asks."""
+        shown = {LinkKind(kind).label for kind in ASKING}
+        everything, *kinds = super().choices(changelist)
+        yield everything
+        yield from (kind for kind in kinds if kind["display"] in shown)
 
 
 @admin.register(Link)
@@ -31,13 +70,17 @@ class LinkAdmin(RoomAdmin):
     list_name = "Duplicates and conflicts"
     list_display = ("what", "first", "second", "nearness", "standing", "created_at")
     list_display_links = ("what", "first", "second")
-    list_filter = ("status", "kind")
+    list_filter = ("status", ("kind", AskingKindFilter))
     empty_hint = "Links appear when a new memory may repeat or contradict one that is there."
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """Give the links both of whose ends may be seen."""
         return visible_links(actor)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+        """List what asks for a decision."""
+        return AskingLinks
 
     def get_urls(self) -> list[URLPattern]:
         """Add the pages that settle and dismiss."""
@@ -52,11 +95,13 @@ class LinkAdmin(RoomAdmin):
         link: Link = self.get_or_404(request, object_id)
         actor = actor_of(request)
         may = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
+        kind = LinkKind(link.kind)
         context = {
-            "title": f"Possible {link.kind}" if link.status == LinkStatus.OPEN else link.kind,
+            "title": TITLES[kind],
             "link": link,
-            "sides": [("First", link.source), ("Second", link.target)],
-            "closing": [(name, label) for name, (_, label, _) in CLOSING.items()]
+            "says_status": kind in ASKING or link.status != LinkStatus.OPEN,
+            "sides": list(zip(ENDS.get(kind, ("First", "Second")), (link.source, link.target), strict=True)),
+            "closing": [(name, CLOSING[name][1]) for name in CLOSED_BY.get(kind, ())]
             if may and link.status == LinkStatus.OPEN
             else [],
         }

@@ -14,7 +14,7 @@ from memories.admin.buttons import buttons_for
 from memories.admin.verdict import recall_verdict
 from memories.history import history_of
 from memories.inspect import Inspection, inspect_memory
-from memories.models import Link, Memory, Piece
+from memories.models import ASKING, Link, Memory, Piece
 from memories.neighbourhood import Neighbourhood
 from memories.types import State
 from memories.worddiff import Part, diff_words
@@ -30,6 +30,7 @@ class Tie:
     link: Link
     other: Memory
     spans: dict[str, str]
+    is_asked: bool
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,13 @@ def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) 
         "verdict": verdict,
         "recall_says": DOES[verdict.does],
         "head": found.head if found.head.key != memory.key else None,
+        "head_said": _led_to(memory, found.head),
         "buttons": buttons_for(actor, memory),
         "versions": _versions(found.versions) if len(found.versions) > 1 else [],
         "pieces": _cuts(memory),
         "history": history_of([version.id for version in found.versions]),
-        "has_graph": bool(found.links or found.relations),
+        # What stands in a summary is drawn around the summary.
+        "has_graph": bool(found.links or found.relations) and found.head.root_key == memory.root_key,
         "graph_url": admin.url("graph", memory.id),
         "ties": _ties(found),
         "statements": found.relations,
@@ -112,6 +115,17 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
     return {"nodes": nodes, "edges": ties}
 
 
+def _led_to(memory: Memory, head: Memory) -> tuple[str, str]:
+    """Say why another memory counts in this one's place, and what its link is called."""
+    if memory.state == State.COMPACTED:
+        return "A summary stands for this event.", "Go to the summary"
+    if memory.state == State.MERGED:
+        return "This was merged into another memory.", "Go to the one that counts"
+    if head.root_key != memory.root_key:
+        return "A newer memory replaces this one.", "Go to the one that counts"
+    return "This is not the version that counts.", f"Go to version {head.version}"
+
+
 def _versions(chain: Sequence[Memory]) -> list[Version]:
     """Give the versions, newest first, each with what differs from the one before."""
     before: list[Memory | None] = [None, *chain[:-1]]
@@ -142,7 +156,7 @@ def _ties(found: Inspection) -> list[Tie]:
 def _tie(link: Link, root: int) -> Tie:
     other = link.target if link.source_id == root else link.source
     spans = {name: str(said) for name, said in link.evidence.items() if name != ON_APPROVAL}
-    return Tie(link, other, spans)
+    return Tie(link, other, spans, link.kind in ASKING)
 
 
 def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:

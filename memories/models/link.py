@@ -17,6 +17,10 @@ class LinkKind(models.TextChoices):
     EVIDENCE = "evidence", "evidence: the second supports the first"
 
 
+# The kinds that ask a person for a decision; the others say where a memory comes from.
+ASKING = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
+
+
 class LinkStatus(models.TextChoices):
     """What became of a link that asks for a decision."""
 
