@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from access.actor import ADMIN, Actor
+from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError
 from access.groups import GroupChange, entered_groups, find_group, update_group
@@ -28,7 +28,8 @@ def rooms(request: HttpRequest) -> HttpResponse:
     census = current_census()
     held = live_by_group(census) if census else {}
     found = [(group, _held(held, group)) for group in entered_groups(actor)]
-    return page(request, "rooms.html", {"title": "Rooms", "rooms": found, "census": census})
+    context = {"title": "Rooms", "rooms": found, "census": census, "may_make": actor.may(CREATE_GROUP)}
+    return page(request, "rooms.html", context)
 
 
 def _held(held: dict[int, Any], group: Group) -> dict[str, int]:

@@ -10,7 +10,7 @@ from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
 from loci_site.people.forms import CorrectForm, FlagForm, PeopleForm, StoreForm
 from loci_site.people.looking import ROOM_IN_SESSION
-from loci_site.people.page import for_people, show, writable_groups
+from loci_site.people.page import for_people, rooms_of, show, writable_groups
 from memories.chains import find_memory, head_of
 from memories.editing import EditOutcome, edit
 from memories.models import Memory
@@ -38,9 +38,7 @@ def store_new(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     groups = writable_groups(actor)
     if not groups:
-        raise NotPermitted(
-            "You may read here, but not store.", hint="Ask an admin of your group to make you a contributor."
-        )
+        raise _nowhere(actor)
     first = request.session.get(ROOM_IN_SESSION) or groups[0].slug
     form = StoreForm(request.POST or None, groups=groups, initial={"group": first})
     if form.is_valid():
@@ -71,7 +69,7 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
         else:
             messages.success(request, SAID_OF_EDIT[edited.outcome])
             return redirect("people:memory", str(edited.memory.id))
-    return _show_form(request, form, title="Correct", button="Save the correction", memory=memory)
+    return _show_form(request, form, title="Correct a memory", button="Save the correction", memory=memory)
 
 
 @for_people
@@ -88,7 +86,21 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
         else:
             messages.success(request, "Flagged. A curator will look at it.")
             return redirect("people:memory", str(memory.id))
-    return _show_form(request, form, title="Flag", button="Flag it", memory=memory)
+    return _show_form(request, form, title="Flag a memory", button="Flag it", memory=memory)
+
+
+def _nowhere(actor: Actor) -> NotPermitted:
+    """Say why there is no group to store in, and who can change that."""
+    if actor.all_groups:
+        return NotPermitted("There is no group to store in yet.", hint="Make one first: Curate, then Groups.")
+    if not rooms_of(actor):
+        return NotPermitted(
+            "You belong to no group, so there is nowhere to store.",
+            hint="Ask an admin to make you a contributor of yours.",
+        )
+    return NotPermitted(
+        "You may read here, but not store.", hint="Ask an admin of your group to make you a contributor."
+    )
 
 
 def _writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
