@@ -181,6 +181,14 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
 def test_the_dashboard_leads_to_its_lists(page_as: PageAs) -> None:
     page = page_as("alice")
     page.goto("/admin/")
+    # The keyboard goes past the sidebar, and opens the account's menu.
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Account of alice").press("Enter")
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Log out")).to_be_hidden()
     page.locator(".share-semantic").first.click()
     page.wait_for_url("**/admin/memories/memory/?type__exact=semantic&state__exact=live")
     page.go_back()

@@ -122,3 +122,24 @@ def test_a_long_text_shows_its_pieces(page_as: PageAs, site: Site) -> None:
     shown = page.locator(".memory-piece").count()
     assert shown > 1
     expect(page.locator("#pieces tbody tr")).to_have_count(shown)
+
+
+def test_lists_and_forms_cut_nothing_on_a_phone(page_as: PageAs, site: Site, axe: Any, fits: Any) -> None:
+    site.store("A long sentence goes over several lines of a narrow list, and each of them can be read. " * 2)
+    site.store("The quay of the ferry is number 41.")
+    site.store("The quay of the ferry is number 42.")
+    page = page_as("alice", phone=True)
+    cut = "[...document.querySelectorAll('#result_list :is(td, th)')].filter(c => c.scrollHeight > c.clientHeight + 2).length"
+    for place in ("memories/memory/", "memories/link/", "access/group/", "auth/user/"):
+        page.goto(f"/admin/{place}")
+        expect(page.locator("#result_list tbody tr").first).to_be_visible()
+        assert page.evaluate(cut) == 0, place
+        fits(page)
+    # The last list's first row is alice; a form of its own fields follows, and one with rows of members.
+    for address in ("/admin/auth/user/1/change/", "/admin/access/group/"):
+        page.goto(address)
+        if address.endswith("group/"):
+            page.get_by_role("link", name="ledger").first.click()
+            expect(page.get_by_label("role").first).to_be_visible()
+        axe(page)
+        fits(page)

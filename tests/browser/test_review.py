@@ -99,10 +99,19 @@ def test_a_conflict_is_resolved_and_opened_again(page_as: PageAs, site: Site) ->
     old = site.store("The office of the harbour team is in Lisbon.", who="bob")
     new = site.store("The office of the harbour team is in Porto.", who="bob")
     page = page_as("bob")
-    opened(page, "kind=conflict")
+    opened(page, "")
+    # A press on a kind narrows the deck to it.
+    chip = page.locator(".review-kind", has_text="Conflict")
+    chip.click()
+    page.wait_for_url("**/admin/review/?kind=conflict")
+    expect(chip).to_have_attribute("aria-current", "true")
+    expect(page.locator("[data-list] li").first).to_contain_text("conflict")
     go_to(page, "Porto")
     expect(page.locator(".review-diff del")).to_have_text("Lisbon")
     expect(page.locator(".review-diff ins")).to_have_text("Porto")
+    # Why they were tied stands on the card: the two words that exclude each other.
+    expect(page.locator(".review-spans")).to_contain_text("old Lisbon")
+    expect(page.locator(".review-spans")).to_contain_text("new Porto")
     # What recall returns before and after comes by itself, and says which goes.
     expect(page.locator(".review-is-gone")).to_contain_text("Lisbon")
     decide(page, "s", "Replaced")
