@@ -18,7 +18,7 @@ from maintenance.doctor import Diagnosis, Verdict, examine, repair
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from maintenance.schedule import Standing, ask_for_run, list_schedule, pause_job, resume_job
-from maintenance.schedule_words import duration, every_words, next_words, state_words
+from maintenance.schedule_words import MEANINGS, duration, every_words, next_words, state_words
 
 # What each button does, with its icon, its label, and what is said then.
 ACTIONS: dict[str, tuple[Callable[[Actor, str], Standing], str, str, str]] = {
@@ -60,6 +60,7 @@ class ScheduleAdmin(RoomAdmin):
         jobs = list_schedule(actor_of(request))
         context = {
             "title": "Schedule",
+            **self._place(),
             "rows": [self._row(job) for job in jobs],
             "has_run": any(job.last_run or job.failures for job in jobs),
         }
@@ -125,7 +126,8 @@ class ScheduleAdmin(RoomAdmin):
             "job": job,
             "word": job.state,
             "every": f"every {every_words(job)}" if job.every_s else "never of itself",
-            "says": state_words(job).removesuffix(f": {job.error}"),
+            "meaning": MEANINGS.get(job.name, ""),
+            "says": "" if (says := state_words(job).removesuffix(f": {job.error}")) == job.state else says,
             "took": duration(job.took_s),
             "next": next_words(job),
             "actions": [self._action(job, name) for name in _actions_of(job)],

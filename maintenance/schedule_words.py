@@ -7,6 +7,18 @@ from maintenance.schedule import Standing
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
+# What each job does, for who looks at the schedule.
+MEANINGS: Final = {
+    "heartbeat": "Shows that the worker is alive.",
+    "embed_owed": "Gives vectors to memories that were stored without one.",
+    "backup": "Makes a verified backup; the oldest give way.",
+    "purge_backups": "Takes what was purged out of the backups that still hold it.",
+    "cycle": "Decays, summarises, promotes and tidies; each run can be taken back as a whole.",
+    "retention": "Removes what is past the time it is kept, such as old recalls.",
+    "tidy_access": "Removes what has ended: sessions, codes, attempts.",
+    "import": "Looks through and imports the files that people sent.",
+}
+
 
 def duration(seconds: float | None) -> str:
     """Give a length of time in its largest whole unit, else rounded; "-" for none."""

@@ -51,6 +51,7 @@ class UploadAdmin(RoomAdmin):
     """The imports of whoever looks, and a new one."""
 
     list_name = "Imports"
+    add_label = "Import a file"
     list_display = ("name", "standing", "counted", "not_taken", "size_said", "created_at")
     list_display_links = ("name",)
     list_filter = ("state",)

@@ -12,14 +12,15 @@ from memories.types import Scope, Type
 from sources.jsonl import LineRules
 from sources.uploads import Sent
 
-ACCEPTED = ".jsonl,.ndjson,.json,.txt,.md,.markdown"
+ACCEPTED = ".jsonl,.ndjson,.json"
 
 
 class UploadForm(forms.Form):
     """A file and the rules for its lines."""
 
     file = forms.FileField(
-        help_text="JSON lines: {id, text, group, timestamp, session, speaker}. Or an export of Loci.",
+        help_text="An export of Loci; or one JSON object a line, with id and text, and with group, timestamp, session "
+        "and speaker where you have them.",
         allow_empty_file=True,  # the service says what is wrong with it
         widget=forms.FileInput(attrs={"accept": ACCEPTED, "class": "loci-file"}),
     )

@@ -33,6 +33,14 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     extra = 0
     verbose_name_plural = "members"
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Name each field for who does not see the column's heading."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            inner = getattr(field.widget, "widget", field.widget)  # Django wraps the field of another table
+            inner.attrs["aria-label"] = str(db_field.verbose_name)
+        return field
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         """Give the members with their users, in one query."""
         rows: QuerySet[Membership] = super().get_queryset(request)
@@ -60,7 +68,7 @@ class GroupAdmin(RoomAdmin):
     """The rooms one may enter."""
 
     list_name = "Groups"
-    list_display = ("slug", "title", "policy_said", "is_private", "is_archived", "created_by", "created_at")
+    list_display = ("slug", "title", "policy_said", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")
     empty_hint = "A group is made when an agent stores into it with a token that may create groups, or here."
@@ -129,20 +137,17 @@ class GroupAdmin(RoomAdmin):
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
 
-    @column("what waits", ordering="policy", labels={"none": "success"})
+    @column("waits for a curator", ordering="policy")
     def policy_said(self, group: Group) -> str:
         """Say which writes wait for a curator."""
-        return group.policy
+        below = f"below confidence {group.policy_confidence:g}"
+        return WAITING.get(group.policy, below)
 
-    @column("private", ordering="private", is_flag=True)
-    def is_private(self, group: Group) -> bool:
-        """Say whether everything stays inside."""
-        return group.private
-
-    @column("archived", ordering="archived", is_flag=True)
-    def is_archived(self, group: Group) -> bool:
-        """Say whether the group is closed."""
-        return group.archived
+    @column("kind", ordering="private", labels={"archived": "warning", "private": "info"})
+    def seen_by(self, group: Group) -> str:
+        """Say in one word whether it is closed, or whether everything stays inside."""
+        return "archived" if group.archived else "private" if group.private else "open"
 
 
+WAITING = {"none": "nothing", "agents": "what agents write", "all": "everything"}
 CHANGEABLE = frozenset({"title", "instructions", "policy", "policy_confidence", "archived"})

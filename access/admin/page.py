@@ -63,12 +63,14 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
 class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A read-only list and page over the rows that the caller may see.
 
-    `named_by` is the column that stands in addresses, `list_name` the list's heading. Subclasses say in visible() which rows there are, and open what
+    `named_by` is the column that stands in addresses, `list_name` the list's heading, `add_label` the button of an empty
+    list where that is not "Add …". Subclasses say in visible() which rows there are, and open what
     may be done through services; nothing is ever saved or deleted by the admin itself.
     """
 
     named_by: ClassVar[str] = "id"
     list_name: ClassVar[str] = ""
+    add_label: ClassVar[str] = ""
     empty_hint: ClassVar[str] = ""
     list_per_page = 50
     list_max_show_all = 50

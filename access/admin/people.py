@@ -6,12 +6,14 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.models import Membership
 from access.people import log_password, log_person, told_of
 
 admin.site.unregister(User)
@@ -49,23 +51,49 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = (
-        "username",
-        "first_name",
-        "last_name",
-        "is_active",
-        "is_staff",
-        "is_superuser",
-        "last_login",
-    )
+    list_name = "People"
+    list_display = ("username", "email", "standing", "reach", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser")
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
-        ("What they may do", {"fields": ("is_active", "is_staff", "is_superuser")}),
+        ("What they may do", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
         ("Times", {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        """Give the people with their groups, in two queries."""
+        rows: QuerySet[User] = super().get_queryset(request)
+        return rows.prefetch_related(
+            Prefetch("memberships", Membership.objects.select_related("group").order_by("group__slug"))
+        )
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list under its own name."""
+        answer: HttpResponse = super().changelist_view(
+            request, {"title": self.list_name, **(extra_context or {})}
+        )
+        return answer
+
+    @column("standing", ordering="is_superuser", labels={"superuser": "info", "switched off": "danger"})
+    def standing(self, user: User) -> str:
+        """Say in a word or two what of Loci is open to somebody."""
+        if not user.is_active:
+            return "switched off"
+        if user.is_superuser:
+            return "superuser"
+        return "may enter the admin" if user.is_staff else "pages for everybody"
+
+    @column("reaches")
+    def reach(self, user: User) -> str:
+        """Say which groups somebody may enter, and as what."""
+        if user.is_superuser:
+            return "every group, as admin"
+        roles = [f"{member.group.slug} ({member.role})" for member in user.memberships.all()]
+        return ", ".join(roles) or "no group"
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Keep the person and log what differs; Django's page is one transaction."""
