@@ -1,4 +1,4 @@
-"""Fills the store of one LOCI_HOME with the made-up team of bench.demo; prints everyone's token as JSON.
+"""Fills the store of one LOCI_HOME with the made-up team of bench.demo; prints everyone's token and login as JSON.
 
 A program of its own, since it works on a home that is not the test process's.
 """
@@ -7,9 +7,13 @@ import contextlib
 import json
 import sys
 
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from django.core.management import call_command
 
 from bench import demo
+from bench.demo import User
 
 
 def main() -> None:
@@ -17,7 +21,18 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         call_command("migrate", verbosity=0)
         secrets = demo.fill_store(decisions=20, traits=2)
-    sys.stdout.write(json.dumps(secrets))
+    logins = {user.username: login(user) for user in User.objects.all()}
+    sys.stdout.write(json.dumps({"tokens": secrets, "logins": logins}))
+
+
+def login(user: User) -> str:
+    """Log somebody in as the form does, but for the second that hashing a password takes; give the cookie."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return str(session.session_key)
 
 
 if __name__ == "__main__":

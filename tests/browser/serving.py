@@ -22,11 +22,12 @@ LONGEST_S = 60
 
 @dataclass(frozen=True)
 class Site:
-    """A running Loci: its address, its home, and the token of each person of bench.demo."""
+    """A running Loci: its address, its home, and the token and the login of each person of bench.demo."""
 
     url: str
     home: Path
     tokens: dict[str, str]
+    logins: dict[str, str]
 
     def call(self, who: str, method: str, path: str, body: Any = None) -> Any:
         """Call the REST interface as a person's program: `call("alice", "POST", "memories", {...})`."""
@@ -70,7 +71,7 @@ class Site:
 
 
 def seed_home(home: Path) -> None:
-    """Make a home with a filled store; its people's tokens stand in PEOPLE."""
+    """Make a home with a filled store; its people's tokens and logins stand in PEOPLE."""
     home.mkdir(mode=0o700)
     (home / "models").symlink_to(MODELS)
     done = subprocess.run(
@@ -114,7 +115,7 @@ def serving(seeded: Path, home: Path) -> Iterator[Site]:
             ) as process,
         ):
             try:
-                yield Site(f"http://127.0.0.1:{port}", home, json.loads((home / PEOPLE).read_text()))
+                yield Site(f"http://127.0.0.1:{port}", home, **json.loads((home / PEOPLE).read_text()))
             finally:
                 process.terminate()
     # What the server logs as an error is a fault, whatever the pages looked like.
