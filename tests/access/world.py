@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from access.actor import ADMIN, ALL_SCOPES, CURATE, READ, WRITE
 from access.groups import create_group
-from access.models import ApiToken, Group, Membership
+from access.models import ApiToken, AuditEntry, Group, Membership, SavedFilter
 from access.tokens import operator, revoke_token
 from maintenance.models import Run, RunChange
 from memories.checkpoints import save_checkpoint
@@ -66,7 +66,13 @@ def make_world() -> World:
     places["global"] = places["foreign"] | {"memory": str(shared.id), "other": str(other.id)}
     places["own"]["upload"] = _upload(users["curator"], "ordinary")
     places["foreign"]["upload"] = _upload(users["owner"], MARKER)
-    return World(users, _secrets(users, garden), places)
+    secrets = _secrets(users, garden)
+    for place, name, word in (("own", "curator", "ordinary"), ("foreign", "owner", MARKER)):
+        places[place]["token"] = str(ApiToken.objects.get(name=name).id)
+        entry = AuditEntry.objects.filter(memory_id=places[place]["memory"]).earliest("key")
+        places[place]["entry"] = str(entry.key)
+        places[place]["filter"] = str(_filter(users[name], word).id)
+    return World(users, secrets, places)
 
 
 def _secrets(users: dict[str, User], garden: Group) -> dict[str, str]:
@@ -139,9 +145,29 @@ def _upload(user: User, word: str) -> str:
     return str(made.id)
 
 
+def _filter(user: User, word: str) -> SavedFilter:
+    return SavedFilter.objects.create(user=user, list_name="memories.memory", name=word, asked=[["q", word]])
+
+
 def _nothing() -> Place:
-    names = ("upload", "memory", "other", "candidate", "tombstone", "run", "group_id", "link", "relation")
-    return {name: str(uuid.UUID(int=7)) for name in names} | {"group": "nowhere", "recall": "99999"}
+    names = (
+        "upload",
+        "token",
+        "filter",
+        "memory",
+        "other",
+        "candidate",
+        "tombstone",
+        "run",
+        "group_id",
+        "link",
+        "relation",
+    )
+    return {name: str(uuid.UUID(int=7)) for name in names} | {
+        "group": "nowhere",
+        "recall": "99999",
+        "entry": "99999",
+    }
 
 
 def _memory(group: Group, content: str, *, scope: str = "group") -> Memory:
