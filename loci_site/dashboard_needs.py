@@ -17,6 +17,14 @@ from maintenance.schedule import standings
 from memories.types import State, Trust
 
 RUNS_LOOKED_AT = timedelta(days=14)
+SINGULAR = {
+    "open conflicts": "open conflict",
+    "possible duplicates": "possible duplicate",
+    "pieces without a vector yet": "piece without a vector yet",
+    "jobs that failed or are overdue": "job that failed or is overdue",
+    "runs that failed": "run that failed",
+    "runs that stopped at their cap": "run that stopped at its cap",
+}
 LATE_BACKUPS = 2  # periods without one
 
 
@@ -29,6 +37,11 @@ class Figure:
     link: str
     icon: str = ""
     note: str = ""
+
+    @property
+    def said(self) -> str:
+        """Give the label as it is said of this many."""
+        return SINGULAR.get(self.label, self.label) if self.value == 1 else self.label
 
 
 def list_of(page: str, **narrow: str) -> str:

@@ -17,6 +17,13 @@ FIELD_WORDS = {
     "state_changed_at": "state since",
     "updated_at": "changed",
 }
+# What is counted and is no past participle, of one alone.
+SINGULAR = {
+    "summaries": "summary",
+    "summaries dropped": "summary dropped",
+    "possible duplicates": "possible duplicate",
+    "conflicts": "conflict",
+}
 # Of a row that the run wrote, the text says enough.
 NOTHING = "nothing"
 MAX_VALUE_CHARS = 60
@@ -56,7 +63,12 @@ class ShownChange:
 
 def counts_words(counts: dict[str, Any]) -> str:
     """Give counts in one line; empty where nothing was counted."""
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
+    return ", ".join(f"{count} {_counted(name, count)}" for name, count in counts.items() if count)
+
+
+def _counted(name: str, count: int) -> str:
+    words = name.replace("_", " ")
+    return SINGULAR.get(words, words) if count == 1 else words
 
 
 def shown_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:

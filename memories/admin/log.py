@@ -19,11 +19,12 @@ from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import RoomAdmin, RoomChangeList
 from access.audit import OWN, verify_chain
-from access.models import AuditEntry, AuditHead, Group
+from access.models import ApiToken, AuditEntry, AuditHead, Group
 from memories.models import Memory
 from memories.types import Operation
 from memories.visibility import as_q, listed_by
 
+OF_ONE = "token:"  # what the subject of a row about one token begins with
 OPERATION_LABELS = {
     "store": "success",
     "refuse": "danger",
@@ -82,9 +83,17 @@ class LogChangeList(RoomChangeList):
         ids = {entry.memory_id for entry in entries if entry.memory_id}
         rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
         texts = dict(rows.values_list("id", "content"))
+        names = _token_names(entries) if actor_of(request).all_groups else {}
         for entry in entries:
-            entry.text = texts.get(entry.memory_id, "")
+            entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
         self.result_list = entries
+
+
+def _token_names(entries: list[Any]) -> dict[str, str]:
+    """Give what tokens that rows speak of are called, by the rows' subject."""
+    ids = {entry.subject.removeprefix(OF_ONE) for entry in entries if entry.subject.startswith(OF_ONE)}
+    rows = ApiToken.objects.filter(id__in=ids).values_list("id", "name", "user__username")
+    return {f"{OF_ONE}{id_}": f"token “{name}” of {user}" for id_, name, user in rows}
 
 
 @admin.register(AuditEntry)

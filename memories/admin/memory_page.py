@@ -171,7 +171,7 @@ def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[
         ("How far it counts", [
             ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),
             ("Importance", f"{memory.importance} of 10"), ("Pinned", "yes" if memory.pinned else "no"),
-            ("Recalled", f"{memory.access_count} times"),
+            ("Recalled", f"{memory.access_count} times" if memory.access_count != 1 else "once"),
         ]),
         ("When it was true", [
             ("From", memory.valid_from or "—"), ("Until", memory.valid_to or "—"),

@@ -11,7 +11,8 @@ from access.groups import GroupChange, create_group, update_group
 from access.members import set_member
 from access.models import Group
 from access.privacy import set_private
-from access.tokens import operator
+from access.tokens import create_token, operator
+from loci_site.dashboard_needs import Figure
 from maintenance.schedule import JOBS
 from maintenance.schedule_words import MEANINGS
 from memories.models import Link, LinkKind, Memory
@@ -174,3 +175,15 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
     shown = answer.content.decode()
     assert "<h1>Something went wrong in Loci.</h1>" in shown
     assert "secret" not in shown
+
+
+def test_one_of_a_thing_is_said_as_one() -> None:
+    assert Figure("open conflicts", 1, "").said == "open conflict"
+    assert Figure("open conflicts", 2, "").said == "open conflicts"
+
+
+def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, bob: User) -> None:
+    token = create_token(operator(), user=bob, name="night bot", scopes=["read"]).token
+    assert "token “night bot” of bob" in text_of(owner, "/admin/access/auditentry/")
+    assert str(token.id) not in text_of(owner, "/admin/access/auditentry/")
+    assert "night bot" not in text_of(member, "/admin/access/auditentry/")

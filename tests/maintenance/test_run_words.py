@@ -15,8 +15,9 @@ def change(
 def test_counts_are_one_line_without_what_is_nought() -> None:
     assert (
         counts_words({"decayed": 3, "expired": 0, "possible_duplicates": 1})
-        == "3 decayed, 1 possible duplicates"
+        == "3 decayed, 1 possible duplicate"
     )
+    assert counts_words({"summaries": 2, "summaries_dropped": 1}) == "2 summaries, 1 summary dropped"
     assert counts_words({}) == ""
 
 

@@ -322,7 +322,7 @@ def test_nothing_is_changed_by_a_link_or_by_others(alice: User, bob: User, ledge
 
 def test_the_dashboard_tells_admins_alone_of_jobs_that_failed(alice: User, bob: User, ledger: Group) -> None:
     JobLock.objects.create(name="tidy", last_failed=NOON, failures=1, last_error="x")
-    said = "jobs that failed or are overdue"
+    said = "job that failed or is overdue"
     assert said in browser_of(alice).get("/admin/").content.decode()
     assert said not in browser_of(bob).get("/admin/").content.decode()
 
