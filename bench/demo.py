@@ -1,6 +1,6 @@
 """A small made-up team with about two hundred memories, for looking at the pages and for pictures in the docs.
 
-Run on an empty store: `LOCI_HOME=… python -m bench.demo`. The login is alice / a long walk by the sea.
+Run on an empty LOCI_HOME: `LOCI_HOME=… python -m bench.demo`. The login is alice / a long walk by the sea.
 """
 
 import itertools
@@ -16,6 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402 - models need django.setup()
+from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from access.actor import ALL_SCOPES, Actor, Via  # noqa: E402
@@ -23,9 +24,10 @@ from access.groups import GroupChange, create_group, update_group  # noqa: E402
 from access.members import set_member  # noqa: E402
 from access.models import Group  # noqa: E402
 from access.tokens import actor_for_secret, actor_for_user, create_token  # noqa: E402
-from bench.demo_words import EVENTS, FACTS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402
+from bench.demo_words import EVENTS, FACTS, INSTRUCTIONS, MIAS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402
 from maintenance.backup import make_backup  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
+from maintenance.models import JobLock  # noqa: E402
 from memories import verbs  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
@@ -66,7 +68,8 @@ def rooms(alice: Actor, who: dict[str, User]) -> None:
         if slug == "ledger":
             set_member(alice, group, user=who["mia"], role="contributor")
             set_member(alice, group, user=who["vera"], role="viewer")
-    update_group(alice, "support", GroupChange(policy="agents"))
+    update_group(alice, "support", GroupChange(policy="agents", instructions=INSTRUCTIONS["support"]))
+    update_group(alice, "ledger", GroupChange(instructions=INSTRUCTIONS["ledger"]))
 
 
 def all_drafts(alice: Actor, agent: Actor, *, decisions: int, traits: int) -> Iterator[tuple[Actor, Draft]]:
@@ -117,6 +120,12 @@ def curate(alice: Actor, stored: list[Stored]) -> None:
         store(alice, Draft(text, group="ledger", scope="group"))
 
 
+def contribute(mia: Actor) -> None:
+    """Store what a contributor knows."""
+    for text in MIAS:
+        store(mia, Draft(text, group="ledger", scope="group"))
+
+
 def ask(agent: Actor) -> None:
     """Recall a few things, so that the log has something to show."""
     for query in (
@@ -130,9 +139,16 @@ def ask(agent: Actor) -> None:
 
 
 def tidy(alice: Actor) -> None:
-    """Run the cycle over one group and make a backup, so that maintenance has something to show."""
+    """Run the cycle over one group and make a backup, so that maintenance has something to show, and still to do.
+
+    The worker would else run the cycle over every group as soon as it starts.
+    """
     run_cycle(alice, Plan(group=Group.objects.get(slug="atlas")))
     make_backup(alice)
+    now = timezone.now()
+    JobLock.objects.create(
+        name="cycle", expected_since=now, last_started=now, last_finished=now, last_took_s=1.0
+    )
 
 
 def fill_store(*, decisions: int = 90, traits: int = len(TRAITS)) -> dict[str, str]:
@@ -153,6 +169,7 @@ def fill_store(*, decisions: int = 90, traits: int = len(TRAITS)) -> dict[str, s
             clock.shift(timedelta(days=DAYS) / (len(drafts) + 1))
             stored.append(store(actor, draft))
     curate(alice, stored)
+    contribute(actor_for_user(who["mia"], via=Via.ADMIN))
     ask(agent)
     tidy(alice)
     return {name: _everything(alice, user) for name, user in who.items()}
@@ -164,7 +181,8 @@ def _everything(alice: Actor, user: User) -> str:
 
 
 def main() -> None:
-    """Fill an empty store and say how to log in."""
+    """Make the tables, fill them and say how to log in."""
+    call_command("migrate", verbosity=0)
     fill_store()
     print(f"{Memory.objects.count()} memories; log in as alice, bob, mia, vera or charlie with: {PASSWORD}")
 

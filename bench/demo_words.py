@@ -45,10 +45,27 @@ THINGS = [
     "sign-in page",
     "webhook sender",
 ]
+INSTRUCTIONS = {
+    "ledger": "Amounts are integer cents. Ask before changing the schema; name the ticket of each decision.",
+    "support": "Answers to customers are polite and short. What agents write here waits for a person.",
+}
+MIAS = (
+    "Invoices are mailed at six in the morning, Lisbon time, after the nightly close.",
+    "Customers abroad get their invoices without value-added tax once their number is checked.",
+    "The glossary of the ledger stands in the handbook under accounting.",
+)
 RELATIONS = [
     ("Ledger", "uses", "PostgreSQL"),
     ("Ines", "maintains", "Ledger"),
     ("Tomas", "maintains", "Atlas"),
+    ("Ledger", "waits for", "Approval service"),
+    ("Webhook sender", "belongs to", "Ledger"),
+    ("Invoice export", "belongs to", "Ledger"),
+    ("Mara", "maintains", "Approval service"),
+    ("Atlas", "uses", "PostgreSQL"),
+    ("Address parser", "belongs to", "Atlas"),
+    ("Tile renderer", "belongs to", "Atlas"),
+    ("Tomas", "reviews", "Tile renderer"),
 ]
 TRAITS = [
     "keeps its settings in config.toml and reads them at start only",

@@ -21,11 +21,16 @@ from memories.models import Link, Memory  # noqa: E402
 
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 IN_DOCS = (
-    "dashboard-wide-light", "memory-wide-light", "search-wide-dark", "memory-phone-dark",
-    "run-wide-light", "run-preview-wide-dark", "undo-wide-light", "doctor-wide-light",
-    "app-search-wide-light", "app-search-wide-dark", "app-memory-wide-light", "app-new-wide-light",
-    "app-search-phone-light", "app-memory-phone-dark", "login-wide-light",
-    "review-wide-light", "review-wide-dark", "review-phone-light", "entity-wide-light",
+    "dashboard-wide-light", "dashboard-phone-dark", "palette-wide-light", "memories-wide-light", "memories-phone-light",
+    "search-wide-dark", "memory-wide-light", "memory-phone-dark", "entity-wide-light", "add-wide-light", "confirm-wide-light",
+    "import-wide-light", "review-wide-light", "review-wide-dark", "review-phone-light", "links-wide-light", "link-wide-light",
+    "playground-wide-light", "graph-wide-dark", "timeline-wide-light", "rooms-wide-light", "room-wide-light",
+    "group-wide-light", "tokens-wide-light", "token-add-wide-light", "people-wide-light", "log-wide-light",
+    "recalls-wide-light", "runs-wide-light", "run-wide-light", "run-preview-wide-dark", "undo-wide-light",
+    "schedule-wide-light", "backups-wide-light", "doctor-wide-light", "refused-wide-light",
+    "app-search-wide-light", "app-search-wide-dark", "app-search-phone-light", "app-nothing-wide-light",
+    "app-memory-wide-light", "app-memory-phone-dark", "app-new-wide-light", "app-correct-wide-light", "app-flag-wide-light",
+    "app-mine-wide-light", "login-wide-light",
 )  # fmt: skip
 # The pages for everybody are shown as the contributor sees them.
 OF_MEMBERS = "app-"
@@ -34,7 +39,7 @@ OF_MEMBERS = "app-"
 def pages() -> dict[str, str]:
     """Give the pages by the name of their picture."""
     memory = Memory.objects.filter(pinned=True, state="live").order_by("-key").first()
-    link, token = Link.objects.order_by("key").first(), ApiToken.objects.first()
+    link, token = Link.objects.filter(kind="conflict").first(), ApiToken.objects.first()
     run, doubted = Run.objects.first(), Memory.objects.filter(trust="disputed", state="live").first()
     thing = Memory.objects.filter(type="entity", content="Ledger", state="live").first()
     if memory is None or link is None or token is None or run is None or doubted is None:
@@ -42,15 +47,18 @@ def pages() -> dict[str, str]:
     at = f"/admin/memories/memory/{memory.id}"
     return {
         "dashboard": "/admin/",
-        "memories": "/admin/memories/memory/",
+        "palette": "/admin/",
+        "memories": "/admin/memories/memory/?group=ledger&state__exact=live&type__exact=semantic",
         "search": "/admin/memories/memory/?q=deploy+port",
         "nothing": "/admin/memories/memory/?q=walrus",
         "memory": f"{at}/change/?query=why+are+amounts+integers",
         "confirm": f"{at}/purge/",
         "add": "/admin/memories/memory/add/",
         "link": f"/admin/memories/link/{link.id}/change/",
-        "links": "/admin/memories/link/",
+        "links": "/admin/memories/link/?status__exact=open",
         "group": "/admin/access/group/?o=1",
+        "people": "/admin/auth/user/",
+        "import": "/admin/sources/upload/add/",
         "tokens": "/admin/access/apitoken/",
         "token-add": "/admin/access/apitoken/add/",
         "log": "/admin/access/auditentry/",
@@ -66,6 +74,8 @@ def pages() -> dict[str, str]:
         "app-nothing": "/app/?q=who+likes+sailing",
         "app-memory": f"/app/memories/{doubted.id}/",
         "app-new": "/app/new/",
+        "app-correct": f"/app/memories/{doubted.id}/correct/",
+        "app-flag": f"/app/memories/{memory.id}/flag/",
         "app-mine": "/app/mine/",
         "playground": "/admin/explore/recall/?q=what+is+the+deploy+port&group=ledger",
         "graph": "/admin/explore/graph/",
@@ -79,11 +89,28 @@ def pages() -> dict[str, str]:
     }
 
 
-# What is pressed on a page before its picture is taken, by the page's name.
+# What is pressed on a page before its picture is taken, by the page's name; another page comes of it.
 PRESSED = {
     "run-preview": "document.querySelector('[name=do][value=preview]').click()",
     "undo": "document.querySelector('[name=do][value=preview]').click()",
 }
+# What a page's script does before its picture is taken; the page stays.
+DONE = {
+    "palette": "document.querySelector('[data-palette-open]').click(); const field = document.querySelector('#palette-input');"
+    "field.value = 'deploy prot'; field.dispatchEvent(new Event('input', {bubbles: true}))",
+    # The pictures name no folder of the machine they are taken on.
+    "backups": r"document.querySelectorAll('.loci-code').forEach(code => { code.textContent ="
+    r" code.textContent.replace(/LOCI_HOME=\S+/, 'LOCI_HOME=/srv/loci') })",
+    "entity": "document.querySelector('[data-graph]').scrollIntoView({block: 'center'})",
+}
+# What must be there before a page is whole: its script fetches it.
+AWAITED = {
+    "review": ".review-effect .review-question",
+    "palette": ".palette-option",
+    "entity": ".graph-node",
+    "graph": ".graph-node",
+}
+LONGEST_MS = 5000
 
 
 def log_in(browser: Browser, server: str, who: str) -> None:
@@ -96,6 +123,15 @@ def log_in(browser: Browser, server: str, who: str) -> None:
     )
     browser.run("void setTimeout(() => document.querySelector('#login-form').submit(), 50)")
     browser.wait_for_load()
+
+
+def come(selector: str) -> str:
+    """Give a program that waits until an element is there, and a moment longer; false where it does not come."""
+    return (
+        "new Promise(done => { const since = performance.now(); (function look() {"
+        f" if (document.querySelector('{selector}')) setTimeout(() => done(true), 300);"
+        f" else if (performance.now() - since > {LONGEST_MS}) done(false); else setTimeout(look, 50); }})() }})"
+    )
 
 
 def take(
@@ -112,6 +148,10 @@ def take(
                 browser.run(f"void setTimeout(() => {PRESSED[page]}, 50)")
                 browser.wait_for_load()
                 browser.run("document.fonts.ready.then(() => new Promise(done => setTimeout(done, 150)))")
+            if page in DONE:
+                browser.run(f"{{ {DONE[page]} }}")
+            if page in AWAITED and not browser.run(come(AWAITED[page])):
+                print(f"{name}: {AWAITED[page]} did not come")
             wide = browser.run("document.documentElement.scrollWidth")
             if wide > width:
                 print(f"{name}: {wide} pixels wide")
