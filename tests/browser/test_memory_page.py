@@ -131,6 +131,11 @@ def test_lists_and_forms_cut_nothing_on_a_phone(page_as: PageAs, site: Site, axe
     site.store("The quay of the ferry is number 41.")
     site.store("The quay of the ferry is number 42.")
     page = page_as("alice", phone=True)
+    page.goto("/admin/")
+    page.get_by_role("button", name="Menu", exact=True).press("Enter")
+    expect(page.get_by_role("link", name="Tombstones")).to_be_visible()
+    page.get_by_role("button", name="Close the menu").press("Enter")
+    expect(page.get_by_role("link", name="Tombstones")).to_be_hidden()
     cut = "[...document.querySelectorAll('#result_list :is(td, th)')].filter(c => c.scrollHeight > c.clientHeight + 2).length"
     for place in ("memories/memory/", "memories/link/", "access/group/", "auth/user/"):
         page.goto(f"/admin/{place}")

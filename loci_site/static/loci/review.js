@@ -171,7 +171,7 @@ async function decide(verb, extra = {}) {
   clearTimeout(effectTimer);
   try {
     const answer = await send(`${url}decide/`, fields(verb, extra));
-    const words = `${WORDS[verb]}: ${row.querySelector(".review-row-text").textContent.trim().slice(0, 60)}`;
+    const words = `${WORDS[verb]}: ${begin(row)}`;
     done([row], WORDS[verb]);
     keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
     say(`${WORDS[verb]}: ${answer.said.join("; ")}.`);
@@ -337,10 +337,16 @@ function fill(box, found, some, title) {
   for (const each of found.failed.slice(0, 20)) {
     const row = some.find((one) => one.dataset.id === each.id);
     const item = document.createElement("li");
-    item.textContent = `${row ? row.querySelector(".review-row-text").textContent.trim().slice(0, 60) : each.id}: ${each.why}`;
+    item.textContent = `${row ? `“${begin(row)}”` : each.id}: ${each.why}`;
     items.append(item);
   }
   failed.append(head, items);
+}
+
+// The first words of a row, cut where a word ends.
+function begin(row) {
+  const text = row.querySelector(".review-row-text").textContent.trim().replace(/\s+/g, " ");
+  return text.length <= 60 ? text : `${text.slice(0, 60).replace(/\s+\S*$/, "")}…`;
 }
 
 function ask(box) {
