@@ -5,10 +5,12 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -20,6 +22,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.list_rows import draw_rows
 from access.admin.paginator import COUNTED, BoundedPaginator
+from access.errors import InvalidInput
 
 UNSORTED = (
     f"These are more than {COUNTED:,}, so they are shown in their usual order. Narrow the list to sort it."
@@ -101,6 +104,14 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         answer: HttpResponse = super().changelist_view(
             request, {"title": self.list_name, **(extra_context or {})}
         )
+        return answer
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
+        """Do what was chosen to the rows that were ticked."""
+        for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
+            if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 19):
+                raise InvalidInput(f"'{chosen[:40]}' is no row of this list.", field=ACTION_CHECKBOX_NAME)
+        answer: HttpResponseBase | None = super().response_action(request, queryset)
         return answer
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
