@@ -22,12 +22,30 @@ class QuestionVectors:
     def of(self, text: str) -> Future[Vectors]:
         """Give the vector of a question, which may still be being made: float32[384], unit length, read-only."""
         with self._lock:
-            known = self._kept.get(text)
-            if known is not None and not (known.done() and known.exception()):
-                self.hits += 1
-                self._kept.move_to_end(text)
-                return known
-            made = self._kept[text] = self._pool.submit(self._encode, text)
-            while len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-            return made
+            return self._known(text) or self._keep(text, self._pool.submit(self._encode, text))
+
+    def now(self, text: str) -> Vectors:
+        """Give what of() does, made by the caller's thread where it is not there: a process that ends has no others."""
+        made: Future[Vectors] = Future()
+        with self._lock:
+            known = self._known(text) or self._keep(text, made)
+        if known is made:
+            try:
+                made.set_result(self._encode(text))
+            except Exception as fault:
+                made.set_exception(fault)  # others may wait for it
+        return known.result()
+
+    def _known(self, text: str) -> Future[Vectors] | None:
+        known = self._kept.get(text)
+        if known is None or (known.done() and known.exception()):
+            return None
+        self.hits += 1
+        self._kept.move_to_end(text)
+        return known
+
+    def _keep(self, text: str, made: Future[Vectors]) -> Future[Vectors]:
+        self._kept[text] = made
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return made

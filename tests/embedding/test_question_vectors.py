@@ -48,7 +48,23 @@ def test_what_failed_is_made_again() -> None:
         with pytest.raises(RuntimeError, match="no memory left"):
             vectors.of("which port?").result(LIMIT_S)
         assert vectors.of("which port?").result(LIMIT_S)[0] == 11.0
-    assert make.made == ["which port?"] * 2
+        make.made, make._failures = [], 1
+        with pytest.raises(RuntimeError, match="no memory left"):
+            vectors.now("whose port?")
+        assert vectors.now("whose port?")[0] == 11.0
+    assert make.made == ["whose port?"] * 2
+
+
+def test_who_asks_now_needs_no_other_thread() -> None:
+    make = Maker()
+    make.may_go.set()
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    vectors = QuestionVectors(make, pool=pool, size=10)
+    assert (
+        vectors.now("which port?") is vectors.now("which port?") is vectors.of("which port?").result(LIMIT_S)
+    )
+    assert make.made == ["which port?"]
 
 
 def test_none_is_kept_where_none_shall_be() -> None:

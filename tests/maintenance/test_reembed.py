@@ -224,9 +224,8 @@ def test_vectors_made_for_the_old_index_just_before_the_exchange_are_made_anew(
     assert not is_owed()
     (made,) = late.pieces.filter(model=SMALL)
     assert made.key in vec_pieces()
-    assert (
-        float(as_vector(made.embedding) @ encoder.with_window(64).encode_query("The owner is Dana")) > 0.999
-    )
+    [anew] = encoder.with_window(64).encode(["The owner is Dana"])
+    assert float(as_vector(made.embedding) @ anew) > 0.999
 
 
 def test_during_a_reembed_the_worker_leaves_its_work_to_it(
