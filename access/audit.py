@@ -91,11 +91,13 @@ def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
     if len(events) < FEW or not is_at_hand():
         _append_few(actor, events, at=at)
         return
-    head = _locked_head(OWN)
-    rows, said = _columns(actor, events, head=head, at=at or timezone.now())
-    keys = _ENTRIES.add_columns(rows)
-    _PAYLOADS.add_columns({"entry_id": keys, **said})
-    _MOVE_HEAD.run(head.seq + len(events), rows["hash"][-1], head.origin)
+    # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
+    with transaction.atomic(savepoint=False):
+        head = _locked_head(OWN)
+        rows, said = _columns(actor, events, head=head, at=at or timezone.now())
+        keys = _ENTRIES.add_columns(rows)
+        _PAYLOADS.add_columns({"entry_id": keys, **said})
+        _MOVE_HEAD.run(head.seq + len(events), rows["hash"][-1], head.origin)
 
 
 def _append_few(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> list[AuditEntry]:
@@ -122,7 +124,7 @@ def _columns(
     count, seqs = len(events), range(head.seq + 1, head.seq + 1 + len(events))
     drawn = secrets.token_bytes(_SALT_BYTES * count).hex()
     salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
-    said = [event.payload for event in events]
+    said = [p if isinstance(p, ReadyJson) else dict(p) for p in (event.payload for event in events)]
     digests = [payload_digest(salt, payload) for salt, payload in zip(salts, said, strict=True)]
     subjects = [event.subject[:200] for event in events]
     moment = f'"{at.isoformat()}"'

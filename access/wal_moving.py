@@ -5,10 +5,10 @@ changes is then written to the file again and again. Moving more at once writes 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
 CACHE_KIB = (
     65_536  # texts' hashes fall anywhere in their indexes: with the usual 16 MiB each is read again and again
@@ -33,9 +33,10 @@ def pages_moved_between() -> Iterator[Callable[[], None]]:
     try:
         yield lambda: _move(MOST_PAGES)
     finally:
-        _row(f"PRAGMA wal_autocheckpoint = {int(usual)}")
-        _row(f"PRAGMA cache_size = {int(cache)}")
-        _move(int(usual))
+        with suppress(DatabaseError):  # whatever fails here, the work's own fault is what is told
+            _row(f"PRAGMA cache_size = {int(cache)}")
+            _row(f"PRAGMA wal_autocheckpoint = {int(usual)}")
+            _move(int(usual))
 
 
 def _move(most: int) -> None:

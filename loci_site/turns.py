@@ -1,7 +1,9 @@
 """How long one thread may keep the interpreter while others wait for it, be it at work or clearing up."""
 
+import ctypes
 import gc
 import sys
+from contextlib import suppress
 from itertools import count
 from typing import Final
 
@@ -16,12 +18,15 @@ YOUNG: Final = (
 )
 MIDDLE: Final = 20  # looks at the young ones for one at the middle-aged, and of those for one at all
 SETTLING: Final = 5  # the first so many looks at all find modules and templates that were loaded meanwhile
+M_ARENA_MAX: Final = -8  # malloc.h
+ARENAS: Final = 2
 _looks = count(1)
 
 
 def take_short_turns() -> None:
     """Let the threads of this process take turns fast; for processes in which many threads ask the database."""
     sys.setswitchinterval(TURN_S)
+    _share_memory()
     gc.set_threshold(YOUNG, MIDDLE, MIDDLE)
     gc.freeze()
     if _settle not in gc.callbacks:
@@ -34,3 +39,9 @@ def _settle(phase: str, info: dict[str, int]) -> None:
         gc.freeze()
         if next(_looks) >= SETTLING:
             gc.callbacks.remove(_settle)
+
+
+def _share_memory() -> None:
+    """Let the threads share two of the C library's stores of free memory: each keeps what its threads have freed."""
+    with suppress(OSError, AttributeError, TypeError):  # only glibc has it; Windows takes no None
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)

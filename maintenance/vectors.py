@@ -58,7 +58,7 @@ def without_date(vectors: Matrix, moment: datetime | None, *, encoder: Encoder) 
     """
     if moment is None:
         return vectors
-    date = encoder.encode_query(embedded_text("", moment).strip())
+    [date] = encoder.encode([embedded_text("", moment).strip()])
     return _unit(vectors - np.outer(vectors @ date, date).astype(np.float32))
 
 
@@ -81,9 +81,10 @@ def _read(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], M
 
 def _undated(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
     texts = [embedded_text("", moment).strip() for moment in dates]
-    said = {text: encoder.encode_query(text) for text in dict.fromkeys(texts) if text}
-    if not said:
+    named = [text for text in dict.fromkeys(texts) if text]
+    if not named:
         return matrix
+    said = dict(zip(named, encoder.encode(named), strict=True))
     none = np.zeros(matrix.shape[1], dtype=np.float32)
     directions = np.stack([said.get(text, none) for text in texts])
     along = np.einsum("ij,ij->i", matrix, directions)

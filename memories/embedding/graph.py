@@ -104,7 +104,7 @@ def build_graph(weights: Path, target: Path, *, precision: str) -> None:
     output `embedding` (float32[n, 384], unit length).
 
     One of PRECISIONS, or QUESTIONS. `fp16-weights` halves the file (45 MB) and still computes in float32. QUESTIONS is
-    for one short text at a time: its time goes into reading the weights, and 11 MB are read in a third of it.
+    for one short text at a time: its time goes into reading the weights, and 11 MB are read in half of it.
     """
     writer = GraphWriter(read_tensors(weights), precision=precision)
     _add_constants(writer)

@@ -132,6 +132,9 @@ def _sound_manifest(folder: ModelFolder, precision: Precision) -> Manifest | Non
         manifest = folder.read_manifest()
         if manifest.model_id != MODEL_ID or folder.wrong_hashes(manifest):
             return None
+        is_ours = bool(manifest.weights_sha256) and manifest.precision != "fp32"
+        if is_ours and QUESTION_GRAPH_FILE not in manifest.sha256:  # built before there was one
+            return None
     except (OSError, ValueError):
         return None
     return manifest if manifest.precision in {precision, AS_FOUND} else None

@@ -135,11 +135,12 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: files are cut off, of another model, or give other vectors.
         OSError: a file cannot be read.
     """
-    has_questions = QUESTION_GRAPH_FILE in _usable_manifest(folder).sha256
+    manifest = _usable_manifest(folder)
+    questions = _question_session(folder) if QUESTION_GRAPH_FILE in manifest.sha256 else None
     encoder = Encoder(
         TextTokenizer(folder.tokenizer),
         OnnxSession(folder.graph),
-        questions=OnnxSession(folder.question_graph) if has_questions else None,
+        questions=questions,
         threads=threads,
         query_cache=query_cache,
     )
@@ -154,9 +155,18 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
     return encoder
 
 
+def _question_session(folder: ModelFolder) -> OnnxSession | None:
+    """Give the graph for questions; None where this onnxruntime cannot run it, and the full one answers."""
+    try:
+        return OnnxSession(folder.question_graph)
+    except Exception as fault:  # onnxruntime raises types of its own
+        logger.warning("Questions take the full weights: %s cannot be used: %s", folder.question_graph, fault)
+        return None
+
+
 def _give_back_memory() -> None:
     """Give the system what reading the weights has taken and left: 75 MB, which the C library would keep for later."""
-    with suppress(OSError, AttributeError):  # only glibc has it
+    with suppress(OSError, AttributeError, TypeError):  # only glibc has it; Windows takes no None
         ctypes.CDLL(None).malloc_trim(0)
 
 

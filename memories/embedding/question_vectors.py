@@ -9,7 +9,7 @@ from .session import Vectors
 
 
 class QuestionVectors:
-    """The last few thousand questions' vectors. Safe to share between threads; the same question is never made twice."""
+    """The last few thousand questions' vectors. Safe to share between threads; who ask the same at once share one."""
 
     def __init__(self, encode: Callable[[str], Vectors], *, pool: ThreadPoolExecutor, size: int) -> None:
         self._encode = encode
@@ -32,8 +32,9 @@ class QuestionVectors:
         if known is made:
             try:
                 made.set_result(self._encode(text))
-            except Exception as fault:
+            except BaseException as fault:
                 made.set_exception(fault)  # others may wait for it
+                raise
         return known.result()
 
     def _known(self, text: str) -> Future[Vectors] | None:

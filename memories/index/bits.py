@@ -1,7 +1,7 @@
 """Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves.
 
 A search marks the rows that a Visibility may allow, and chooses those to compare exactly in two steps: the first thousand
-by how many signs they share with the question, of these the first few hundred by the question's own numbers against
+by how many signs they share with the question, of these the first hundred or so by the question's own numbers against
 their signs. The marks allow a little more than the Visibility (times are in whole milliseconds;
 tags, confidence and the past are not here), never less: whoever asks checks the rows themselves.
 """
@@ -19,7 +19,8 @@ from memories.index.kept_marks import KeptMarks, Marked, milliseconds
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
-# Signs only choose whom to compare (docs/speed.md has how many of the true best are among them).
+# Signs only choose whom to compare: with these numbers the true ten best of 41,000 real vectors are among them in 99.95 of
+# 100 places, the true thirty in 98.6 (docs/speed.md).
 LEAST_ALIKE = 1000  # rows that share the most signs
 ALIKE_PER_WANTED = 8
 SAMPLED = 64  # each 64th row says how many signs the most alike may differ in

@@ -75,7 +75,7 @@ class Engine:
         return [Hit(key, score) for key, score in rows]
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """Give the `limit` memories whose best piece is nearest, best first; exact at every size and filter."""
+        """Give the `limit` memories whose best piece is nearest, best first."""
         return self._near(current_table(read_stand()), vector, visibility, limit)
 
     def _near(self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int) -> list[Hit]:

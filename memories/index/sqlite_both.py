@@ -1,8 +1,8 @@
 """Both searches over the vectors in memory and FTS5, with few statements; what they find is checked against the rows.
 
 Neither search knows all that a Visibility asks. Each gives its best few more than wanted, the rows say which of them
-are visible, and where too few are left it looks further. Nothing better than the last one looked at was passed over, so
-the visible ones among them are the best visible ones there are.
+are visible, and where too few are left it looks further. Nothing that matches better than the last one looked at was
+passed over, nor anything nearer but for what signs tell apart wrongly (docs/speed.md).
 """
 
 import json

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import log, sqrt
 
+from django.conf import settings
+
 from memories.index.forms import forms_in
 from memories.index.terms import Match, words
 from memories.models import Memory
@@ -46,7 +48,7 @@ def is_answerable(
     near = [cosines[memory.key] for memory in judged if memory.key in cosines]
     nearest = max(near, default=0.0)
     said = list(contents)
-    is_much = len(cosines) >= MANY or sum(map(len, said)) >= MUCH_TEXT
+    is_much = len(cosines) >= many() or sum(map(len, said)) >= MUCH_TEXT
     wanted = RELATED if is_much else related_from(len(cosines))
     strangers = unknown_share(question.named, said) if is_much else 0.0
     reached = nearest + WORDS_WEIGHT * shared - STRANGERS_WEIGHT * strangers
@@ -82,12 +84,17 @@ def is_padding(keyword: float, cosine: float) -> bool:
     return not keyword and cosine < UNRELATED_MEAN + UNRELATED_SPREAD
 
 
+def many() -> int:
+    """Give how many candidates are many: no more than either search is asked for."""
+    return min(MANY, settings.LOCI.retrieval.candidates)
+
+
 def related_from(candidates: int) -> float:
     """Give what is asked of the nearest of so many candidates: more than nine in ten nearest unrelated ones have.
 
     The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean.
     """
-    if candidates >= MANY:
+    if candidates >= many():
         return RELATED
     return UNRELATED_MEAN + UNRELATED_SPREAD * (sqrt(2 * log(max(candidates, 2))) + 0.7)
 

@@ -3,19 +3,22 @@
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.index import following
+from memories.index import following, sqlite_both
 from memories.index.base import Vector, search_index
-from memories.index.sqlite_vectors import read_stand
+from memories.index.bits import Keys, VectorTable
+from memories.index.sqlite_vectors import query, read_stand
 from memories.index.terms import Match
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.types import State
@@ -187,28 +190,37 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
         remembered(room, number)
     match, v = Match(("lighthouse", "7", "8", "11")), seen(room)
     here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
-    monkeypatch.setattr("memories.index.sqlite_both.LARGE_ROOM", 1)
-    assert search_index().find(match, unit_vector(7), v, limit=4, also=(29,)) == here
+    with ThreadPoolExecutor(1) as pool:
+        threads: list[int] = []
+        monkeypatch.setattr(sqlite_both, "_choosers", lambda: pool)
+        monkeypatch.setattr(sqlite_both, "LARGE_ROOM", 1)
+        choose = VectorTable.choose
+
+        def choosing(table: VectorTable, *args: Any, **named: Any) -> Keys:
+            threads.append(threading.get_ident())
+            return choose(table, *args, **named)
+
+        monkeypatch.setattr(VectorTable, "choose", choosing)
+        assert search_index().find(match, unit_vector(7), v, limit=4, also=(29,)) == here
+    assert len(threads) == 1
+    assert threads != [threading.get_ident()]
 
 
-def test_words_are_looked_for_while_the_vector_is_made(room: Group) -> None:
+def test_words_are_looked_for_while_the_vector_is_made(room: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         remembered(room, number)
     match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(room), unit_vector(7)
-    asked: list[str] = []
-
-    class Slow(Future[Vector]):
-        """A vector that is there once somebody waits for it."""
-
-        def result(self, timeout: float | None = None) -> Vector:
-            if not self.done():
-                asked.append("waited for")
-                self.set_result(vector)
-            return super().result(timeout)
-
     at_once = search_index().find(match, vector, v, limit=4, also=(29,))
-    assert search_index().find(match, Slow(), v, limit=4, also=(29,)) == at_once
-    assert asked == ["waited for"]
+    slow = Future[Vector]()
+
+    def made_after_the_words(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        rows = query(sql, params)
+        if "MATERIALIZED" in sql:
+            slow.set_result(vector)  # a search that waited for it before would wait for ever
+        return rows
+
+    monkeypatch.setattr(sqlite_both, "query", made_after_the_words)
+    assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
 
 
 # It ends without closing: what closes a database last clears the log that the others read.
