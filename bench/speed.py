@@ -90,10 +90,12 @@ def main() -> None:
     """Measure the sizes asked for, print the tables, write the report where asked."""
     options = _options()
     sizes = [_size(word) for word in options.sizes.split(",")]
-    measured = [measure(size, calls=options.calls, load_s=options.load_s) for size in sizes]
-    tables = report([asdict(each) for each in measured])
-    print(tables)
+    measured: list[dict[str, Any]] = []
+    for size in sizes:
+        measured.append(asdict(measure(size, calls=options.calls, load_s=options.load_s)))
+        print(report(measured[-1:]), flush=True)
     if options.report:
+        tables = report(measured)
         put_into(Path(options.report), tables)
 
 
@@ -110,7 +112,7 @@ def measure(size: int, *, calls: int, load_s: float) -> Measured:
             start_s = time.perf_counter() - began
             _until_ready(agent, facts)
             timings = _timings(agent, facts, pid, calls)
-            lag = _lag(agent, home, facts)
+            lag = _lag(server.port, home, facts)
             load = _load(server.port, facts, load_s) if load_s else None
             return Measured(
                 memories=size,
@@ -161,12 +163,13 @@ def _storing(agent: Agent, text: str) -> Callable[[], object]:
     return lambda: agent.store(text, "four")
 
 
-def _lag(agent: Agent, home: Home, facts: dict[str, Any]) -> Lag:
+def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
     """Store through one process and ask in a second one until it is found."""
     dice, times, first = random.Random(), [], 0
     with _served(home) as (second, _):
         other = Agent(second.port, facts["secret"])
         _until_ready(other, facts)
+        agent = Agent(port, facts["secret"])  # the server has closed a connection that was idle so long
         for _ in range(LAG_STORES):
             word = f"zq{dice.getrandbits(60):x}"
             stored = agent.store(f"The new code word for the harbour gate is {word}.", "four")["id"]
