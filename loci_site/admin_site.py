@@ -22,7 +22,7 @@ from access.errors import LociError
 View = Callable[..., HttpResponse]
 NEXT = "next"  # where one wanted to go, as django.contrib.auth names it
 NOT_FOUND = "There is nothing of that name that you may see."
-NOT_PERMITTED = "You may not do this."
+NOT_PERMITTED = "You may not do this: it takes a role in the group that you do not have, or a superuser."
 
 
 class LociAdminConfig(SimpleAdminConfig):
@@ -66,8 +66,8 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
                 return view(request, *args, **kwargs)
             except Http404:
                 return self._refusal(request, 404, NOT_FOUND)
-            except PermissionDenied:
-                return self._refusal(request, 403, NOT_PERMITTED)
+            except PermissionDenied as denied:
+                return self._refusal(request, 403, str(denied) or NOT_PERMITTED)
             except LociError as refusal:
                 if refusal.status in (403, 404) or request.method != "POST":
                     return self._refusal(request, refusal.status, refusal.message, hint=refusal.hint)

@@ -71,7 +71,9 @@ class UploadAdmin(RoomAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask for a file, keep it, and show what would become of it."""
         if not self.has_add_permission(request):
-            raise PermissionDenied
+            raise PermissionDenied(
+                "You may not import: that takes the role contributor in some group. Ask an admin of one."
+            )
         actor = actor_of(request)
         form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
         if form.is_valid():

@@ -73,7 +73,7 @@ class KeepsFilters(RoomAdmin):
     def save_filter_view(self, request: HttpRequest) -> HttpResponse:
         """Keep what the list is narrowed by under the name that was typed."""
         if not self.has_view_permission(request):
-            raise PermissionDenied
+            raise PermissionDenied("You may not see this list, so there is no filter of it to keep.")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         query = request.POST.get("query", "")

@@ -135,7 +135,9 @@ class TokenAdmin(RoomAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask what the token may do; then show its secret, this once."""
         if not self.has_add_permission(request):
-            raise PermissionDenied
+            raise PermissionDenied(
+                "You may not make tokens: that takes a role in some group. Ask an admin of one."
+            )
         actor = actor_of(request)
         form = TokenForm(actor, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():

@@ -145,7 +145,9 @@ class AuditEntryAdmin(RoomAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not actor_of(request).all_groups:
-            raise PermissionDenied
+            raise PermissionDenied(
+                "You may not verify the log: that takes a superuser, since it has every group's rows."
+            )
         report = verify_chain()
         if report.is_whole:
             purged = (

@@ -118,7 +118,9 @@ class MemoryAdmin(KeepsFilters):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Ask for a memory, store it, and say what became of it."""
         if not self.has_add_permission(request):
-            raise PermissionDenied
+            raise PermissionDenied(
+                "You may not store memories: that takes the role contributor in some group. Ask an admin of one."
+            )
         actor = actor_of(request)
         asked = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
         form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=asked)
@@ -142,7 +144,9 @@ class MemoryAdmin(KeepsFilters):
         actor = actor_of(request)
         memory = head_of(find_memory(actor, _parsed(object_id)))
         if not actor.may(WRITE, memory.group_id):
-            raise PermissionDenied
+            raise PermissionDenied(
+                "You may not edit this memory: that takes the role contributor in its group."
+            )
         form = EditForm(memory, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:

@@ -53,7 +53,9 @@ def pair_view(
 ) -> HttpResponse:
     """Ask for the other memory (`?other=` names it), do it, and say what follows."""
     if not actor.may(button.right, memory.group_id):
-        raise PermissionDenied
+        raise PermissionDenied(
+            f"You may not do this: it takes the right to {button.right} in the memory's group."
+        )
     named = {"other": request.GET["other"]} if "other" in request.GET else None
     form = PairForm(button, request.POST if request.method == "POST" else None, initial=named)
     back = admin.url("change", memory.id)

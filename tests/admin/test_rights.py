@@ -141,3 +141,18 @@ def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, 
     memory = remember("stays")
     assert owner.get(page(memory, "delete")).status_code == 403
     assert "delete_selected" not in owner.get(f"/admin/{address}/").content.decode()
+
+
+def test_a_refusal_says_what_it_takes(stranger: Client, owner: Client, remember: Remember) -> None:
+    shared = remember("Everybody's.", scope="global")
+    for address, takes in (
+        ("/admin/memories/memory/add/", "the role contributor in some group"),
+        (page(shared, "edit"), "the role contributor in its group"),
+        (page(shared, "merge"), "the right to curate in the memory"),
+        ("/admin/sources/upload/add/", "the role contributor in some group"),
+        ("/admin/auth/user/", "or a superuser"),
+    ):
+        answer = stranger.get(address)
+        assert answer.status_code == 403, address
+        assert takes in answer.content.decode(), address
+        assert takes not in owner.get(address).content.decode()
