@@ -13,7 +13,7 @@ from bench.proof.server import bad_lines, running
 from bench.proof.team_person import Person
 
 MEMORIES, ITEMS = 100_000, 500
-FEW_MEMORIES, FEW_ITEMS = 1_000, 20  # to compare the number of queries with
+FEW_MEMORIES, FEW_ITEMS = 1_000, 20  # in small 300: to compare the number of queries with
 ACTION_MS, PAGE_MS = 100.0, 200.0  # waited for, over the loopback: more than the server's own time
 OPENED = 20  # times each page is opened
 EFFECTS = 40  # cards of which recall before and after is asked
@@ -25,9 +25,9 @@ Numbers = dict[str, Any]
 def prove_team(workshop: Workshop) -> Finding:
     """Fill two stores, count the queries of their pages, and triage the large one over HTTP."""
     found = workshop.done()
-    memories, items = workshop.pick((MEMORIES, ITEMS), (1_500, 20))
+    memories, items = workshop.pick((MEMORIES, ITEMS), (900, 20))
     large = _filled(workshop, "large", memories, items, found)
-    few = _filled(workshop, "small", FEW_MEMORIES, FEW_ITEMS, found)
+    few = _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 300), FEW_ITEMS, found)
     counts = {name: _program(home, "queries") for name, home in (("small", few), ("large", large))}
     log = workshop.folder / "server.txt"
     log.unlink(missing_ok=True)
@@ -35,7 +35,7 @@ def prove_team(workshop: Workshop) -> Finding:
         person = Person(server.port, server.process.pid)
         told = found["large"]
         person.log_in(told["user"], told["password"])
-        _open_pages(person, told["pages"])
+        _open_pages(person, told["pages"], times=workshop.pick(OPENED, 2))
         _see_effects(person, count=workshop.pick(EFFECTS, 5))
         decided, entries = _triage(person, items)
         back = [person.send("undo", "/admin/review/undo/", {"entries": json.dumps([one])})
@@ -67,14 +67,14 @@ def _program(home: Home, *arguments: str) -> Any:
     return json.loads(run([sys.executable, "-m", "bench.proof.team_store", *arguments], home.path))
 
 
-def _open_pages(person: Person, pages: dict[str, str]) -> None:
+def _open_pages(person: Person, pages: dict[str, str], *, times: int) -> None:
     """Open each page some times, the first time untimed: then the process has loaded what it needs."""
     cards = [f"/admin/review/card/{kind}/{id_}/" for kind, id_ in person.deck() if kind == "candidate"]
     for address in [*pages.values(), *cards[:3]]:
         person.open("warming up", address)
     person.took.clear()
     person.spent.clear()
-    for _ in range(OPENED):
+    for _ in range(times):
         for name, address in pages.items():
             person.open(name, address)
 
