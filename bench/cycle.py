@@ -81,9 +81,9 @@ class WordVectors:
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does."""
-        made: Future[Vectors] = Future()
-        made.set_result(self.encode_query(text))
-        return made
+        from memories.embedding.question_vectors import already_made  # noqa: PLC0415 - Django is set up only then
+
+        return already_made(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
         """Give the number of words."""

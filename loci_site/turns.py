@@ -1,11 +1,11 @@
 """How long one thread may keep the interpreter while others wait for it, be it at work or clearing up."""
 
-import ctypes
 import gc
 import sys
-from contextlib import suppress
 from itertools import count
 from typing import Final
+
+from memories.embedding.c_library import ask_c_library
 
 # A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
 # Python's turns of 5 ms a store of 50 statements beside eight busy threads took a second, part of it inside the write
@@ -26,7 +26,7 @@ _looks = count(1)
 def take_short_turns() -> None:
     """Let the threads of this process take turns fast; for processes in which many threads ask the database."""
     sys.setswitchinterval(TURN_S)
-    _share_memory()
+    ask_c_library("mallopt", M_ARENA_MAX, ARENAS)  # each keeps what its threads have freed
     gc.set_threshold(YOUNG, MIDDLE, MIDDLE)
     gc.freeze()
     if _settle not in gc.callbacks:
@@ -39,9 +39,3 @@ def _settle(phase: str, info: dict[str, int]) -> None:
         gc.freeze()
         if next(_looks) >= SETTLING:
             gc.callbacks.remove(_settle)
-
-
-def _share_memory() -> None:
-    """Let the threads share two of the C library's stores of free memory: each keeps what its threads have freed."""
-    with suppress(OSError, AttributeError, TypeError):  # only glibc has it; Windows takes no None
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)

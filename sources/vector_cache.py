@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding import DIMENSIONS, Encoder, Span
+from memories.embedding.question_vectors import already_made
 
 Vectors = NDArray[np.float32]
 AS_QUESTION = "/question"  # behind the model's id
@@ -78,9 +79,7 @@ class CachedEncoder(Encoder):
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does, made already."""
-        made: Future[Vectors] = Future()
-        made.set_result(self.encode_query(text))
-        return made
+        return already_made(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
         """Give the number of tokens, uncut."""

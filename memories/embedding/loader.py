@@ -1,16 +1,15 @@
 """Loads the model once per process, in the background; whoever needs it waits a little or is told why not."""
 
-import ctypes
 import logging
 import os
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from django.conf import settings
 
+from .c_library import ask_c_library
 from .encoder import Encoder
 from .errors import ModelUnavailable
 from .folder import QUESTION_GRAPH_FILE, Manifest, ModelFolder, model_folder
@@ -151,7 +150,9 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         raise ValueError(
             f"Its vectors of questions are not the model's: cosine {cosine:.6f} to the reference."
         )
-    _give_back_memory()
+    ask_c_library(
+        "malloc_trim", 0
+    )  # reading the weights has taken and left 75 MB, which it would keep for later
     return encoder
 
 
@@ -162,12 +163,6 @@ def _question_session(folder: ModelFolder) -> OnnxSession | None:
     except Exception as fault:  # onnxruntime raises types of its own
         logger.warning("Questions take the full weights: %s cannot be used: %s", folder.question_graph, fault)
         return None
-
-
-def _give_back_memory() -> None:
-    """Give the system what reading the weights has taken and left: 75 MB, which the C library would keep for later."""
-    with suppress(OSError, AttributeError, TypeError):  # only glibc has it; Windows takes no None
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _usable_manifest(folder: ModelFolder) -> Manifest:

@@ -8,6 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from .session import Vectors
 
 
+def already_made(vector: Vectors) -> Future[Vectors]:
+    """Give a vector that is there as one that was being made."""
+    made: Future[Vectors] = Future()
+    made.set_result(vector)
+    return made
+
+
 class QuestionVectors:
     """The last few thousand questions' vectors. Safe to share between threads; who ask the same at once share one."""
 
