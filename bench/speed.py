@@ -151,8 +151,21 @@ def _timings(agent: Agent, facts: dict[str, Any], pid: int, calls: int) -> dict[
         found[f"recall again, {name}"] = timed((_asking(agent, q, group) for q in questions), pid=pid)
     dice = random.Random()  # a text that is stored already would only be confirmed
     texts = [f"{text} Noted as {dice.random():.12f}." for text in facts["fresh"][:calls]]
+    found["recall again, after a store"] = _after_stores(
+        agent, facts["questions"]["main"][WARM_UP:], [f"{text} Beforehand." for text in texts[::3]], pid
+    )
     found["store"] = timed((_storing(agent, text) for text in texts), pid=pid)
     return found
+
+
+def _after_stores(agent: Agent, questions: list[str], texts: list[str], pid: int) -> Timed:
+    """Time questions that were asked before, each after one memory was stored, which is not timed."""
+    each: list[Timed] = []
+    for question, text in zip(questions, texts, strict=False):
+        agent.store(text, "four")
+        each.append(timed([_asking(agent, question, "main")], pid=pid))
+    times = tuple(time_ms for timing in each for time_ms in timing.times_ms)
+    return Timed(times, sum(timing.cpu_ms for timing in each) / len(each))
 
 
 def _asking(agent: Agent, question: str, group: str) -> Callable[[], object]:

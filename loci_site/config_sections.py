@@ -88,7 +88,9 @@ class Embedding:
         "Folder of your own with the model's files, taken instead of fetching them.",
         variable="LOCI_MODEL_DIR",
     )
-    precision: Literal["fp16-weights", "fp32"] = key("fp16-weights", "How the weights are stored.")
+    precision: Literal["8-bit", "fp16-weights", "fp32"] = key(
+        "8-bit", "In what the model multiplies, and how its weights are stored."
+    )
     # The model has places for 512 tokens and was trained on 128; the published configuration says 256.
     window_tokens: int = key(
         256,

@@ -12,12 +12,11 @@ from memories.embedding import DIMENSIONS, Encoder, Span
 from memories.embedding.question_vectors import already_made
 
 Vectors = NDArray[np.float32]
-AS_QUESTION = "/question"  # behind the model's id
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
 
 
 class VectorCache:
-    """A file of records that only grows: the SHA-256 of the model's id and the text, then the vector (float32[384])."""
+    """A file of records that only grows: the SHA-256 of the model and the text, then the vector (float32[384])."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -54,28 +53,27 @@ class CachedEncoder(Encoder):
     """An encoder that embeds only what the cache does not hold."""
 
     # Encoder's own __init__ is left out on purpose: this one has no session, it hands on to one that has.
-    def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
+    def __init__(self, encoder: Encoder, cache: VectorCache, *, model: str) -> None:
+        """`model` says which vectors these are: those of 8 bits are not quite those of full weights."""
         self._encoder = encoder
         self._cache = cache
+        self._model = model
         self.model_id, self.max_tokens = encoder.model_id, encoder.max_tokens
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Give float32[n, 384] in the texts' order."""
-        known = self._cache.find(self.model_id, texts)
+        known = self._cache.find(self._model, texts)
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
             made = self._encoder.encode(new)
-            self._cache.keep(self.model_id, new, made)
+            self._cache.keep(self._model, new, made)
             known |= dict(zip(new, made, strict=True))
         return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
 
     def encode_query(self, text: str) -> Vectors:
-        """Give float32[384]; a question's vector is not quite what the same text has as a memory."""
-        known = self._cache.find(f"{self.model_id}{AS_QUESTION}", [text])
-        if text not in known:
-            known[text] = self._encoder.encode_query(text)
-            self._cache.keep(f"{self.model_id}{AS_QUESTION}", [text], known[text][None, :])
-        return known[text]
+        """Give float32[384]."""
+        [vector] = self.encode([text])
+        return np.asarray(vector)
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does, made already."""

@@ -33,7 +33,6 @@ class Encoder:
         tokenizer: TextTokenizer,
         session: OnnxSession,
         *,
-        questions: OnnxSession | None = None,
         threads: int = 0,
         query_cache: int = 4096,
     ) -> None:
@@ -42,7 +41,6 @@ class Encoder:
         cores = threads or available_cores()
         self._tokenizer = tokenizer
         self._session = session
-        self._questions = questions or session
         # Short calls (queries, single memories) share these; long ones have as many workers of their own, so
         # that an import slows a query down but never keeps it waiting for a whole batch.
         self._permits = threading.BoundedSemaphore(cores)
@@ -78,10 +76,7 @@ class Encoder:
         return vectors
 
     def encode_query(self, text: str) -> Vectors:
-        """Give float32[384], unit length, read-only; the last few thousand queries are remembered.
-
-        It comes from the graph for questions where there is one: quicker, and nearly what encode() gives (cosine 0.998).
-        """
+        """Give float32[384], unit length, read-only; the last few thousand queries are remembered."""
         return self._asked.now(text)
 
     def question_vector(self, text: str) -> "Future[Vectors]":
@@ -123,7 +118,7 @@ class Encoder:
     def _encode_one(self, text: str) -> Vectors:
         rows = self._tokenizer.ids([text], max_tokens=self.max_tokens)
         with self._permits:
-            vector: Vectors = self._questions.run(rows)[0]
+            vector: Vectors = self._session.run(rows)[0]
         vector.setflags(write=False)  # every caller gets the same array
         return vector
 

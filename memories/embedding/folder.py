@@ -10,7 +10,6 @@ from .recipe import NAME, TOKENIZER_FILE
 
 GRAPH_FILE: Final = "model.onnx"
 MANIFEST_FILE: Final = "model.json"
-QUESTION_GRAPH_FILE: Final = "questions.onnx"  # only where Loci built the graphs itself
 INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
@@ -37,10 +36,6 @@ class ModelFolder:
     @property
     def graph(self) -> Path:
         return self.path / GRAPH_FILE
-
-    @property
-    def question_graph(self) -> Path:
-        return self.path / QUESTION_GRAPH_FILE
 
     @property
     def tokenizer(self) -> Path:
@@ -77,7 +72,7 @@ class ModelFolder:
 
     def size_bytes(self) -> int:
         """Give the size of the installed files together, 0 where there are none."""
-        files = (self.path / name for name in (*INSTALLED_FILES, QUESTION_GRAPH_FILE, MANIFEST_FILE))
+        files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def wrong_sizes(self, manifest: Manifest) -> list[str]:

@@ -18,12 +18,11 @@ from .folder import (
     GRAPH_FILE,
     INSTALLED_FILES,
     MANIFEST_FILE,
-    QUESTION_GRAPH_FILE,
     Manifest,
     ModelFolder,
     sha256_of,
 )
-from .graph import QUESTIONS, Precision, build_graph
+from .graph import Precision, build_graph
 from .loader import INSTALL_HINT, load_encoder
 from .recipe import MODEL_ID, TOKENIZER_FILE, WEIGHTS_FILE, WEIGHTS_SHA256
 from .reference import MIN_COSINE, lowest_cosine
@@ -132,9 +131,6 @@ def _sound_manifest(folder: ModelFolder, precision: Precision) -> Manifest | Non
         manifest = folder.read_manifest()
         if manifest.model_id != MODEL_ID or folder.wrong_hashes(manifest):
             return None
-        is_ours = bool(manifest.weights_sha256) and manifest.precision != "fp32"
-        if is_ours and QUESTION_GRAPH_FILE not in manifest.sha256:  # built before there was one
-            return None
     except (OSError, ValueError):
         return None
     return manifest if manifest.precision in {precision, AS_FOUND} else None
@@ -157,18 +153,11 @@ def _prepare(
 
 
 def _build(work: ModelFolder, source: str, precision: Precision) -> Manifest:
-    """Build the graphs unless the source brought one, then check what the whole gives.
-
-    Whoever wants full precision gets it for questions, too.
-    """
+    """Build the graph unless the source brought one, then check what the whole gives."""
     weights = work.path / WEIGHTS_FILE
     built = weights.is_file()
-    names = [*INSTALLED_FILES]
     if built:
         build_graph(weights, work.graph, precision=precision)
-        if precision != "fp32":
-            build_graph(weights, work.question_graph, precision=QUESTIONS)
-            names.append(QUESTION_GRAPH_FILE)
         weights.unlink()
     manifest = Manifest(
         model_id=MODEL_ID,
@@ -177,8 +166,8 @@ def _build(work: ModelFolder, source: str, precision: Precision) -> Manifest:
         built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         loci_version=_loci_version(),
         weights_sha256=WEIGHTS_SHA256 if built else "",
-        sha256={name: sha256_of(work.path / name) for name in names},
-        size_bytes={name: (work.path / name).stat().st_size for name in names},
+        sha256={name: sha256_of(work.path / name) for name in INSTALLED_FILES},
+        size_bytes={name: (work.path / name).stat().st_size for name in INSTALLED_FILES},
     )
     work.write_manifest(manifest)
     try:
@@ -201,10 +190,8 @@ def _swap_in(work: ModelFolder, folder: ModelFolder) -> None:
     folder.path.mkdir(exist_ok=True)
     # Without its manifest the old model no longer counts; from here to the last move there is none.
     folder.manifest.unlink(missing_ok=True)
-    folder.question_graph.unlink(missing_ok=True)
-    for name in (GRAPH_FILE, TOKENIZER_FILE, QUESTION_GRAPH_FILE, MANIFEST_FILE):
-        if (work.path / name).exists():
-            (work.path / name).replace(folder.path / name)
+    for name in (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE):
+        (work.path / name).replace(folder.path / name)
 
 
 def _install_report(

@@ -12,9 +12,9 @@ from django.conf import settings
 from .c_library import ask_c_library
 from .encoder import Encoder
 from .errors import ModelUnavailable
-from .folder import QUESTION_GRAPH_FILE, Manifest, ModelFolder, model_folder
+from .folder import Manifest, ModelFolder, model_folder
 from .recipe import MODEL_ID, model_id_of
-from .reference import MIN_COSINE, MIN_QUESTION_COSINE, lowest_cosine, lowest_question_cosine
+from .reference import MIN_FIRST_COSINE, lowest_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
 
@@ -134,35 +134,17 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         ValueError: files are cut off, of another model, or give other vectors.
         OSError: a file cannot be read.
     """
-    manifest = _usable_manifest(folder)
-    questions = _question_session(folder) if QUESTION_GRAPH_FILE in manifest.sha256 else None
-    encoder = Encoder(
-        TextTokenizer(folder.tokenizer),
-        OnnxSession(folder.graph),
-        questions=questions,
-        threads=threads,
-        query_cache=query_cache,
-    )
-    # Also warms the session up: the first run allocates.
-    if (cosine := lowest_cosine(encoder, sentences=1)) < MIN_COSINE:
-        raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
-    if (cosine := lowest_question_cosine(encoder, sentences=1)) < MIN_QUESTION_COSINE:
-        raise ValueError(
-            f"Its vectors of questions are not the model's: cosine {cosine:.6f} to the reference."
-        )
-    ask_c_library(
-        "malloc_trim", 0
-    )  # reading the weights has taken and left 75 MB, which it would keep for later
-    return encoder
-
-
-def _question_session(folder: ModelFolder) -> OnnxSession | None:
-    """Give the graph for questions; None where this onnxruntime cannot run it, and the full one answers."""
-    try:
-        return OnnxSession(folder.question_graph)
-    except Exception as fault:  # onnxruntime raises types of its own
-        logger.warning("Questions take the full weights: %s cannot be used: %s", folder.question_graph, fault)
-        return None
+    _usable_manifest(folder)
+    tokenizer = TextTokenizer(folder.tokenizer)
+    for exact_sums in (False, True):  # without VNNI, an x86 processor's quick sums of bytes may overflow
+        session = OnnxSession(folder.graph, exact_sums=exact_sums)
+        encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
+        # Also warms the session up: the first run allocates.
+        if (cosine := lowest_cosine(encoder, sentences=1)) >= MIN_FIRST_COSINE:
+            # Reading the weights has taken and left tens of MB, which the library would keep for later.
+            ask_c_library("malloc_trim", 0)
+            return encoder
+    raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
 
 
 def _usable_manifest(folder: ModelFolder) -> Manifest:

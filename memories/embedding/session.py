@@ -22,7 +22,8 @@ class OnnxSession:
     No arena and no memory plan: both keep the memory of the largest batch for ever (measured: 50 MB each).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, exact_sums: bool = False) -> None:
+        """Read the graph; `exact_sums` is for processors whose quick sums of bytes overflow, and costs time."""
         # Official builds (1.29 and later, Linux too) report their use over the network, keep an id of the device
         # in the user's cache folder and run a thread that aborts forked children. Read once, at the import.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -35,6 +36,8 @@ class OnnxSession:
         options.enable_cpu_mem_arena = False
         options.enable_mem_pattern = False
         options.log_severity_level = 3
+        if exact_sums:
+            options.add_session_config_entry("session.x64quantprecision", "1")
         self._session: Any = onnxruntime.InferenceSession(
             str(path), sess_options=options, providers=["CPUExecutionProvider"]
         )

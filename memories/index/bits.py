@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
+from memories.index.kept_hits import KeptHits
 from memories.index.kept_marks import KeptMarks, Marked, milliseconds
 from memories.types import Scope, State, Trust, Type
 
@@ -116,6 +117,7 @@ class VectorTable:
         room = int(expected * GROWTH)
         self._part = Part(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
         self._marked = KeptMarks[Allowed]()
+        self.kept_hits = KeptHits()
         self.gone = 0
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from memories.index.schema import apply_index_schema, created_names, statements
 from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
 from memories.index.sqlite_rows import holders, read_visible, render
 from memories.index.sqlite_switch import switch_model
-from memories.index.sqlite_vectors import read_stand
+from memories.index.sqlite_vectors import IndexStand, read_stand
 from memories.index.terms import Match
 from memories.index.trial_table import AnyTable
 from memories.types import VISIBLE_TRUSTS, State, Trust
@@ -50,9 +50,10 @@ class Engine:
         also: Collection[int] = (),
     ) -> Found:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
-        table = current_table(read_stand()) if vector is not None else None
+        stand = read_stand()
+        table = current_table(stand) if vector is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_both(_ask(table, visibility, limit), match, vector, also=also)
+            return find_both(_ask(table, visibility, limit, stand), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
         vector = made(vector) if vector is not None else None
         near = self._near(table, vector, visibility, limit) if vector is not None else []
@@ -124,9 +125,14 @@ class Engine:
             cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
 
 
-def _ask(table: AnyTable, visibility: Visibility, limit: int) -> Ask:
+def _ask(table: AnyTable, visibility: Visibility, limit: int, stand: IndexStand | None = None) -> Ask:
     return Ask(
-        table, visibility, limit, table.allowed(visibility), partial(read_visible, visibility=visibility)
+        table,
+        visibility,
+        limit,
+        table.allowed(visibility),
+        partial(read_visible, visibility=visibility),
+        None if connection.in_atomic_block else stand,
     )
 
 

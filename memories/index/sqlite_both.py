@@ -7,11 +7,10 @@ passed over, nor anything nearer but for what signs tell apart wrongly (docs/spe
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 from django.db import connection
@@ -20,6 +19,7 @@ from access.visibility import Visibility
 from memories.embedding.encoder import available_cores
 from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
 from memories.index.bits import Allowed, Nearest, VectorTable
+from memories.index.kept_hits import BothHits
 from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
@@ -54,7 +54,8 @@ COUNTS = TermCounts()
 class Ask:
     """What is asked: `limit` memories that the Visibility allows; `visible` reads those of some keys that it does.
 
-    `allowed` are the rows of the table that it may allow.
+    `allowed` are the rows of the table that it may allow. `stamp` says how far the database has come; None where that
+    cannot be said, as in a transaction that may be taken back.
     """
 
     table: AnyTable
@@ -62,6 +63,7 @@ class Ask:
     limit: int
     allowed: Allowed
     visible: Callable[[Iterable[int]], dict[int, Judged]]
+    stamp: Hashable = None
 
 
 def find_near(ask: Ask, vector: Vector, *, wanted: int = 0) -> list[Hit]:
@@ -94,7 +96,7 @@ def find_both(ask: Ask, match: Match, asked: AnyVector, *, also: Collection[int]
     wanted = int(ask.limit * SLACK)
     match = _affordable(ask, match)
     expression, window = _expression(ask, match)
-    rows, cosines, is_all = _ask_both(ask, expression, asked, window=window, wanted=wanted, also=also)
+    rows, cosines, is_all = _kept_both(ask, expression, asked, window=window, wanted=wanted, also=also)
     vector = made(asked)
     ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
     keyword = {key: score for key, score, _ in rows}
@@ -116,9 +118,21 @@ def find_both(ask: Ask, match: Match, asked: AnyVector, *, also: Collection[int]
     return Found(words, near, keyword, cosine, tuple(sorted(beside)), seen)
 
 
+def _kept_both(
+    ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
+) -> BothHits:
+    """Give what _ask_both() does, and gave before where nothing changed since."""
+    find = partial(_ask_both, ask, expression, asked, window=window, wanted=wanted, also=also)
+    if ask.stamp is None or not isinstance(ask.table, VectorTable) or not isinstance(asked, Future):
+        return find()
+    return ask.table.kept_hits.of(
+        asked, ask.allowed, expression, window, wanted, frozenset(also), stamp=ask.stamp, find=find
+    )
+
+
 def _ask_both(
     ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
-) -> tuple[list[tuple[Any, ...]], dict[int, float], bool]:
+) -> BothHits:
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
     is_made = not isinstance(asked, Future) or asked.done()
     table = ask.table
@@ -127,15 +141,13 @@ def _ask_both(
         choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
         rows = query(_RANKED_BESIDE, [expression, window, "[]"])
         found = table.compared(made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors)
-        cosines, is_all = _by_memory(found), found.is_all
+        cosines = _by_memory(found)
         rest = {*cosines, *also}.difference(key for key, *_ in rows)
-        return (
-            [*rows, *((*row, 0) for row in query(_SCORES, [expression, json.dumps([*rest])]))],
-            cosines,
-            is_all,
-        )
+        rows = [*rows, *((*row, 0) for row in query(_SCORES, [expression, json.dumps([*rest])]))]
+        return BothHits(rows, cosines, found.is_all)
     cosines, is_all = _nearest(ask, made(asked), wanted)
-    return query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])]), cosines, is_all
+    rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
+    return BothHits(rows, cosines, is_all)
 
 
 def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:

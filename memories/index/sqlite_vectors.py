@@ -24,7 +24,7 @@ _NEXT = f"{_ROWS} AND p.key > %s ORDER BY p.key LIMIT %s"
 _NAMED = f"{_ROWS} AND p.key IN (SELECT value FROM json_each(%s))"  # noqa: S608 - constants alone
 _STATE = """
 SELECT (SELECT value FROM index_state WHERE name = 'model'),
-    (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change)
+    (SELECT MIN(seq) FROM index_change), (SELECT MAX(seq) FROM index_change), (SELECT MAX(key) FROM memory_log)
 """
 _PIECES = "SELECT COUNT(*) FROM memories_piece"
 _CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s"
@@ -32,17 +32,21 @@ _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value
 
 
 class IndexStand(NamedTuple):
-    """How far the index has come: its model, and the first and last change that the list still has."""
+    """How far the index has come: its model, and the first and last change that the list still has.
+
+    `log` is the last row of the audit log: the texts change without the vectors, but not without a word of it.
+    """
 
     model: str
     first: int
     last: int
+    log: int = 0
 
 
 def read_stand() -> IndexStand:
-    """Give the model and the ends of the list of changes."""
-    [(model, first, last)] = query(_STATE, [])
-    return IndexStand(model or "", first or 0, last or 0)
+    """Give the model, the ends of the list of changes and the log's last row."""
+    [(model, first, last, log)] = query(_STATE, [])
+    return IndexStand(model or "", first or 0, last or 0, log or 0)
 
 
 def count_pieces() -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from memories.embedding import Encoder
+from memories.embedding import Encoder, graph
 from memories.embedding.folder import ModelFolder
 from memories.embedding.graph import build_graph
 from memories.embedding.recipe import WEIGHTS_FILE
@@ -36,36 +36,71 @@ def test_the_reference_that_ships_equals_the_float64_forward(exact: np.ndarray) 
     assert np.abs(read_reference().vectors - exact).max() < 1e-5
 
 
-def test_half_precision_weights_keep_the_vectors(encoder: Encoder, exact: np.ndarray) -> None:
+@pytest.fixture(scope="module")
+def halves(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph with weights in half precision."""
+    path = tmp_path_factory.mktemp("halves") / "model.onnx"
+    build_graph(weights / WEIGHTS_FILE, path, precision="fp16-weights")
+    return path
+
+
+def test_half_precision_weights_keep_the_vectors(
+    halves: Path, tokenizer: TextTokenizer, exact: np.ndarray
+) -> None:
+    vectors = Encoder(tokenizer, OnnxSession(halves)).encode(read_reference().sentences)
+
+    assert (vectors * exact).sum(axis=1).min() >= 0.999999
+
+
+def test_8_bits_keep_nearly_all_of_the_vectors(encoder: Encoder, exact: np.ndarray) -> None:
     vectors = encoder.encode(read_reference().sentences)
 
-    cosines = (vectors * exact).sum(axis=1)
+    cosines = dict(zip(read_reference().sentences, (vectors * exact).sum(axis=1), strict=True))
 
-    assert cosines.min() >= 0.999999
+    assert cosines.pop("ok") >= 0.994  # three tokens: nothing evens out
+    assert min(cosines.values()) >= 0.9985
 
 
-def test_weights_in_8_bits_keep_most_of_a_question(installed: ModelFolder, exact: np.ndarray) -> None:
-    session, tokens = OnnxSession(installed.question_graph), TextTokenizer(installed.tokenizer)
-    rows = tokens.ids(read_reference().sentences, max_tokens=256)
+def test_the_few_large_numbers_are_multiplied_in_full(
+    weights: Path,
+    tokenizer: TextTokenizer,
+    exact: np.ndarray,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "model.onnx"
+    monkeypatch.setattr(graph, "LARGE", (0, 1, 2, 3))  # any four others
+    build_graph(weights / WEIGHTS_FILE, path, precision="8-bit")
+    worse = Encoder(tokenizer, OnnxSession(path)).encode(read_reference().sentences)
 
+    assert 0.97 < (worse * exact).sum(axis=1).mean() < 0.9975
+
+
+def test_a_text_has_the_same_vector_whatever_stands_beside_it(installed: ModelFolder) -> None:
+    session, tokens = OnnxSession(installed.graph), TextTokenizer(installed.tokenizer)
+    rows = tokens.ids(read_reference().sentences[:3], max_tokens=256)
+
+    together = session.run(rows)
     alone = np.concatenate([session.run([row]) for row in rows])
-    again = session.run([rows[0]])
 
-    assert (alone * exact).sum(axis=1).min() >= 0.99
-    assert (alone * exact).sum(axis=1).mean() >= 0.998
-    assert np.array_equal(again[0], alone[0])
+    assert np.abs(together - alone).max() < 1e-6
 
 
-def test_half_precision_halves_the_file(weights: Path, fp32_graph: Path, tmp_path: Path) -> None:
-    small = tmp_path / "model.onnx"
+def test_sums_that_cannot_overflow_give_the_same_vectors(installed: ModelFolder) -> None:
+    rows = TextTokenizer(installed.tokenizer).ids(read_reference().sentences[:3], max_tokens=256)
 
-    build_graph(weights / WEIGHTS_FILE, small, precision="fp16-weights")
+    quick, exact_sums = (OnnxSession(installed.graph, exact_sums=exact) for exact in (False, True))
 
-    assert 44e6 < small.stat().st_size < 46e6
+    assert np.abs(quick.run(rows) - exact_sums.run(rows)).max() < 1e-6
+
+
+def test_fewer_bits_make_a_smaller_file(installed: ModelFolder, halves: Path, fp32_graph: Path) -> None:
+    assert 33e6 < installed.graph.stat().st_size < 36e6
+    assert 44e6 < halves.stat().st_size < 46e6
     assert 89e6 < fp32_graph.stat().st_size < 91e6
 
 
-def test_the_graph_has_standard_operators_only(fp32_graph: Path) -> None:
+def test_in_full_precision_the_graph_has_standard_operators_only(fp32_graph: Path) -> None:
     model = onnx.load(str(fp32_graph))
 
     assert {node.domain for node in model.graph.node} == {""}

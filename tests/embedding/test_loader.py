@@ -143,9 +143,9 @@ def test_the_status_tells_path_precision_and_size(tmp_path: Path, install: Insta
 
     status = model_status()
 
-    assert (status.path, status.precision) == (folder.path, "fp16-weights")
+    assert (status.path, status.precision) == (folder.path, "8-bit")
     assert status.model_id == "all-MiniLM-L6-v2@1110a243/256/mean/r1"
-    assert 80e6 < status.size_bytes < 81e6
+    assert 35e6 < status.size_bytes < 36e6
 
 
 def test_a_manifest_that_is_not_ours_is_told(tmp_path: Path) -> None:

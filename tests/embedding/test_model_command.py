@@ -54,7 +54,7 @@ def test_install_status_and_verify_of_a_folder_of_the_user(ready: Path, tmp_path
     path = str(tmp_path / "models" / "all-MiniLM-L6-v2")
     assert (installed["path"], installed["was_installed"]) == (path, False)
     assert (status["path"], status["state"]) == (path, "installed")
-    assert verified["lowest_cosine"] > 0.999999
+    assert verified["lowest_cosine"] > 0.994
     assert "was already installed at" in run("install", "--from", str(ready), *dest)
     assert "is sound: hashes match" in run("verify", *dest)
 

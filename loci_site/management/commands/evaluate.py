@@ -16,7 +16,7 @@ from access.errors import LociError
 from access.tokens import operator
 from loci_site.evaluation_tables import Findings, as_text, write_between_marks
 from loci_site.kept_database import fingerprint, kept_database
-from memories.embedding import Encoder, get_encoder
+from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
 from sources.evaluation import ModeReport, Query, ask_all, fill, read_queries
 from sources.jsonl import CORPUS
@@ -133,11 +133,12 @@ def _wanted(options: dict[str, Any]) -> Wanted:
 def _measure(folders: list[Path], wanted: Wanted) -> Findings:
     read = [(folder, read_queries(folder, split=wanted.split, limit=wanted.limit)) for folder in folders]
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
-    cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE))
+    model = f"{encoder.model_id} {model_status().precision}"
+    cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
     findings, trials = Findings(), []
     with Bars() as bars:
         for folder, queries in read:
-            mark = fingerprint(folder / CORPUS, encoder.model_id)
+            mark = fingerprint(folder / CORPUS, model)
             name = folder.absolute().name
             fill_it = partial(fill, operator(), folder, encoder=cached, progress=bars.show)
             with kept_database(settings.LOCI.home / STORES, name, mark, fill_it):
