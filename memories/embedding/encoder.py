@@ -1,6 +1,5 @@
 """Texts → unit vectors: order kept, padding kept small, query vectors remembered."""
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from .cores import CORES, available_cores
 from .question_vectors import QuestionVectors
 from .recipe import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .session import OnnxSession, Vectors
@@ -77,11 +77,11 @@ class Encoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Give float32[384], unit length, read-only; the last few thousand queries are remembered."""
-        return self._asked.now(text)
+        return self._asked.here(text).result()
 
     def question_vector(self, text: str) -> "Future[Vectors]":
-        """Give what encode_query() does, at once: it may still be being made, on another core."""
-        return self._asked.of(text)
+        """Give what encode_query() does: where a core is idle at once, and it is still being made there."""
+        return self._asked.of(text) if CORES.has_spare() else self._asked.here(text)
 
     def count_tokens(self, text: str) -> int:
         """Give the number of tokens without [CLS] and [SEP], uncut."""
@@ -139,10 +139,3 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         batch.append(index)
     if batch:
         yield batch
-
-
-def available_cores() -> int:
-    """Give the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

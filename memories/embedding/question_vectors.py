@@ -31,7 +31,7 @@ class QuestionVectors:
         with self._lock:
             return self._known(text) or self._keep(text, self._pool.submit(self._encode, text))
 
-    def now(self, text: str) -> Vectors:
+    def here(self, text: str) -> Future[Vectors]:
         """Give what of() does, made by the caller's thread where it is not there: a process that ends has no others."""
         made: Future[Vectors] = Future()
         with self._lock:
@@ -42,7 +42,7 @@ class QuestionVectors:
             except BaseException as fault:
                 made.set_exception(fault)  # others may wait for it
                 raise
-        return known.result()
+        return known
 
     def _known(self, text: str) -> Future[Vectors] | None:
         known = self._kept.get(text)

@@ -16,7 +16,7 @@ import numpy as np
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.embedding.encoder import available_cores
+from memories.embedding.cores import CORES, available_cores
 from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
 from memories.index.bits import Allowed, Nearest, VectorTable
 from memories.index.kept_hits import BothHits
@@ -136,7 +136,8 @@ def _ask_both(
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
     is_made = not isinstance(asked, Future) or asked.done()
     table = ask.table
-    if isinstance(table, VectorTable) and (not is_made or len(ask.allowed.rows) >= LARGE_ROOM):
+    is_long = len(ask.allowed.rows) >= LARGE_ROOM and CORES.has_spare()
+    if isinstance(table, VectorTable) and (not is_made or is_long):
         # Words are looked for while another core makes the vector and chooses those near it.
         choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
         rows = query(_RANKED_BESIDE, [expression, window, "[]"])

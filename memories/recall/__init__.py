@@ -17,6 +17,7 @@ from access.visibility import Narrowing, Visibility
 from memories.chains import head_of, parse_id
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
+from memories.embedding.cores import CORES
 from memories.keyed_rows import read_shown
 from memories.labels import label_of
 from memories.models import Memory
@@ -109,6 +110,11 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     asked = _checked(asked)
     if asked.ids:
         return _by_ids(actor, asked, started)
+    with CORES.taken():
+        return _recall(actor, asked, started)
+
+
+def _recall(actor: Actor, asked: Asked, started: float) -> Recalled:
     group = find_group(actor, asked.group)
     visibility = recallable_by(actor, group, narrowing=asked.narrowing)
     mode = asked.mode or settings.LOCI.retrieval.mode
@@ -123,7 +129,7 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     ranking = _rank(question, visibility, mode=mode, trace=trace)
     if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
         # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
-        return recall(actor, asked)
+        return _recall(actor, asked, started)
     answer = Recalled(
         group=group.slug,
         mode=mode,

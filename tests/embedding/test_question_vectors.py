@@ -50,8 +50,8 @@ def test_what_failed_is_made_again() -> None:
         assert vectors.of("which port?").result(LIMIT_S)[0] == 11.0
         make.made, make._failures = [], 1
         with pytest.raises(RuntimeError, match="no memory left"):
-            vectors.now("whose port?")
-        assert vectors.now("whose port?")[0] == 11.0
+            vectors.here("whose port?")
+        assert vectors.here("whose port?").result()[0] == 11.0
     assert make.made == ["whose port?"] * 2
 
 
@@ -61,9 +61,7 @@ def test_who_asks_now_needs_no_other_thread() -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
     vectors = QuestionVectors(make, pool=pool, size=10)
-    assert (
-        vectors.now("which port?") is vectors.now("which port?") is vectors.of("which port?").result(LIMIT_S)
-    )
+    assert vectors.here("which port?") is vectors.here("which port?") is vectors.of("which port?")
     assert make.made == ["which port?"]
 
 
