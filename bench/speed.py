@@ -12,6 +12,7 @@ time on the clock: where others work on the machine, it says more.
 
 import argparse
 import json
+import math
 import random
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ import numpy as np
 from bench.proof.home import Home, environment, installed_models
 from bench.proof.proof import FOLDER, REPOSITORY
 from bench.proof.server import Server, free_port, is_open
-from bench.speed_calls import Agent, Timed, resident_mb, timed
+from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb, timed
 from bench.speed_report import put_into, report
 
 CACHE = FOLDER / "speed"
@@ -40,6 +41,7 @@ CALLS, WARM_UP = 200, 20
 READERS, WRITERS = 8, 2
 LAG_STORES = 40
 START_S = 120
+IDLE_MS = 30  # of CPU time in half a second: less, and nothing is at work
 ENCODER = """
 import json, sys, time, django; django.setup()
 from memories.embedding import get_encoder
@@ -110,7 +112,7 @@ def measure(size: int, *, calls: int, load_s: float) -> Measured:
             agent = Agent(server.port, facts["secret"])
             agent.recall(facts["questions"]["main"][0], "main")
             start_s = time.perf_counter() - began
-            _until_ready(agent, facts)
+            _until_ready(agent, facts, pid)
             timings = _timings(agent, facts, pid, calls)
             lag = _lag(server.port, home, facts)
             load = _load(server.port, facts, load_s) if load_s else None
@@ -181,7 +183,7 @@ def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
     dice, times, first = random.Random(), [], 0
     with _served(home) as (second, _):
         other = Agent(second.port, facts["secret"])
-        _until_ready(other, facts)
+        _until_ready(other, facts, second.process.pid)
         agent = Agent(port, facts["secret"])  # the server has closed a connection that was idle so long
         for _ in range(LAG_STORES):
             word = f"zq{dice.getrandbits(60):x}"
@@ -226,13 +228,17 @@ def _load(port: int, facts: dict[str, Any], seconds: float) -> Load:
     return Load(seconds, len(times), len(stores), all_.at(0.5), all_.at(0.95), len(errors))
 
 
-def _until_ready(agent: Agent, facts: dict[str, Any]) -> None:
-    """Wait for the model, and let the vectors be read."""
+def _until_ready(agent: Agent, facts: dict[str, Any], pid: int) -> None:
+    """Wait for the model, and until the vectors are read: then the process has nothing to do."""
     deadline = time.monotonic() + START_S
     while agent.recall(facts["questions"]["main"][1], "main").get("degraded"):
         if time.monotonic() > deadline:
             raise RuntimeError("The model was never there.")
         time.sleep(0.1)
+    before = -math.inf
+    while (now := cpu_ms(pid)) - before > IDLE_MS and time.monotonic() < deadline:
+        before = now
+        time.sleep(0.5)
     for question in facts["questions"]["four"][-10:]:
         agent.recall(question, "four")
 
