@@ -23,6 +23,7 @@ from memories.visibility import as_q, listed_by
 MAX_DROPPED = 60  # of those left out, shown
 BOOSTS = {
     "thread": "its thread answers too",
+    "beside": "what was stored right before or after it answers as well",
     "date": "the question names its date",
     "time": "it says when, and the question asks that",
     "speaker": "the question names who speaks",

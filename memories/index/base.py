@@ -28,9 +28,10 @@ class Hit(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What ranking looks at of a memory: seven of its forty columns."""
+    """What ranking looks at of a memory: eight of its forty columns."""
 
     key: int
+    group_id: int
     content: str
     thread_id: int | None
     position: int | None

@@ -24,8 +24,8 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Judge
     asked = json.dumps([*keys])
     where, params = render(visibility)
     return {
-        key: Judged(key, content, thread, position, _moment(began), confidence, trust)
-        for key, content, thread, position, began, confidence, trust in fetch(
+        key: Judged(key, group, content, thread, position, _moment(began), confidence, trust)
+        for key, group, content, thread, position, began, confidence, trust in fetch(
             _VISIBLE.format(where=where), [asked, *params]
         )
     }

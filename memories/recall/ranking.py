@@ -17,6 +17,8 @@ from memories.recall.tuning import TUNING, Tuning
 from memories.types import Trust
 
 THREAD_BEST = 3  # a thread is as good as the mean of its three best turns
+BESIDE_BEST = 2  # of those that were stored beside it
+REACH = 3  # so many before it and after it
 SHORT_WORDS = 25
 LONG_WORDS = 100  # a longer turn has a word of everything
 CONFIDENCE_WEIGHT = 0.05
@@ -29,10 +31,19 @@ SPEAKERS: dict[Said, frozenset[str]] = {
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
+class Near(NamedTuple):
+    """A candidate's own fused score, its thread's where it is a turn, and beside_scores() of it."""
+
+    own: float
+    thread: float | None
+    beside: float
+
+
 class Parts(NamedTuple):
     """What is added to a candidate's fused score, by the reason for it."""
 
     thread: float
+    beside: float
     date: float
     time: float
     speaker: float
@@ -59,8 +70,15 @@ def adjust(
     """
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
+    beside = beside_scores(fused, rows) if tuning.beside_share else {}
     parts = {
-        c.key: _parts(c, rows[c.key], question, fused[c.key], threads.get(turns.get(c.key, -1)), tuning)
+        c.key: _parts(
+            c,
+            rows[c.key],
+            question,
+            Near(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
+            tuning,
+        )
         for c in candidates
     }
     for key, boost in (related or {}).items():
@@ -89,13 +107,12 @@ def adjust(
     return adjusted
 
 
-def _parts(
-    c: Candidate, row: Judged, question: Question, score: float, thread: float | None, tuning: Tuning
-) -> Parts:
-    """Give what is added to one candidate; `thread` is its thread's score where it is a turn."""
+def _parts(c: Candidate, row: Judged, question: Question, near: Near, tuning: Tuning) -> Parts:
+    """Give what is added to one candidate."""
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
     return Parts(
-        thread=tuning.thread_share * (thread - score) if c.is_turn and thread is not None else 0.0,
+        thread=tuning.thread_share * (near.thread - near.own) if near.thread is not None else 0.0,
+        beside=tuning.beside_share * near.beside,
         date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
         time=tuning.time_boost if question.asks_when and tells_when(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
@@ -120,6 +137,22 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
         thread: sum(sorted(scores, reverse=True)[:THREAD_BEST]) / THREAD_BEST
         for thread, scores in by_thread.items()
     }
+
+
+def beside_scores(fused: Mapping[int, float], rows: Mapping[int, Judged]) -> dict[int, float]:
+    """Give each memory outside of threads the mean of the two best scores among the three that were stored in its group
+    right before it and the three right after it; who is no candidate counts as 0.
+    """
+    alone = sorted(key for key in fused if rows[key].thread_id is None)
+    near: defaultdict[int, list[float]] = defaultdict(list)
+    for at, key in enumerate(alone):
+        for other in alone[at + 1 : at + 1 + REACH]:
+            if other - key > REACH:
+                break
+            if rows[key].group_id == rows[other].group_id:
+                near[key].append(fused[other])
+                near[other].append(fused[key])
+    return {key: sum(sorted(scores)[-BESIDE_BEST:]) / BESIDE_BEST for key, scores in near.items()}
 
 
 def length_part(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:

@@ -16,6 +16,7 @@ class Tuning:
     fact_share: float = 0.85  # a statement that stands alone is found by its meaning
     long_share: float = 0.55  # one vector per 256 tokens says less of a long text
     thread_share: float = 0.3  # of the thread's score in a turn's own
+    beside_share: float = 0.1  # of the scores of what was stored right before and after it
     date_boost: float = 0.3  # all that the question says of a date fits the memory's
     time_boost: float = 0.1  # the question asks when, and the memory speaks of a time
     speaker_boost: float = 0.07  # the question names who speaks
@@ -37,6 +38,7 @@ TUNING = Tuning()
 # What evaluation takes out, one at a time: the step's name and the numbers without it.
 STEPS: dict[str, dict[str, Any]] = {
     "the thread": {"thread_share": 0.0},
+    "what was stored beside": {"beside_share": 0.0},
     "the date": {"date_boost": 0.0},
     "the time": {"time_boost": 0.0},
     "the speaker": {"speaker_boost": 0.0},
@@ -54,6 +56,7 @@ CHOICES: dict[str, tuple[float, ...]] = {
     "fact_share": (0.75, 0.95),
     "long_share": (0.45, 0.65),
     "thread_share": (0.2, 0.4),
+    "beside_share": (0.05, 0.15),
     "date_boost": (0.2, 0.4),
     "time_boost": (0.05, 0.15),
     "speaker_boost": (0.04, 0.1),

@@ -9,7 +9,7 @@ from memories.recall.asking import Said
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
 from memories.recall.query import Question
-from memories.recall.ranking import adjust, is_dated, length_part, speaker_of, thread_scores
+from memories.recall.ranking import adjust, beside_scores, is_dated, length_part, speaker_of, thread_scores
 from memories.recall.trace import Trace
 from memories.recall.tuning import without
 
@@ -131,6 +131,26 @@ def test_length_takes_off_from_the_very_short_and_from_long_turns(
 def test_a_thread_is_as_good_as_its_three_best_turns_and_fewer_count_less() -> None:
     fused = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.1, 5: 0.9}
     assert thread_scores(fused, {1: 7, 2: 7, 3: 7, 4: 7, 5: 8}) == pytest.approx({7: 0.6, 8: 0.3})
+
+
+def test_what_was_stored_beside_counts_by_the_two_best_within_three() -> None:
+    rows = {key: memory(key=key, group_id=1) for key in (10, 11, 13, 14, 20)}
+    fused = {10: 0.8, 11: 0.6, 13: 0.4, 14: 0.2, 20: 1.0}
+    # 10 has 11 and 13 beside it, not 14; 11 has 10, 13 and 14; 20 stands alone.
+    assert beside_scores(fused, rows) == pytest.approx({10: 0.5, 11: 0.6, 13: 0.7, 14: 0.5})
+
+
+@pytest.mark.parametrize("other", [{"group_id": 2}, {"group_id": 1, "thread_id": 7, "position": 0}])
+def test_what_stands_elsewhere_is_not_beside(other: dict[str, int]) -> None:
+    rows = {1: memory(key=1, group_id=1), 2: memory(key=2, **other)}
+    assert beside_scores({1: 0.8, 2: 0.8}, rows) == {}
+
+
+def test_a_tenth_of_what_stands_beside_is_added() -> None:
+    rows = {key: memory("The port.", key=key, group_id=1) for key in (1, 2)}
+    candidates = [Candidate(key, words=50) for key in rows]
+    scores = adjust({1: 0.8, 2: 0.4}, candidates, rows, asking(), trace=Trace())
+    assert scores == pytest.approx({1: 0.82, 2: 0.44})  # 0.8 + 0.1 × 0.4 / 2, 0.4 + 0.1 × 0.8 / 2
 
 
 def test_a_turn_is_pulled_towards_its_thread() -> None:
