@@ -27,6 +27,7 @@ BOOSTS = {
     "date": "the question names its date",
     "time": "it says when, and the question asks that",
     "speaker": "the question names who speaks",
+    "said": "the question says who said it, and this is by them",
     "length": "too short or too long to say much",
     "confidence": "how sure it is",
     "trust": "verified or disputed",
