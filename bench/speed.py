@@ -33,6 +33,7 @@ from bench.proof.proof import FOLDER, REPOSITORY
 from bench.proof.server import Server, free_port, is_open
 from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb, timed
 from bench.speed_report import put_into, report
+from bench.speed_texts import typed_words
 
 CACHE = FOLDER / "speed"
 BUILT = "built.json"
@@ -157,6 +158,8 @@ def _timings(agent: Agent, facts: dict[str, Any], pid: int, calls: int) -> dict[
         agent, facts["questions"]["main"][WARM_UP:], [f"{text} Beforehand." for text in texts[::3]], pid
     )
     found["store"] = timed((_storing(agent, text) for text in texts), pid=pid)
+    for name, typed in typed_words(facts["fresh"], calls).items():
+        found[name] = timed((_typing(agent, part) for part in typed), pid=pid)
     return found
 
 
@@ -172,6 +175,10 @@ def _after_stores(agent: Agent, questions: list[str], texts: list[str], pid: int
 
 def _asking(agent: Agent, question: str, group: str) -> Callable[[], object]:
     return lambda: agent.recall(question, group)
+
+
+def _typing(agent: Agent, typed: str) -> Callable[[], object]:
+    return lambda: agent.suggest(typed)
 
 
 def _storing(agent: Agent, text: str) -> Callable[[], object]:

@@ -5,9 +5,11 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 VERSION = "2026-07-28"
 META = {
@@ -59,6 +61,17 @@ class Agent:
     def store(self, content: str, group: str) -> dict[str, Any]:
         """Store one text."""
         return self.call("store_memory", content=content, group=group)
+
+    def suggest(self, typed: str) -> list[dict[str, Any]]:
+        """Give what is suggested for what was typed so far, over REST."""
+        headers = {"Authorization": f"Bearer {self._secret}"}
+        self._connection.request("GET", f"/api/suggest?q={quote(typed)}", headers=headers)
+        response = self._connection.getresponse()
+        text = response.read()
+        if response.status != HTTPStatus.OK:
+            raise RuntimeError(f"suggest answered {response.status}: {text[:300]!r}")
+        items: list[dict[str, Any]] = json.loads(text)["items"]
+        return items
 
     def _headers(self, tool: str) -> dict[str, str]:
         return {

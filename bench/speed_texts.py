@@ -18,6 +18,7 @@ SHIFT = 40  # content words begin where the function words end: the most frequen
 TOPICS = 400
 TOPIC_TERMS = 150  # words that belong to a topic
 TOPIC_SHARE = 0.5  # of a text's content words that come from its topic
+LONG_WORD = 5  # letters; a longer one is mistyped
 FUNCTION_WORDS = 120  # the most frequent words: "the", "and", "was" …
 # Stop words and gaps: every other word is drawn, so that none is in a third of the texts.
 SENTENCES = (
@@ -104,3 +105,22 @@ def _with_words(question: str, words: Sequence[str], dice: random.Random) -> str
         *(dice.sample(words, count) if len(words) >= count else dice.choices(words, k=count))
     )
     return filled[0].upper() + filled[1:]
+
+
+def typed_words(texts: Sequence[str], count: int) -> dict[str, list[str]]:
+    """Give what somebody types who looks for words of the texts: their first two to five letters, and with two letters
+    changed for each other.
+    """
+    dice = random.Random(7)
+    words = sorted(
+        {word for text in texts for word in text.split() if word.isalpha() and len(word) > LONG_WORD}
+    )
+    chosen = [dice.choice(words) for _ in range(count)]
+    places = [dice.randrange(1, len(word) - 1) for word in chosen]
+    return {
+        "typing: the beginning of a word": [word[: dice.randint(2, 5)] for word in chosen],
+        "typing: a mistyped word": [
+            word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+            for word, at in zip(chosen, places, strict=True)
+        ],
+    }
