@@ -94,6 +94,12 @@ class PreparedUpdate:
             changed: int = cursor.rowcount
         return changed
 
+    def run_each(self, rows: Sequence[Sequence[str | int]]) -> None:
+        """Do what run() does with each of these values."""
+        sql, places = _kept(self, self._compile)
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+            cursor.executemany(sql, [_bound(places, values) for values in rows])
+
     def _compile(self) -> tuple[str, Places]:
         queryset, changes = self._make(*self._marks)
         query: Any = queryset.order_by().query.chain(UpdateQuery)

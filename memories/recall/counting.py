@@ -123,8 +123,8 @@ def write_recalls(recalls: Sequence[Recall]) -> None:
         for key, _ in recall.hits:
             counts[key] = counts.get(key, 0) + 1
             latest[key] = max(recall.at, latest.get(key, recall.at))
-    for key, count in counts.items():
-        _ACCESSED.run(count, str(connection.ops.adapt_datetimefield_value(latest[key])), key)
+    stamp = connection.ops.adapt_datetimefield_value
+    _ACCESSED.run_each([(count, str(stamp(latest[key])), key) for key, count in counts.items()])
 
 
 def _without_purged(recalls: Sequence[Recall]) -> list[Recall]:

@@ -168,3 +168,15 @@ def test_an_update_changes_the_rows_that_are_meant(groups: list[Group]) -> None:
     assert len(seen) == 1
     titles = {group.slug: (group.title, group.created_by) for group in Group.objects.all()}
     assert titles == {"ledger": ("The books", "alice"), "atlas": ("Maps", "bob")}
+
+
+@pytest.mark.usefixtures("groups")
+def test_an_update_runs_for_each_of_many_values_in_one_go() -> None:
+    with CaptureQueriesContext(connection) as seen:
+        RENAME.run_each(
+            [("The books", "alice", "ledger"), ("Maps", "bob", "atlas"), ("None", "bob", "nowhere")]
+        )
+    RENAME.run_each([])
+    titles = {group.slug: (group.title, group.created_by) for group in Group.objects.all()}
+    assert titles == {"ledger": ("The books", "alice"), "atlas": ("Maps", "bob")}
+    assert len(seen) == 1
