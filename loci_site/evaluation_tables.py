@@ -1,5 +1,6 @@
 """What an evaluation found, as tables: Markdown for the documentation, plain text for the terminal."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from sources.metrics import Scores
 from sources.tuning_trials import MEASURES, Fold
 from sources.unrelated import Judgement, Point, curve
 
+ANSWERABLE = "answerable"  # the kind of questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")
 BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
 
@@ -47,6 +49,7 @@ class Findings:
             "folds": _fold_table(self.folds),
             "abstention": _curve_table(self.judgements),
             "unrelated": _kind_table(self.judgements),
+            "separation": _separation_table(self.judgements),
         }
         return {name: rows for name, rows in made.items() if len(rows) > 1}
 
@@ -174,14 +177,36 @@ def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
 
 
 def _kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
-    """The share of questions of each kind on which recall abstains, by set."""
+    """The share of questions of each kind on which recall abstains, by set, and what that costs."""
     kinds = list(dict.fromkeys(j.kind for j in _all(sets)))
     rows = [["questions", *sets]]
     for kind in kinds:
         cells = []
         for own in sets.values():
-            margins = [j.margin for j in own if j.kind == kind]
+            margins = _margins(own, kind)
             share = sum(margin < 0 for margin in margins) / len(margins) if margins else 0.0
             cells.append(f"{_percent(share)} of {len(margins)}" if margins else "–")
         rows.append([kind, *cells])
+    lost = [_percent(point.lost) for own in sets.values() for point in curve(own, (0.0,))]
+    return [*rows, ["R@5 lost", *lost]] if kinds else rows
+
+
+def _separation_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """How well the margin tells each kind of questions without an answer from the answerable, whatever the limit."""
+    kinds = [kind for kind in dict.fromkeys(j.kind for j in _all(sets)) if kind != ANSWERABLE]
+    rows = [["questions", *sets]]
+    for kind in kinds:
+        pairs = [(_margins(own, ANSWERABLE), _margins(own, kind)) for own in sets.values()]
+        rows.append([kind, *(_percent(above_share(*pair)) if all(pair) else "–" for pair in pairs)])
     return rows
+
+
+def above_share(high: Sequence[float], low: Sequence[float]) -> float:
+    """Give the share (0–1) of pairs in which the one of `high` is greater than the one of `low`; an even pair is half one."""
+    ordered = sorted(low)
+    won = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in high)
+    return won / 2 / (len(high) * len(low))
+
+
+def _margins(judgements: Sequence[Judgement], kind: str) -> list[float]:
+    return [j.margin for j in judgements if j.kind == kind]

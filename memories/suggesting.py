@@ -18,13 +18,13 @@ from memories.index.sqlite_prefix import newest_with, words_between
 from memories.index.terms import words
 from memories.models import Memory
 from memories.pieces import available_encoder, indexed_model
-from memories.recall.relevance import RELATED
 from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
 from memories.text import clean_line
 from memories.types import State, Trust, Type
 from memories.visibility import EVERY_TRUST, as_q, listed_by
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
+RELATED = 0.47  # the cosine from which a memory is shown for its meaning alone
 MAX_CHARS = 200
 MAX_WORDS = 8
 LEAST_PREFIX = 2  # letters; one alone begins a tenth of all words

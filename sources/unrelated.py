@@ -98,9 +98,7 @@ def _judge(kind: str, question: Question, room: Visibility, relevant: Sequence[s
 
 
 def _margin(question: Question, ranking: Ranking, best: list[Memory], trace: Trace) -> float:
-    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
-    contents = (row.content for row in ranking.rows.values())
-    answerable = is_answerable(question, best, cosines, trace, contents=contents)
+    answerable = is_answerable(question, ranking, best, trace)
     detail = trace.steps[-1].detail
     if "reached" not in detail:
         return -1.0

@@ -192,9 +192,7 @@ def _answer(
         trace.drop(key, f"beyond the first {limit}")
     rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
-    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
-    contents = (row.content for row in ranking.rows.values())
-    is_found = is_answerable(question, best, cosines, trace, contents=contents)
+    is_found = is_answerable(question, ranking, best, trace)
     portions, left_out = pack(
         _without_padding(best[:limit], ranking, trace) if is_found else best[:NEAREST_SHOWN],
         token_budget=budget,

@@ -62,6 +62,4 @@ def filters_against(memory: Memory, visibility: Visibility) -> list[str]:
 def _is_answerable(question: Question, ranking: Ranking, trace: Trace) -> bool:
     rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED] if key in rows]
-    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
-    contents = (row.content for row in ranking.rows.values())
-    return is_answerable(question, best, cosines, trace, contents=contents)
+    return is_answerable(question, ranking, best, trace)

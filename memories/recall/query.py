@@ -13,6 +13,7 @@ from memories.recall.tuning import TUNING, Tuning
 
 LATIN_END = "\u0250"
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
+_ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 
 
 @dataclass(frozen=True)
@@ -59,5 +60,5 @@ def readable_share(text: str) -> float:
 
 def names_in(text: str) -> frozenset[str]:
     """Find the words with a capital that are no question words or months, in lower case."""
-    words = (re.sub(r"['’]s$", "", word.lower()) for word in _NAME.findall(text))
+    words = (_ENDING.sub("", word.lower()) for word in _NAME.findall(text))
     return frozenset(w for w in words if w not in STOP_WORDS and w not in MONTH_NUMBER)

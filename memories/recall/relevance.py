@@ -1,23 +1,48 @@
 """Judging whether the best candidates answer the question at all."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import log, sqrt
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from memories.index.forms import forms_in
 from memories.index.terms import Match, words
 from memories.models import Memory
+from memories.recall.fusion import LONG_WORDS
+from memories.recall.persons import lead_of_others, unknown_share
 from memories.recall.query import Question
 from memories.recall.trace import Trace
 
+if TYPE_CHECKING:
+    from memories.recall.choosing import Ranking
+
 JUDGED = 10  # of the best candidates
-# What the nearest cosine must come to, with the share of the question's words that one candidate has, and less the
-# share of its names that none of the group's candidates has. Of questions with an answer 99.5 % reach it
-# (docs/recall.md, "Nothing relevant"; fitted over five folds of groups).
-RELATED = 0.47
-WORDS_WEIGHT = 0.45
-STRANGERS_WEIGHT = 0.18
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is asked of the best candidates of one kind of text: the nearest cosine, with these weights, must be `wanted`.
+
+    Added is the share of the question's words that one of them has. Taken off are the cosine that any text of the group
+    reaches, the share of names that the group never says, and how far others' turns lead those of the person named.
+    """
+
+    kind: str
+    wanted: float
+    words: float = 0.45
+    level: float = 0.0
+    strangers: float = 0.4
+    others: float = 4.0
+
+
+# Fitted and rounded; docs/recall.md, "Nothing relevant", says how, and what they bring.
+TALK = Measure("talk", wanted=0.5)  # turns and long texts: what answers a question has its words
+FACTS = Measure(
+    "facts", wanted=0.33, words=0.3, level=0.5, others=0.0
+)  # asked for in other words, and about anything
+FEW = Measure("few", wanted=0.0, strangers=0.0, others=0.0)  # related_from() says what is wanted
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
@@ -26,57 +51,84 @@ MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, h
 ROOT_CHARS = 5
 
 
-def is_answerable(
-    question: Question,
-    best: Sequence[Memory],
-    cosines: Mapping[int, float],
-    trace: Trace,
-    *,
-    contents: Iterable[str] = (),
-) -> bool:
+@dataclass(frozen=True)
+class Nearness:
+    """How near the best candidates come, by what counts for it."""
+
+    nearest_cosine: float = 0.0
+    shared_words: float = 0.0
+    level: float = 0.0
+    unknown_names: float = 0.0
+    others_lead: float = 0.0
+
+    def reached(self, by: Measure) -> float:
+        """Give what is compared with what is wanted."""
+        gained = self.nearest_cosine + by.words * self.shared_words
+        return (
+            gained - by.level * self.level - by.strangers * self.unknown_names - by.others * self.others_lead
+        )
+
+
+def is_answerable(question: Question, ranking: "Ranking", best: Sequence[Memory], trace: Trace) -> bool:
     """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
 
-    `cosines` has those of all candidates that have vectors, by key; `contents` all candidates' texts: they are what the
-    group says on the matter, and who is not named in any of them is not known there. Without vectors one shared word
-    is enough.
+    All candidates together are what the group says on the matter: who is not named in any of them is not known there.
+    Without vectors one shared word is enough. Only mode hybrid knows kinds of text, names and speakers.
     """
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
         return False
     judged = best[:JUDGED]
-    shared = max(shared_words(question.match, [memory.content for memory in judged]))
-    near = [cosines[memory.key] for memory in judged if memory.key in cosines]
-    nearest = max(near, default=0.0)
-    said = list(contents)
-    is_much = len(cosines) >= many() or sum(map(len, said)) >= MUCH_TEXT
-    wanted = RELATED if is_much else related_from(len(cosines))
-    strangers = unknown_share(question.named, said) if is_much else 0.0
-    reached = nearest + WORDS_WEIGHT * shared - STRANGERS_WEIGHT * strangers
-    answerable = (reached >= wanted if near else shared > 0) or shared == 1.0
-    trace.add(
-        "relevance",
-        answerable=answerable,
-        nearest_cosine=round(nearest, 4),
-        shared_words=round(shared, 4),
-        unknown_names=round(strangers, 4),
-        reached=round(reached, 4),
-        wanted=round(wanted, 4),
-    )
+    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
+    measure = measure_for(ranking, [memory.key for memory in judged], vectors=len(cosines))
+    wanted = related_from(len(cosines)) if measure is FEW else measure.wanted
+    nearness = _nearness(question, ranking, judged, cosines, measure)
+    reached = nearness.reached(measure)
+    if any(memory.key in cosines for memory in judged):
+        has_all = nearness.shared_words == 1.0 and not nearness.others_lead
+        answerable = reached >= wanted or has_all
+    else:
+        answerable = nearness.shared_words > 0
+    numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
+    rounded = {name: round(number, 4) for name, number in numbers.items()}
+    trace.add("relevance", answerable=answerable, kind=measure.kind, **rounded)
     return answerable
 
 
-def unknown_share(names: Iterable[str], contents: Iterable[str]) -> float:
-    """Give the share (0–1) of the names that no text has, whatever their endings; 0 where nothing is named."""
-    roots = {root(name) for name in names}
-    if not roots:
-        return 0.0
-    missing = set(roots)
-    for content in contents:
-        lowered = content.lower()
-        missing = {name for name in missing if name not in lowered}
-        if not missing:
-            return 0.0
-    return len(missing) / len(roots)
+def _nearness(
+    question: Question,
+    ranking: "Ranking",
+    judged: Sequence[Memory],
+    cosines: Mapping[int, float],
+    measure: Measure,
+) -> Nearness:
+    """Work out what the measure looks at."""
+    rows = ranking.rows
+    contents = (row.content for row in rows.values())
+    return Nearness(
+        nearest_cosine=max((cosines[memory.key] for memory in judged if memory.key in cosines), default=0.0),
+        shared_words=max(shared_words(question.match, [memory.content for memory in judged])),
+        level=level_of(cosines.values()) if measure.level else 0.0,
+        unknown_names=unknown_share(question.named, contents) if measure.strangers and rows else 0.0,
+        others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows)
+        if measure.others
+        else 0.0,
+    )
+
+
+def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
+    """Give the measure for the kind of text that most of the judged are, or the one for few texts."""
+    if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
+        return FEW
+    found = [ranking.candidates[key] for key in judged]
+    alone = sum(not c.is_turn and 0 < c.words <= LONG_WORDS for c in found)
+    return FACTS if alone * 2 > len(found) else TALK
+
+
+def level_of(cosines: Iterable[float]) -> float:
+    """Give the cosine of the last of many: how near any text of the group comes, the nearer the more there are."""
+    nearest = sorted(cosines, reverse=True)[: many()]
+    return nearest[-1] if nearest else 0.0
 
 
 def is_padding(keyword: float, cosine: float) -> bool:
@@ -94,8 +146,6 @@ def related_from(candidates: int) -> float:
 
     The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean.
     """
-    if candidates >= many():
-        return RELATED
     return UNRELATED_MEAN + UNRELATED_SPREAD * (sqrt(2 * log(max(candidates, 2))) + 0.7)
 
 

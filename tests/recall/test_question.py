@@ -12,6 +12,8 @@ from memories.recall.query import names_in, understand
         ("What did Maria give John?", {"maria", "john"}),
         ("What is Maria's dog called?", {"maria"}),
         ("What is Maria’s dog called?", {"maria"}),
+        ("How much is the service I’m using, and what I'll use?", set()),
+        ("Is it what Maria'd pay John?", {"maria", "john"}),
         ("Did Jean-Luc leave in May?", {"did", "jean-luc"} - {"did"}),
         ("what is lower case", set()),
     ],

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.errors import InvalidInput
-from loci_site.evaluation_tables import Findings, as_markdown, as_text, write_between_marks
+from loci_site.evaluation_tables import Findings, above_share, as_markdown, as_text, write_between_marks
 from loci_site.kept_database import fingerprint, kept_database
 from memories.embedding import get_encoder
 from memories.models import Memory
@@ -75,6 +75,30 @@ def test_the_curve_counts_what_each_limit_holds_back() -> None:
 def test_without_unrelated_questions_nothing_is_recalled_and_no_claim_is_wrong() -> None:
     [point] = curve([Judgement("answerable", 0.3, is_found=True)], (0.0,))
     assert (point.precision, point.recall, point.lost) == (1.0, 0.0, 0.0)
+
+
+def test_a_page_tells_what_is_held_back_what_it_costs_and_how_well_kinds_are_told_apart() -> None:
+    judgements = [
+        Judgement("answerable", 0.3, is_found=True),
+        Judgement("answerable", -0.1, is_found=True),
+        Judgement("another group's", -0.2, is_found=False),
+        Judgement("another group's", -0.1, is_found=False),
+    ]
+    tables = Findings(judgements={"garden": judgements, "ledger": judgements[:1]}).tables()
+    assert tables["unrelated"] == [
+        ["questions", "garden", "ledger"],
+        ["answerable", "50.0 of 2", "0.0 of 1"],
+        ["another group's", "100.0 of 2", "–"],
+        ["R@5 lost", "50.0", "0.0"],
+    ]
+    # Of four pairs the answerable one is above in three, and even in one.
+    assert tables["separation"] == [["questions", "garden", "ledger"], ["another group's", "87.5", "–"]]
+
+
+def test_the_share_above_counts_pairs() -> None:
+    assert above_share([1.0], [0.0, 2.0]) == 0.5
+    assert above_share([1.0, 1.0], [1.0]) == 0.5
+    assert above_share([0.0], [1.0]) == 0.0
 
 
 ROWS = [["set", "R@10"], ["garden", "97.1"]]
