@@ -151,17 +151,35 @@ def related_from(candidates: int) -> float:
 
 def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
     """Give the share (0–1) of the words looked for that each text has, whatever their endings."""
-    wanted = {root(word) for term in match.terms for word in term.split()} if match else set()
+    wanted = {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
     if not wanted:
         return [0.0] * len(contents)
-    return [
-        len(wanted & {root(word) for word in {*words(text), *_others(text)}}) / len(wanted)
-        for text in contents
-    ]
+    return [len(_roots_in(text, wanted)) / len(wanted) for text in contents]
 
 
-def _others(text: str) -> list[str]:
-    return [] if text.isascii() else forms_in(text)
+def _roots_in(text: str, wanted: set[str]) -> set[str]:
+    """Give those of the roots that a text has. Looking for each in an ASCII text takes less than looking at each word."""
+    if text.isascii():
+        lowered = text.lower()
+        return {form for form in wanted if _has_root(lowered, form)}
+    return wanted & {root(word) for word in {*words(text), *forms_in(text)}}
+
+
+def _has_root(lowered: str, form: str) -> bool:
+    """Say whether a word of an ASCII text in lower case has this root, as root() gives it."""
+    at = lowered.find(form)
+    while at >= 0:
+        if not at or not lowered[at - 1].isalnum():
+            end = at + len(form)
+            goes_on = lowered[end : end + 1].isalnum()
+            if len(form) == ROOT_CHARS and (goes_on or form[-1] != "s"):
+                return True
+            while lowered[end : end + 1] == "s" and end < at + ROOT_CHARS:
+                end += 1
+            if form[-1] != "s" and not lowered[end : end + 1].isalnum():
+                return True
+        at = lowered.find(form, at + 1)
+    return False
 
 
 def root(word: str) -> str:

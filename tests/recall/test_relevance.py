@@ -1,5 +1,6 @@
 """When recall says that it knows nothing."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -221,6 +222,41 @@ def test_without_vectors_one_shared_word_is_enough() -> None:
 )
 def test_words_are_shared_whatever_their_endings(content: str, share: float) -> None:
     assert shared_words(QUESTION.match, [content]) == [share]
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "shares"),
+    [
+        ("port", "Ports: 80", True),
+        ("port", "a reporter", False),
+        ("port", "portable", False),
+        ("port", "port_80", True),
+        ("databases", "a datab", True),
+        ("classes", "the classic", True),
+        ("classes", "a class", False),  # five letters that end in s: its root is "cla"
+        ("tea", "team", False),
+        ("tea", "steal tea", True),
+        ("tea", "teass", True),
+        ("tea", "teasss", False),  # more than five letters: its root is "teass"
+    ],
+)
+def test_a_word_is_shared_where_a_texts_word_has_its_root(word: str, text: str, shares: bool) -> None:
+    assert shared_words(Match((word,)), [text]) == [float(shares)]
+    # A text that is not ASCII is looked through word by word.
+    assert shared_words(Match((word,)), [f"{text} é"]) == [float(shares)]
+
+
+def test_looking_for_roots_finds_what_looking_at_each_word_does() -> None:
+    letters = random.Random(4)
+    for _ in range(2000):
+        text = "".join(letters.choices("aassst '-.", k=letters.randint(0, 25)))
+        asked = Match(tuple("".join(letters.choices("ast", k=letters.randint(1, 8))) for _ in range(4)))
+        assert shared_words(asked, [text]) == shared_words(asked, [f"{text} é"]), (asked, text)
+
+
+def test_a_word_without_a_root_is_not_looked_for() -> None:
+    assert shared_words(Match(("ss",)), ["ss"]) == [0.0]
+    assert shared_words(Match(("ss", "tea")), ["tea"]) == [1.0]
 
 
 def test_a_question_without_words_shares_none() -> None:
