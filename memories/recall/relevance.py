@@ -10,9 +10,11 @@ from django.conf import settings
 from memories.index.forms import forms_in
 from memories.index.terms import Match, words
 from memories.models import Memory
+from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
 from memories.recall.persons import lead_of_others, unknown_share
 from memories.recall.query import Question
+from memories.recall.ranking import speaker_of
 from memories.recall.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,24 +27,27 @@ JUDGED = 10  # of the best candidates
 class Measure:
     """What is asked of the best candidates of one kind of text: the nearest cosine, with these weights, must be `wanted`.
 
-    Added is the share of the question's words that one of them has. Taken off are the cosine that any text of the group
-    reaches, the share of names that the group never says, and how far others' turns lead those of the person named.
+    `words` is the share of the question's words that one of them has, `first` the first one's share, `level` the cosine
+    that any text of the group reaches, `strangers` the share of names that the group never says, `others` how far
+    others' turns lead those of the person named.
     """
 
     kind: str
     wanted: float
-    words: float = 0.45
+    words: float
+    first: float = 0.0
     level: float = 0.0
-    strangers: float = 0.4
-    others: float = 4.0
+    strangers: float = -0.5
+    others: float = 0.0
 
 
 # Fitted and rounded; docs/recall.md, "Nothing relevant", says how, and what they bring.
-TALK = Measure("talk", wanted=0.5)  # turns and long texts: what answers a question has its words
-FACTS = Measure(
-    "facts", wanted=0.33, words=0.3, level=0.5, others=0.0
-)  # asked for in other words, and about anything
-FEW = Measure("few", wanted=0.0, strangers=0.0, others=0.0)  # related_from() says what is wanted
+# Turns and long texts: what answers a question has its words, and a question on the group's matters is near all of it.
+TALK = Measure("talk", wanted=0.64, words=0.2, first=0.5, level=0.3, others=-5.0)
+# Statements are asked for in other words, and are about anything: of many, one is always near.
+FACTS = Measure("facts", wanted=0.33, words=0.3, level=-0.5)
+FEW = Measure("few", wanted=0.0, words=0.45, strangers=0.0)  # related_from() says what is wanted
+UNKNOWN = Measure("unknown", wanted=0.47, words=0.45, strangers=0.0)  # modes to compare with read no texts
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
@@ -57,15 +62,20 @@ class Nearness:
 
     nearest_cosine: float = 0.0
     shared_words: float = 0.0
+    shared_by_first: float = 0.0
     level: float = 0.0
     unknown_names: float = 0.0
     others_lead: float = 0.0
 
     def reached(self, by: Measure) -> float:
         """Give what is compared with what is wanted."""
-        gained = self.nearest_cosine + by.words * self.shared_words
         return (
-            gained - by.level * self.level - by.strangers * self.unknown_names - by.others * self.others_lead
+            self.nearest_cosine
+            + by.words * self.shared_words
+            + by.first * self.shared_by_first
+            + by.level * self.level
+            + by.strangers * self.unknown_names
+            + by.others * self.others_lead
         )
 
 
@@ -105,11 +115,13 @@ def _nearness(
     """Work out what the measure looks at."""
     rows = ranking.rows
     contents = (row.content for row in rows.values())
+    shares = shared_words(question.match, [memory.content for memory in judged])
     return Nearness(
         nearest_cosine=max((cosines[memory.key] for memory in judged if memory.key in cosines), default=0.0),
-        shared_words=max(shared_words(question.match, [memory.content for memory in judged])),
+        shared_words=max(shares),
+        shared_by_first=shares[0],
         level=level_of(cosines.values()) if measure.level else 0.0,
-        unknown_names=unknown_share(question.named, contents) if measure.strangers and rows else 0.0,
+        unknown_names=unknown_share(question.named, contents) if measure.strangers else 0.0,
         others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows)
         if measure.others
         else 0.0,
@@ -117,16 +129,22 @@ def _nearness(
 
 
 def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
-    """Give the measure for the kind of text that most of the judged are, or the one for few texts."""
+    """Give the measure for the kind of text that most of the judged are, or the one for few texts or unknown ones."""
     if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
         return FEW
-    found = [ranking.candidates[key] for key in judged]
-    alone = sum(not c.is_turn and 0 < c.words <= LONG_WORDS for c in found)
-    return FACTS if alone * 2 > len(found) else TALK
+    if not ranking.rows:
+        return UNKNOWN
+    talk = sum(_is_talk(ranking.candidates[key], ranking.rows[key].content) for key in judged)
+    return TALK if talk * 2 >= len(judged) else FACTS
+
+
+def _is_talk(candidate: Candidate, content: str) -> bool:
+    """Say whether a text is long or somebody's turn; what a thread holds without saying who spoke may well be facts."""
+    return candidate.words > LONG_WORDS or (candidate.is_turn and bool(speaker_of(content)))
 
 
 def level_of(cosines: Iterable[float]) -> float:
-    """Give the cosine of the last of many: how near any text of the group comes, the nearer the more there are."""
+    """Give the cosine of the last of many: any text of the group comes so near, the nearer the more there are."""
     nearest = sorted(cosines, reverse=True)[: many()]
     return nearest[-1] if nearest else 0.0
 
