@@ -65,7 +65,16 @@ class Event:
     memory_id: UUID | None = None
     group: UUID | None = None
     subject: str = ""
-    payload: Mapping[str, Any] | ReadyJson = field(default_factory=dict)
+    payload: "Mapping[str, Any] | ReadyJson | Sealed" = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What a row says, with its salt and its digest."""
+
+    payload: dict[str, Any] | ReadyJson
+    salt: str
+    digest: str
 
 
 def append(
@@ -122,10 +131,8 @@ def _columns(
 ) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
     """Give the rows of events, and what they say, by columns: objects would take longer than all else here."""
     count, seqs = len(events), range(head.seq + 1, head.seq + 1 + len(events))
-    drawn = secrets.token_bytes(_SALT_BYTES * count).hex()
-    salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
-    said = [p if isinstance(p, ReadyJson) else dict(p) for p in (event.payload for event in events)]
-    digests = [payload_digest(salt, payload) for salt, payload in zip(salts, said, strict=True)]
+    said = _all_sealed(events)
+    digests = [each.digest for each in said]
     subjects = [event.subject[:200] for event in events]
     moment = f'"{at.isoformat()}"'
     done = (actor.name, actor.via, actor.token_id, actor.client[:120], actor.run)
@@ -147,7 +154,23 @@ def _columns(
         "digest": digests,
         "hash": hashes,
     }
-    return rows, {"salt": salts, "payload": said}
+    return rows, {"salt": [each.salt for each in said], "payload": [each.payload for each in said]}
+
+
+def seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[Sealed]:
+    """Draw a salt for each payload and make its digest. Needs no database: a thread may do it before the rows' turn."""
+    drawn = secrets.token_bytes(_SALT_BYTES * len(payloads)).hex()
+    salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
+    return [
+        Sealed(said if isinstance(said, ReadyJson) else dict(said), salt, payload_digest(salt, said))
+        for salt, said in zip(salts, payloads, strict=True)
+    ]
+
+
+def _all_sealed(events: Sequence[Event]) -> list[Sealed]:
+    """Give what events say, sealed now where it is not yet."""
+    fresh = iter(seal([event.payload for event in events if not isinstance(event.payload, Sealed)]))
+    return [event.payload if isinstance(event.payload, Sealed) else next(fresh) for event in events]
 
 
 def _rows(
@@ -164,11 +187,9 @@ def _rows(
         run=actor.run,
     )
     payload = AuditPayload()
-    salts = secrets.token_bytes(_SALT_BYTES * len(events)).hex()
     rows, said = list[AuditEntry](), list[AuditPayload]()
-    for number, event in enumerate(events):
-        salt = salts[2 * _SALT_BYTES * number : 2 * _SALT_BYTES * (number + 1)]
-        body = event.payload.value() if isinstance(event.payload, ReadyJson) else dict(event.payload)
+    for number, (event, sealed) in enumerate(zip(events, _all_sealed(events), strict=True)):
+        body = sealed.payload.value() if isinstance(sealed.payload, ReadyJson) else sealed.payload
         rows.append(
             like(
                 entry,
@@ -178,11 +199,11 @@ def _rows(
                     "memory_id": event.memory_id,
                     "group": event.group,
                     "subject": event.subject[:200],
-                    "digest": payload_digest(salt, body),
+                    "digest": sealed.digest,
                 },
             )
         )
-        said.append(like(payload, {"salt": salt, "payload": body}, {"entry": rows[-1]}))
+        said.append(like(payload, {"salt": sealed.salt, "payload": body}, {"entry": rows[-1]}))
     return rows, said
 
 

@@ -7,7 +7,7 @@ memory; so a batch is one. And of a column that no row has a value for, the libr
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from access.prepared import PLAIN, PreparedInsert, kind_of
 from access.ready_json import ReadyJson
 
 M = TypeVar("M", bound=Model)
-SIZES = (256, 64, 16, 4, 1)  # rows in one statement; few sizes, so that few are compiled
+SIZES = (512, 256, 64, 16, 4, 1)  # rows in one statement; few sizes, so that few are compiled
 FEW = 4  # objects that are quicker inserted as PreparedInsert does it
 _NOTHING = type(None)
 Columns = Mapping[str, Sequence[Any]]  # by the columns' attributes, such as `group_id`
@@ -37,7 +37,7 @@ class ManyInsert(Generic[M]):
         self._key = key if isinstance(key, AutoField) else None
         self._fields: list[Any] = [field for field in model._meta.concrete_fields if field is not self._key]
         self._names = [field.attname for field in self._fields]
-        self._values = attrgetter(*self._names)
+        self._values = itemgetter(*self._names)  # of a row's own dict: past the model's descriptors
         self._timed = [field for field in self._fields if getattr(field, "auto_now", False)]
         self._ties = [field for field in self._fields if field.is_relation]
 
@@ -51,7 +51,7 @@ class ManyInsert(Generic[M]):
             for row in rows:
                 field.pre_save(row, add=True)
         keys = self.add_columns(
-            dict(zip(self._names, zip(*map(self._values, rows), strict=True), strict=True))
+            dict(zip(self._names, zip(*map(self._values, map(vars, rows)), strict=True), strict=True))
         )
         for number, row in enumerate(rows):
             if self._key is not None:
@@ -122,7 +122,7 @@ def _adapted(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
     kinds -= {_NOTHING}
-    if kinds <= {PLAIN.get(kind_of(field))}:
+    if kinds <= {PLAIN.get(kind_of(field))} or kinds == {bytes}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]

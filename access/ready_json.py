@@ -5,7 +5,7 @@ it. Both are letter for letter what json.dumps() gives.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
@@ -63,12 +63,14 @@ def _written(
         _escaped(text(key)) + after + ("%s" if key in own else _escaped(encode(shared[key]))) for key in order
     ]
     template = f"{{{_escaped(text(name))}{after}{{{between.join(parts)}}}}}"
-    columns = [
-        [text(value) if type(value) is str else encode(value) for value in own[key]]
-        for key in order
-        if key in own
-    ]
-    return [template % row for row in (zip(*columns, strict=True) if columns else [()] * count)]
+    columns = [_texts(own[key], text, encode) for key in order if key in own]
+    return [*map(template.__mod__, zip(*columns, strict=True) if columns else [()] * count)]
+
+
+def _texts(values: Sequence[Any], text: Callable[[str], str], encode: Callable[[Any], str]) -> Iterable[str]:
+    if {*map(type, values)} == {str}:
+        return map(text, values)
+    return [text(value) if type(value) is str else encode(value) for value in values]
 
 
 def _escaped(text: str) -> str:

@@ -5,7 +5,7 @@ grow with the size of a batch; only a text that changed at its source costs a fe
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,6 +17,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
+from access.bulk_work import bulk_work
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.models import Group
@@ -28,8 +29,12 @@ from memories.known import find_origins
 from memories.pending import Pending
 from memories.pieces import Embedded, available_encoder, cut_all, embed_passages, passage_of
 from memories.store import Outcome, check_may_write
+from memories.text_columns import text_columns
 
-BATCH_DRAFTS = 256  # a transaction of about 50 ms; larger ones take as long for a row
+BATCH_DRAFTS = 256  # embedded in a second or two; a killed import has lost no more
+# With ready vectors: a transaction of about 50 ms. Hashes fall anywhere in their indexes, and a page that two rows of a
+# batch change is written once, so larger batches take less for a row.
+READY_DRAFTS = 512
 AHEAD = 2  # batches that are embedded while one is written: the one is cut while the other's vectors are made
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 
@@ -84,15 +89,23 @@ def store_many(
     groups = _Groups(actor)
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=usual) for d in drafts)
-    pending = [_checked(index, draft) for index, draft in enumerate(placed)]
-    embedded = _embedded(groups, pending, None if dry_run else encoder, vectors)
-    with pages_moved_between() as move_pages, closing(embedded) as batches:
+    checked = (_checked(index, draft) for index, draft in enumerate(placed))
+    coming = _batches(checked, BATCH_DRAFTS if vectors is None else READY_DRAFTS)
+    embedded = _embedded(groups, coming, None if dry_run else encoder, vectors)
+    pending = list[Pending]()
+    with (
+        bulk_work(),
+        pages_moved_between() as move_pages,
+        ThreadPoolExecutor(1, thread_name_prefix="loci-import-log") as aside,
+        closing(embedded) as batches,
+    ):
         for batch in batches:
             with transaction.atomic():
                 _resolve_groups(groups, batch)
-                BatchWriter(actor).write([p for p in batch if not p.outcome])
+                BatchWriter(actor, aside=aside).write([p for p in batch if not p.outcome])
                 transaction.set_rollback(dry_run)
             move_pages()
+            pending += batch
             if dry_run:
                 groups.found.clear()
             if on_progress is not None:
@@ -101,22 +114,30 @@ def store_many(
 
 
 def _embedded(
-    groups: "_Groups", pending: Sequence[Pending], encoder: Encoder | None, vectors: Vectors | None
+    groups: "_Groups", coming: Iterator[list[Pending]], encoder: Encoder | None, vectors: Vectors | None
 ) -> Generator[list[Pending], None, None]:
-    """Give the batches in order, ready to be written; while one is written, the next ones are embedded in threads.
+    """Give the batches in order, ready to be written; while one is written, the next ones are checked and embedded in threads.
 
     What a batch's sources have brought is looked up before the batches ahead of it are written. That only spares work:
-    it is looked up again where it is written.
+    it is looked up again where it is written. Where little is spared, only after a batch that brought what was known.
     """
     ahead: deque[tuple[list[Pending], Future[None]]] = deque()
-    with ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads:
-        for batch in _batches(pending):
+    is_looked_up = True
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="loci-import-check") as checking,
+        ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads,
+    ):
+        checked = checking.submit(next, coming, None)
+        while (batch := checked.result()) is not None:
+            checked = checking.submit(next, coming, None)
             _refuse_closed(groups, batch)
-            _skip_known(groups, batch)
+            if is_looked_up:
+                _skip_known(groups, batch)
             waiting = [p for p in batch if not p.outcome]
             ahead.append((batch, threads.submit(_embed, waiting, encoder, vectors)))
             if len(ahead) > AHEAD:
-                yield _finished(*ahead.popleft())
+                yield (written := _finished(*ahead.popleft()))
+                is_looked_up = vectors is None or any(p.outcome == Outcome.UNCHANGED for p in written)
         while ahead:
             yield _finished(*ahead.popleft())
 
@@ -131,18 +152,19 @@ def _checked(index: int, draft: Draft) -> Pending:
     try:
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
-        return Pending(index, check_draft(draft))
+        draft = check_draft(draft)
+        return Pending(index, draft, columns=text_columns(draft.content, hash_=draft.hash))
     except LociError as fault:
         return Pending(index, draft, outcome=Outcome.REFUSED, why=str(fault))
 
 
-def _batches(pending: Sequence[Pending]) -> Iterator[list[Pending]]:
+def _batches(pending: Iterable[Pending], most: int) -> Iterator[list[Pending]]:
     """Cut into batches; a source that comes twice begins a new one, so that each sees what the one before wrote."""
     batch: list[Pending] = []
     sources: set[tuple[str | None, str, str]] = set()
     for draft in pending:
         source = (draft.draft.group, draft.draft.source, draft.draft.source_ref)
-        if batch and (len(batch) == BATCH_DRAFTS or (source in sources and source[2])):
+        if batch and (len(batch) == most or (source in sources and source[2])):
             yield batch
             batch, sources = [], set()
         batch.append(draft)
@@ -210,6 +232,8 @@ def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | Non
     passages = [passage_of(p.draft) for p in rest]
     for p, embedded in zip(rest, embed_passages(passages, encoder=encoder), strict=True):
         p.embedded = embedded
+    for p in batch:
+        _ = p.pieces.blobs  # made here, and kept
 
 
 def _resolve_groups(groups: _Groups, batch: list[Pending]) -> None:

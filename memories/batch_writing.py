@@ -1,22 +1,24 @@
 """Writes one batch of checked and embedded drafts; everything runs inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit import Event
+from access.audit import Event, Sealed, seal
 from access.errors import LociError
 from memories import writing
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, to_replace, with_scope
 from memories.known import Origin, TextKey, find_origins, find_texts
 from memories.models import Memory, Tombstone
 from memories.pending import Pending
-from memories.pieces import claim_index, piece_rows
+from memories.pieces import insert_pieces
 from memories.placing import append_to_threads, set_contexts, take_place
 from memories.replacing import replace_memory
 from memories.snapshot import all_after, as_json, snapshot
@@ -40,8 +42,8 @@ class Step:
 class BatchWriter:
     """Decides what becomes of each draft of a batch, then writes all rows together."""
 
-    def __init__(self, actor: Actor) -> None:
-        self.actor = actor
+    def __init__(self, actor: Actor, *, aside: Executor) -> None:
+        self.actor, self.aside = actor, aside
         self.now: datetime = timezone.now()
         self.new: list[tuple[Pending, Memory]] = []
         self.merged: list[tuple[Pending, Memory]] = []
@@ -187,7 +189,9 @@ class BatchWriter:
             self.former[old.group_id, old.type, old.content_hash] = old
 
     def _row(self, p: Pending, trust: str, after: Memory | None) -> Memory:
-        return writing.new_row(self.actor, p.draft, p.room, trust=trust, after=after, now=self.now)
+        return writing.new_row(
+            self.actor, p.draft, p.room, trust=trust, after=after, now=self.now, columns=p.columns
+        )
 
     def _insert(self) -> None:
         """Write what is decided so far."""
@@ -205,14 +209,23 @@ class BatchWriter:
         append_to_threads([(memory, p.draft.thread) for p, memory in self.new])
         rows = [memory for _, memory in self.new]
         changed = set_contexts(rows)
+        said = self._said(rows)
         writing.MEMORIES.add(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self._insert_pieces(self.new)
         writing.add_names(rows)
         self.events += [
-            Event(Operation.STORE, row.id, row.group.id, payload=said)
-            for row, said in zip(rows, all_after(rows), strict=True)
+            Event(Operation.STORE, row.id, row.group.id, payload=payload)
+            for row, payload in zip(rows, said(), strict=True)
         ]
+
+    def _said(self, rows: Sequence[Memory]) -> Callable[[], Sequence[Sealed]]:
+        """Begin to make what the log says of new rows, while the database takes them; give what waits for it."""
+        if any(
+            row.root_id is not None for row in rows
+        ):  # a thread would read the root over another connection
+            return partial(seal, all_after(rows))
+        return self.aside.submit(lambda: seal(all_after(rows))).result
 
     def _take(self, step: Step) -> None:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""
@@ -242,10 +255,7 @@ class BatchWriter:
             )
 
     def _insert_pieces(self, rows: Sequence[tuple[Pending, Memory]]) -> None:
-        pieces = [piece for p, memory in rows for piece in piece_rows(memory, p.pieces)]
-        if pieces:
-            claim_index(next((piece.model for piece in pieces if piece.model), ""))
-            writing.PIECES.add(pieces)
+        insert_pieces([(memory, p.pieces) for p, memory in rows])
 
     def _confirm(self) -> None:
         """Raise the confidence of what was restated, once per author and day, and log each restatement."""

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,8 @@ MAX_POSITION = 2**31 - 1
 MAX_REASON_CHARS = 1000
 # NUL as JSON writes it. After an even number of backslashes it is one; after an odd number, a text about it.
 NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+# What check_draft() may write otherwise.
+_CHECKED = attrgetter("content", "removed_characters", "thread", "tags", "metadata", "source", "source_ref")
 
 
 @dataclass(frozen=True)
@@ -69,16 +72,19 @@ def check_draft(draft: Draft) -> Draft:
     if draft.position is not None:
         check_range(draft.position, 0, MAX_POSITION, field="position")
     _check_times(draft)
-    return replace(
-        draft,
-        content=clean.text,
-        removed_characters=clean.removed,
-        thread=clean_line(draft.thread, field="thread", max_chars=200),
-        tags=check_tags(draft.tags),
-        metadata=_check_metadata(draft.metadata),
-        source=clean_line(draft.source, field="source", max_chars=200),
-        source_ref=clean_line(draft.source_ref, field="source_ref", max_chars=300),
-    )
+    checked: dict[str, Any] = {
+        "content": clean.text,
+        "removed_characters": clean.removed,
+        "thread": clean_line(draft.thread, field="thread", max_chars=200),
+        "tags": check_tags(draft.tags),
+        "metadata": _check_metadata(draft.metadata),
+        "source": clean_line(draft.source, field="source", max_chars=200),
+        "source_ref": clean_line(draft.source_ref, field="source_ref", max_chars=300),
+    }
+    # As of most texts of a file: making another of them would take as long as checking it.
+    if all(value == said for value, said in zip(checked.values(), _CHECKED(draft), strict=True)):
+        return draft
+    return replace(draft, **checked)
 
 
 def check_choice(value: str, allowed: list[str], *, field: str) -> None:

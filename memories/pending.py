@@ -6,16 +6,21 @@ from uuid import UUID
 from access.models import Group
 from memories.draft import Draft
 from memories.pieces import Embedded
+from memories.text_columns import TextColumns
 
 
 @dataclass
 class Pending:
-    """A draft with its place among the others; `outcome` is empty until it is decided (one of store.Outcome)."""
+    """A draft with its place among the others; `outcome` is empty until it is decided (one of store.Outcome).
+
+    `columns` are those that follow from its text, where they are made already.
+    """
 
     index: int
     draft: Draft
     group: Group | None = None
     embedded: Embedded | None = None
+    columns: TextColumns | None = None
     outcome: str = ""
     why: str = ""
     id: UUID | None = None

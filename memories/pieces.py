@@ -4,12 +4,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from access.copying import like
+from access.many_rows import ManyInsert, is_at_hand
 from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
@@ -17,6 +19,7 @@ from memories.models import IndexState, Memory, Piece
 from memories.types import Type
 
 log = logging.getLogger(__name__)
+PIECES = ManyInsert(Piece)
 _STATE = Prepared(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
@@ -32,6 +35,13 @@ class Embedded:
     def is_owed(self) -> bool:
         """True where the vectors are still to be made."""
         return not self.model
+
+    @cached_property
+    def blobs(self) -> list[bytes | None]:
+        """Each piece's vector as its row holds it; None where it is owed."""
+        if self.is_owed:
+            return [None] * len(self.spans)
+        return [vector.astype("<f4").tobytes() for vector in self.vectors]
 
 
 @dataclass(frozen=True)
@@ -103,13 +113,33 @@ def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
                 "start": span.start,
                 "end": span.end,
                 "tokens": span.tokens,
-                "embedding": None if embedded.is_owed else embedded.vectors[ordinal].astype("<f4").tobytes(),
+                "embedding": embedded.blobs[ordinal],
                 "model": embedded.model,
             },
             {"memory": memory},
         )
         for ordinal, span in enumerate(embedded.spans)
     ]
+
+
+def insert_pieces(rows: Sequence[tuple[Memory, Embedded]]) -> None:
+    """Insert the pieces of stored memories, in order; the index is the first model's where it is nobody's yet."""
+    claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
+    if is_at_hand() and rows:
+        PIECES.add_columns(_columns(rows))
+    else:
+        PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
+
+
+def _columns(rows: Sequence[tuple[Memory, Embedded]]) -> dict[str, list[Any]]:
+    """Give the columns of the pieces of stored memories, as piece_rows() gives their rows."""
+    names = ("memory_id", "ordinal", "start", "end", "tokens", "embedding", "model")
+    pieces = [
+        (memory.key, ordinal, span.start, span.end, span.tokens, blob, embedded.model)
+        for memory, embedded in rows
+        for ordinal, (span, blob) in enumerate(zip(embedded.spans, embedded.blobs, strict=True))
+    ]
+    return {name: [*column] for name, column in zip(names, zip(*pieces, strict=True), strict=True)}
 
 
 @cache

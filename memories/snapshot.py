@@ -1,8 +1,8 @@
 """A memory's fields as JSON: what the audit log, exports and runs keep of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ FIELDS = (
     "author_name", "client", "run",
 )  # fmt: skip
 _VALUES = attrgetter(*FIELDS)
+_HELD = itemgetter(*FIELDS)  # of an unsaved row's own dict: past the model's descriptors
 _CONVERTED = (datetime, UUID)
 # The rows beside it that a snapshot names: for select_related.
 TIED = ("group", "thread", "root", "superseded_by", "token")
@@ -41,16 +42,19 @@ def snapshot(memory: Memory) -> dict[str, Any]:
 def all_after(rows: Sequence[Memory]) -> list[ReadyJson]:
     """Give `{"after": snapshot}` of each row, as the log of many new rows says it."""
     columns: dict[str, Sequence[Any]] = {"id": [str(row.id) for row in rows]}
-    columns |= zip(FIELDS, map(_all_as_json, zip(*map(_VALUES, rows), strict=True)), strict=True)
+    held = zip(*map(_HELD, map(vars, rows)), strict=True)
+    columns |= zip(FIELDS, map(_all_as_json, held), strict=True)
     columns["group"] = [row.group.slug for row in rows]
-    columns["thread"] = [thread.name if (thread := _tied(row, "thread")) else "" for row in rows]
+    columns["thread"] = _of_tied(rows, "thread", lambda thread: thread.name, "")
     for tie in ("root", "superseded_by", "token"):
-        columns[tie] = [str(target.id) if (target := _tied(row, tie)) else None for row in rows]
+        columns[tie] = _of_tied(rows, tie, lambda target: str(target.id), None)
     return objects("after", columns)
 
 
 def _all_as_json(values: Sequence[Any]) -> Sequence[Any]:
     """Give a column's values as as_json() gives each; those that many rows share, and empty ones, are the same object."""
+    if len({*map(id, values)}) == 1:
+        return [as_json(values[0])] * len(values)
     known: dict[Any, Any] = {}
     found = []
     for value in values:
@@ -59,6 +63,14 @@ def _all_as_json(values: Sequence[Any]) -> Sequence[Any]:
             known[place] = as_json(value)
         found.append(known[place])
     return found
+
+
+def _of_tied(rows: Sequence[Memory], name: str, said: Callable[[Any], str], nothing: Any) -> Sequence[Any]:
+    """Give what is said of each row's tie; as a column of one object where none has one."""
+    key = f"{name}_id"
+    if all(vars(row)[key] is None and name not in row._state.fields_cache for row in rows):
+        return [nothing] * len(rows)
+    return [said(target) if (target := _tied(row, name)) else nothing for row in rows]
 
 
 def _tied(memory: Memory, name: str) -> Any:

@@ -21,12 +21,12 @@ from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
 from access.prepared import PreparedInsert
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_beside
 from memories.draft import Draft
-from memories.index.forms import forms_of
-from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
-from memories.pieces import Embedded, claim_index, piece_rows
+from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.pieces import PIECES, Embedded, claim_index, piece_rows
 from memories.placing import take_place
 from memories.snapshot import as_json, snapshot
-from memories.text import fold, fold_hash
+from memories.text import fold
+from memories.text_columns import TextColumns, text_columns
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
-MEMORIES, PIECES, LINKS = ManyInsert(Memory), ManyInsert(Piece), PreparedInsert(Link)
+MEMORIES, LINKS = ManyInsert(Memory), PreparedInsert(Link)
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
@@ -103,9 +103,17 @@ def add_alias(memory: Memory, name: str) -> None:
 
 
 def new_row(
-    actor: Actor, draft: Draft, group: Group, *, trust: str, after: Memory | None, now: datetime
+    actor: Actor,
+    draft: Draft,
+    group: Group,
+    *,
+    trust: str,
+    after: Memory | None,
+    now: datetime,
+    columns: TextColumns | None = None,
 ) -> Memory:
-    """Give the unsaved row of a draft, without its place in a thread."""
+    """Give the unsaved row of a draft, without its place in a thread; `columns` where they were made beforehand."""
+    columns = columns or text_columns(draft.content, hash_=draft.hash)
     is_undated_successor = after is not None and draft.valid_from is None and draft.type != Type.EPISODIC
     if draft.valid_to is not None and draft.valid_to < now:
         is_undated_successor = False  # it ended before now, so it cannot have begun now
@@ -114,8 +122,9 @@ def new_row(
         {
             "id": new_id(),
             "content": draft.content,
-            "content_hash": draft.hash,
-            "fold_hash": fold_hash(draft.content),
+            "content_hash": columns.content_hash,
+            "fold_hash": columns.fold_hash,
+            "forms": columns.forms,
             "type": draft.type,
             "scope": draft.scope,
             "trust": trust,
@@ -146,7 +155,6 @@ def new_row(
         # Its key and id are known already; whatever else is asked of it would be read then.
         memory.token = ApiToken.from_db(None, ["key", "id"], [actor.token_key, actor.token_id])
     memory.filter = filter_tokens(memory)
-    memory.forms = forms_of(memory.content)
     return memory
 
 

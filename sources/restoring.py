@@ -17,11 +17,18 @@ from access.models import Group
 from access.wal_moving import pages_moved_between
 from memories.embedding import Encoder
 from memories.models import Memory, Piece, Thread
-from memories.pieces import Embedded, available_encoder, claim_index, embed_passages, passage_of, piece_rows
+from memories.pieces import (
+    PIECES,
+    Embedded,
+    available_encoder,
+    claim_index,
+    embed_passages,
+    passage_of,
+    piece_rows,
+)
 from memories.placing import refresh_threads
 from memories.tombstones import missing_keys
 from memories.types import Operation
-from memories.writing import PIECES
 from relations.models import Relation, RelationEvidence
 from sources.barring import barred
 from sources.building import build_row, insert_rows

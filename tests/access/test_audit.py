@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from access.audit import Event, append, append_many, verify_chain
+from access.audit import Event, append, append_many, seal, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.ready_json import ReadyJson, objects
 from memories.listing import list_log
@@ -99,4 +99,18 @@ def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
         "{'after': {'n': 1}}",
         "{'after': {'n': 2}}",
     ]
+    assert verify_chain().is_whole
+
+
+@pytest.mark.parametrize("count", [2, 9], ids=["few", "many"])
+def test_what_was_sealed_beforehand_stands_as_it_was(alice: User, count: int) -> None:
+    sealed = seal([*({"number": n} for n in range(count - 1)), *objects("after", {"n": [1]})])
+    events = [Event("run", payload=said) for said in sealed]
+    append_many(person(alice), [*events, Event("run", payload={"late": True})])
+    rows = AuditEntry.objects.select_related("payload_row").order_by("seq")
+    assert [row.digest for row in rows][:count] == [said.digest for said in sealed]
+    assert [row.payload_row.salt for row in rows][:count] == [said.salt for said in sealed]
+    said = [row.payload_row.payload for row in rows]
+    assert said == [*({"number": n} for n in range(count - 1)), {"after": {"n": 1}}, {"late": True}]
+    assert len({row.payload_row.salt for row in rows}) == count + 1
     assert verify_chain().is_whole

@@ -4,15 +4,18 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 
 from access.actor import Actor
-from access.models import Group
+from access.audit import verify_chain
+from access.models import AuditEntry, Group
 from memories import batch
 from memories.batch import store_many
 from memories.draft import Draft
 from memories.models import Memory
+from memories.snapshot import TIED, snapshot
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +29,7 @@ def actor(alice: User) -> Actor:
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "BATCH_DRAFTS", 3)
+    monkeypatch.setattr(batch, "READY_DRAFTS", 3)
 
 
 def facts(count: int) -> list[Draft]:
@@ -67,4 +71,56 @@ def test_where_embedding_fails_the_batches_before_are_stored(
         "Fact 1.",
         "Fact 2.",
     ]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]
+
+
+def test_the_next_batch_is_checked_while_one_is_written(
+    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, late, waited = batch.check_draft, threading.Event(), list[bool]()
+
+    def check(draft: Draft) -> Draft:
+        if draft.content == "Fact 12.":
+            late.set()
+        return real(draft)
+
+    monkeypatch.setattr(batch, "check_draft", check)
+
+    def written(done: int) -> None:
+        if done == 3:  # the batch after those that are embedded ahead
+            waited.append(late.wait(timeout=30))
+
+    store_many(actor, facts(15), on_progress=written)
+    assert waited == [True]
+    assert Memory.objects.count() == 15
+
+
+def test_with_ready_vectors_sources_are_looked_up_ahead_only_while_they_are_known(
+    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, looked_up = batch._skip_known, list[int]()
+
+    def skip(groups: Any, pending: list[Any]) -> None:
+        looked_up.append(pending[0].index)
+        real(groups, pending)
+
+    monkeypatch.setattr(batch, "_skip_known", skip)
+    drafts, vectors = facts(18), np.zeros((18, 384), dtype=np.float32)
+    store_many(actor, drafts, vectors=vectors)
+    assert looked_up == [0, 3, 6]  # until the first is written
+    looked_up.clear()
+    assert store_many(actor, drafts, vectors=vectors).unchanged == 18
+    assert looked_up == [0, 3, 6, 9, 12, 15]
+    looked_up.clear()
+    store_many(actor, facts(21)[6:])  # without vectors each spares its embedding
+    assert looked_up == [0, 3, 6, 9, 12]
+
+
+def test_what_the_log_says_is_made_in_a_thread_and_says_the_same(actor: Actor, ledger: Group) -> None:
+    store_many(actor, facts(7))
+    stored = AuditEntry.objects.filter(operation="store").order_by("seq")
+    assert [entry.payload_row.payload["after"] for entry in stored] == [
+        snapshot(memory) for memory in Memory.objects.select_related(*TIED).order_by("key")
+    ]
+    assert verify_chain().is_whole
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]

@@ -74,3 +74,11 @@ def test_a_text_about_nul_is_no_nul() -> None:
     for nul in ("\x00", "\\\x00"):
         with pytest.raises(InvalidInput, match="NUL"):
             check_draft(Draft("x", metadata={"note": nul}))
+
+
+def test_a_draft_that_is_clean_already_is_not_made_again() -> None:
+    draft = Draft("Tea at four.", tags=("tea",), metadata={"n": 1}, source="wiki", source_ref="a")
+    assert check_draft(draft) is draft
+    assert check_draft(Draft(" Tea\x07 at four. ", tags=("Tea",))) == Draft(
+        "Tea at four.", tags=("tea",), removed_characters=1
+    )
