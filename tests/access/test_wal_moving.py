@@ -1,7 +1,11 @@
 """Pages are moved from the WAL between the transactions of a long work, not at their commits."""
 
+import threading
+import time
+from collections.abc import Callable
+
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from access import wal_moving
 from access.models import Group
@@ -16,6 +20,13 @@ def waiting() -> int:
         cursor.execute("PRAGMA wal_checkpoint(NOOP)")
         _busy, pages, moved = cursor.fetchone()
     return int(pages - moved)
+
+
+def in_wal() -> int:
+    """Give the number of pages that stand in the WAL, moved or not."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(NOOP)")
+        return int(cursor.fetchone()[1])
 
 
 def usual() -> int:
@@ -46,7 +57,17 @@ def nothing_waits() -> None:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def test_a_commit_moves_none_and_what_is_called_between_moves_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until a thread has done its work."""
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_commit_moves_none_and_what_is_called_between_has_them_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(wal_moving, "MOST_PAGES", 1500)
     with pages_moved_between() as move:
         write(1200)
@@ -55,7 +76,54 @@ def test_a_commit_moves_none_and_what_is_called_between_moves_all(monkeypatch: p
         assert waiting() >= 1200  # not so many yet
         write(400)
         move()
+        wait_until(lambda: waiting() == 0)
+        write(100)
+        assert waiting() >= 100  # the WAL goes on where it was
+        move()
+        assert waiting() == 0  # what was written meanwhile; now it begins anew
+        write(10)
+        assert in_wal() < 100
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-pages")]
+
+
+def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+    monkeypatch.setattr(wal_moving, "REST_PAGES", 1)
+    monkeypatch.setattr(wal_moving, "TOO_MANY_PAGES", 600)
+    real, may_move = wal_moving._move, threading.Event()
+
+    def slow(most: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            assert may_move.wait(timeout=30)
+        real(most)
+
+    monkeypatch.setattr(wal_moving, "_move", slow)
+    with pages_moved_between() as move:
+        write(150)
+        move()
+        write(150)
+        move()  # still under way, and not too many
+        assert waiting() >= 300
+        write(400)
+        threading.Timer(0.2, may_move.set).start()
+        move()
         assert waiting() == 0
+
+
+def test_a_fault_of_the_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+
+    def broken(most: int) -> None:
+        raise DatabaseError("disk I/O error")
+
+    with pages_moved_between() as move:
+        write(150)
+        with monkeypatch.context() as patch:
+            patch.setattr(wal_moving, "_move", broken)
+            move()
+            with pytest.raises(DatabaseError, match="disk I/O error"):
+                wait_until(lambda: bool(move()))
+    assert usual() == 1000
 
 
 def test_afterwards_commits_move_them_as_before() -> None:
