@@ -16,16 +16,8 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from access.wal_moving import pages_moved_between
 from memories.embedding import Encoder
-from memories.models import Memory, Piece, Thread
-from memories.pieces import (
-    PIECES,
-    Embedded,
-    available_encoder,
-    claim_index,
-    embed_passages,
-    passage_of,
-    piece_rows,
-)
+from memories.models import Memory, Thread
+from memories.pieces import Embedded, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.placing import refresh_threads
 from memories.tombstones import missing_keys
 from memories.types import Operation
@@ -325,20 +317,19 @@ class _Intake:
         self, kind: Kind, kept: Sequence[tuple[int, Line, Model]], embedded: Sequence[Embedded]
     ) -> None:
         """Write what hangs on new rows: pieces, evidence; note names and successors."""
-        pieces, proofs = list[Piece](), list[RelationEvidence]()
+        pieces, proofs = list[tuple[Memory, Embedded]](), list[RelationEvidence]()
         for at, line, row in kept:
             self._remember(kind, row, line)
             if isinstance(row, Group):
                 # The column sets itself on every save.
                 Group.objects.filter(pk=row.pk).update(updated_at=line.record["updated_at"])
             elif isinstance(row, Memory):
-                pieces += piece_rows(row, embedded[at]) if embedded else []
+                pieces += [(row, embedded[at])] if embedded else []
                 self._remember_successor(line)
             elif kind is RELATION and isinstance(row, Relation):
                 found = [self.targets.memory(id_) for id_ in _evidence(line)]
                 proofs += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
-        claim_index(next((piece.model for piece in pieces if piece.model), ""))
-        PIECES.add(pieces)
+        insert_pieces(pieces)
         RelationEvidence.objects.bulk_create(proofs)
 
     def _tie_successors(self) -> int:
