@@ -34,7 +34,7 @@ from memories.text_columns import text_columns
 BATCH_DRAFTS = 256  # embedded in a second or two; a killed import has lost no more
 # With ready vectors: a transaction of about 50 ms. Hashes fall anywhere in their indexes, and a page that two rows of a
 # batch change is written once, so larger batches take less for a row.
-READY_DRAFTS = 384
+READY_DRAFTS = 320
 AHEAD = 2  # batches that are embedded while one is written: the one is cut while the other's vectors are made
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 

@@ -1,8 +1,9 @@
 """Taking an export in: every row under its own id, nothing overwritten, and the store's log beside ours."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from django.db.models import Model
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.bulk_work import bulk_work
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from access.wal_moving import pages_moved_between
@@ -110,8 +112,8 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
-    with pages_moved_between() as move_pages:
-        for batch in _batches(lines):
+    with bulk_work(), pages_moved_between() as move_pages, closing(_ahead(_batches(lines))) as batches:
+        for batch in batches:
             faults = intake.take(batch)
             move_pages()
             if faults and strict:
@@ -151,6 +153,15 @@ def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
         batch.append(line)
     if batch:
         yield batch
+
+
+def _ahead(batches: Iterator[list[RawLine]]) -> Generator[list[RawLine], None, None]:
+    """Give batches in order; while one is written, the next is read in a thread."""
+    with ThreadPoolExecutor(1, thread_name_prefix="loci-import-read") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
 
 
 @dataclass

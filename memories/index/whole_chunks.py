@@ -11,6 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from django.db import connection
@@ -32,12 +33,15 @@ _PLACES = """
 WITH RECURSIVE piece (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM piece WHERE at + 1 < %s)
 INSERT INTO memories_vec_rowids (rowid, chunk_id, chunk_offset) SELECT %s + at, %s + at / 16, at %% 16 FROM piece
 """
-_CHUNKS = (
-    "INSERT INTO memories_vec_chunks (chunk_id, size, partition00, validity, rowids) VALUES (%s, 16, %s, x'ffff', %s)",
-    "INSERT INTO memories_vec_vector_chunks00 (rowid, vectors) VALUES (%s, %s)",
-    "INSERT INTO memories_vec_metadatachunks00 (rowid, data) VALUES (%s, %s)",
-    "INSERT INTO memories_vec_metadatachunks01 (rowid, data) VALUES (%s, %s)",
-    "INSERT INTO memories_vec_metadatachunks02 (rowid, data) VALUES (%s, %s)",
+_CHUNKS = (  # and each row's values
+    (
+        "INSERT INTO memories_vec_chunks (chunk_id, size, partition00, validity, rowids) VALUES ",
+        "(%s, 16, %s, x'ffff', %s)",
+    ),
+    ("INSERT INTO memories_vec_vector_chunks00 (rowid, vectors) VALUES ", "(%s, %s)"),
+    ("INSERT INTO memories_vec_metadatachunks00 (rowid, data) VALUES ", "(%s, %s)"),
+    ("INSERT INTO memories_vec_metadatachunks01 (rowid, data) VALUES ", "(%s, %s)"),
+    ("INSERT INTO memories_vec_metadatachunks02 (rowid, data) VALUES ", "(%s, %s)"),
 )
 
 
@@ -62,8 +66,8 @@ class NewVectors:
         next_id = _next_chunk()
         parts = [self._chunk(start + at * CHUNK, next_id + at, first + at * CHUNK) for at in range(count)]
         with connection.cursor() as cursor:
-            for statement, rows in zip(_CHUNKS, zip(*parts, strict=True), strict=True):
-                cursor.executemany(statement, rows)
+            for (statement, values), rows in zip(_CHUNKS, zip(*parts, strict=True), strict=True):
+                cursor.execute(statement + ", ".join([values] * count), [*chain.from_iterable(rows)])
             cursor.execute(_PLACES, [count * CHUNK, first, next_id])
 
     def _chunk(self, start: int, id_: int, first: int) -> tuple[tuple[Any, ...], ...]:

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from access.many_rows import FEW, SIZES, ManyInsert
+from access.many_rows import FEW, MOST, SIZES, ManyInsert
 from access.models import AuditEntry, AuditPayload, CandidatePolicy, Group
 from access.ready_json import objects
 
@@ -48,7 +48,7 @@ def columns_of(seqs: range) -> list[tuple[object, ...]]:
     return rows
 
 
-@pytest.mark.parametrize("count", [0, 1, FEW - 1, FEW, 77, SIZES[0] + 21])
+@pytest.mark.parametrize("count", [0, 1, FEW - 1, FEW, 77, SIZES[0] + 21, MOST + 70])
 def test_rows_are_what_the_orm_writes_one_by_one(count: int) -> None:
     ENTRIES.add([entry(seq) for seq in range(count)])
     written = columns_of(range(count))
@@ -81,7 +81,7 @@ def test_a_key_that_was_given_once_is_never_given_again() -> None:
 
 def test_a_batch_is_one_statement_and_says_once_what_is_the_same() -> None:
     ENTRIES.add([entry(seq) for seq in range(FEW)])
-    rows = [entry(1000 + seq) for seq in range(SIZES[0])]
+    rows = [entry(1000 + seq) for seq in range(MOST)]
     with CaptureQueriesContext(connection) as seen:
         ENTRIES.add(rows)
     inserts = [query["sql"] for query in seen.captured_queries if query["sql"].startswith("INSERT")]
