@@ -18,7 +18,7 @@ from access.prepared import PLAIN, PreparedInsert, kind_of
 from access.ready_json import ReadyJson
 
 M = TypeVar("M", bound=Model)
-MOST = 320  # rows in one statement; compiling one for 300 takes less than running them in five
+MOST = 256  # rows in one statement; compiling one for 200 takes less than running them in five
 SIZES = (64, 16, 4, 1)  # of fewer rows: few sizes, so that few are compiled
 FEW = 4  # objects that are quicker inserted as PreparedInsert does it
 _NOTHING = type(None)

@@ -29,7 +29,6 @@ def actor(alice: User) -> Actor:
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "BATCH_DRAFTS", 3)
-    monkeypatch.setattr(batch, "READY_DRAFTS", 3)
 
 
 def facts(count: int) -> list[Draft]:
