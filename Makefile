@@ -28,7 +28,7 @@ help: ## show this list
 serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
 	@LOCI_HOME="$(LOCI_HOME)" exec $(PY) manage.py up $(ARGS)
 
-test: .venv/.installed-dev $(TEST_HOME)/.model ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
+test: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the tests (TESTS=tests/test_x.py ARGS="-k word" for some)
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q $(ARGS) $(TESTS)
 
 lint: .venv/.installed-dev ## check style, types, settings and migrations
@@ -38,10 +38,10 @@ lint: .venv/.installed-dev ## check style, types, settings and migrations
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py check --fail-level WARNING
 	@LOCI_HOME="$(TEST_HOME)/lint" $(PY) manage.py makemigrations --check --dry-run
 
-proof: .venv/.installed-dev $(TEST_HOME)/.model ## run the long proofs, or one: make proof NAME
+proof: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the long proofs, or one: make proof NAME
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.proof $(NAME) $(ARGS)
 
-bench: .venv/.installed-dev $(TEST_HOME)/.model ## measure speed (ARGS="--sizes 10k,100k --report docs/speed.md")
+bench: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure speed (ARGS="--sizes 10k,100k --report docs/speed.md")
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.speed $(ARGS)
 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
@@ -87,6 +87,7 @@ clean: ## remove everything made in this folder; your memories in LOCI_HOME stay
 	@$(MAKE) .venv/bin/loci
 	@touch $@
 
-$(TEST_HOME)/.model: | .venv/.installed-dev
-	@compgen -G "$(TEST_HOME)/models/*/model.json" >/dev/null || LOCI_HOME="$(TEST_HOME)/install" $(PY) manage.py model install --dest "$(TEST_HOME)/models"
+# A sound model of the usual precision stays; another one, of an earlier checkout, is replaced.
+$(TEST_HOME)/.model-8-bit: | .venv/.installed-dev
+	@LOCI_HOME="$(TEST_HOME)/install" $(PY) manage.py model install --dest "$(TEST_HOME)/models"
 	@touch $@

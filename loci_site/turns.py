@@ -9,8 +9,9 @@ from memories.embedding.c_library import ask_c_library
 
 # A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
 # Python's turns of 5 ms a store of 50 statements beside eight busy threads took a second, part of it inside the write
-# lock; with short ones a week of the simulated year went from 69 s to 6.
-TURN_S = 0.0005
+# lock; with short ones a week of the simulated year went from 69 s to 6. Shorter ones still cost more turns: at 0.5 ms a
+# tenth fewer questions are answered by eight threads.
+TURN_S = 0.001
 # Python looks through all objects now and then for cycles that nobody holds any more: with a server's million this stops
 # every thread for 120 ms, and one answer in fifty was late. What is there after the start stays, and is left out.
 YOUNG: Final = (

@@ -19,6 +19,7 @@ from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.folder import model_folder
+from memories.embedding.graph import PRECISIONS
 from memories.embedding.install import verify_model
 from memories.models import Memory
 
@@ -92,6 +93,10 @@ def check_model() -> Finding:
         report = verify_model(model_folder(settings.LOCI.home))
     except ModelUnavailable as absent:
         return wrong("model", f"{absent} {KEYWORDS}", "run 'loci model install'")
+    wanted = settings.LOCI.embedding.precision
+    if report.precision in PRECISIONS and report.precision != wanted:
+        said = f"{report.model_id} is sound, in {report.precision}; the setting embedding.precision says {wanted}"
+        return notice("model", said, "run 'loci model install'; the vectors stay")
     return ok("model", f"{report.model_id}, hashes and vectors as they should be")
 
 

@@ -1,7 +1,7 @@
 """How many questions are worked on at once: as many as there are cores, in the order in which they came.
 
 More at once would only take turns at Python's interpreter, and each turn costs: eight threads answered 51 questions a
-second where two at a time answered 67, and the slowest twentieth waited 240 ms instead of 135 (two cores, 100,000 memories).
+second, and 78 since two are worked on at a time (two cores, 100,000 memories; docs/speed.md).
 """
 
 import os
@@ -23,10 +23,10 @@ class Cores:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.forget()
+        self.begin_anew()
 
-    def forget(self) -> None:
-        """Begin anew, with nobody at work: in a fork, which copies no threads."""
+    def begin_anew(self) -> None:
+        """Nobody is at work: in a fork, which copies no threads."""
         self._guard = threading.Lock()
         self._free = self._count
         self._waiting: deque[threading.Event] = deque()
@@ -70,4 +70,4 @@ class Cores:
 
 CORES = Cores(available_cores())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=CORES.forget)
+    os.register_at_fork(after_in_child=CORES.begin_anew)

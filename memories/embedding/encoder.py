@@ -80,7 +80,7 @@ class Encoder:
         return self._asked.here(text).result()
 
     def question_vector(self, text: str) -> "Future[Vectors]":
-        """Give what encode_query() does: where a core is idle at once, and it is still being made there."""
+        """Give what encode_query() does; where a core is idle it is given at once, still being made there."""
         return self._asked.of(text) if CORES.has_spare() else self._asked.here(text)
 
     def count_tokens(self, text: str) -> int:

@@ -81,7 +81,7 @@ class GraphWriter:
     def _product_of_bytes(self, inputs: str, name: str, matrix: npt.NDArray[np.float32]) -> str:
         """Multiply by float32[k, n] in 8 bits: a scale for each token and for each of the n; the sums are exact.
 
-        So a text's vector does not depend on the texts beside it, nor on the processor.
+        So a text's vector does not depend on the texts beside it.
         """
         apart = matrix.shape[0] == DIMENSIONS and not name.endswith("attention.output")  # after a layer norm
         rest = matrix.copy()

@@ -190,7 +190,11 @@ def _swap_in(work: ModelFolder, folder: ModelFolder) -> None:
     folder.path.mkdir(exist_ok=True)
     # Without its manifest the old model no longer counts; from here to the last move there is none.
     folder.manifest.unlink(missing_ok=True)
-    for name in (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE):
+    names = (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE)
+    for left in folder.path.glob("*.onnx"):  # of an older version, which had a graph for questions
+        if left.name not in names:
+            left.unlink()
+    for name in names:
         (work.path / name).replace(folder.path / name)
 
 

@@ -14,7 +14,7 @@ from .session import Vectors
 # Half precision of the weights stays above 0.999999. Our 8 bits keep 0.9994 of the first sentence and 0.9945 of the
 # shortest text ("ok"); of a graph with one scale for all tokens 0.992 and 0.967 are left.
 MIN_COSINE: Final = 0.99
-MIN_FIRST_COSINE: Final = 0.998
+MIN_FIRST_COSINE: Final = 0.9993  # in 8 bits it is 0.99941 with exact sums, whatever the processor
 
 _SENTENCES: Final = Path(__file__).with_name("reference.json")
 _VECTORS: Final = Path(__file__).with_name("reference.npy")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,12 @@ class BothHits(NamedTuple):
 
 @dataclass(frozen=True)
 class _Kept:
-    """A question's hits. What their key goes by is held, so that nothing else can be taken for it."""
+    """A question's hits, and what its key goes by: nothing else may be taken for it. The rows allowed are large, and held
+    by whoever marked them alone.
+    """
 
     asked: object
-    allowed: object
+    allowed: "ReferenceType[object]"
     words: NDArray[np.void]
     near: NDArray[np.void]
     is_all: bool
@@ -59,12 +62,12 @@ class KeptHits:
         kept = held[1]
         key = (id(asked), id(allowed), *rest)
         known = kept.get(key)
-        if known is not None:
+        if known is not None and known.allowed() is allowed:
             return BothHits(known.words.tolist(), dict(known.near.tolist()), known.is_all)
         hits = find()
         kept[key] = _Kept(
             asked,
-            allowed,
+            ref(allowed),
             np.array(hits.words, dtype=_WORDS),
             np.array([*hits.cosines.items()], dtype=_NEAR),
             hits.is_all,

@@ -123,6 +123,9 @@ class Engine:
                     cursor.execute(statement.sql)
             # The update trigger writes the vector row of each piece that has a vector.
             cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
+            cursor.execute(
+                "INSERT INTO index_change (piece, op) VALUES (0, '~')"
+            )  # the words are others, too
 
 
 def _ask(table: AnyTable, visibility: Visibility, limit: int, stand: IndexStand | None = None) -> Ask:

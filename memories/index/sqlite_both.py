@@ -123,7 +123,11 @@ def _kept_both(
 ) -> BothHits:
     """Give what _ask_both() does, and gave before where nothing changed since."""
     find = partial(_ask_both, ask, expression, asked, window=window, wanted=wanted, also=also)
-    if ask.stamp is None or not isinstance(ask.table, VectorTable) or not isinstance(asked, Future):
+    v = ask.visibility
+    is_marked_each_time = v.after is not None or v.before is not None or v.is_history
+    if ask.stamp is None or is_marked_each_time or not isinstance(ask.table, VectorTable):
+        return find()
+    if not isinstance(asked, Future):  # its identity says nothing
         return find()
     return ask.table.kept_hits.of(
         asked, ask.allowed, expression, window, wanted, frozenset(also), stamp=ask.stamp, find=find

@@ -34,7 +34,7 @@ _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value
 class IndexStand(NamedTuple):
     """How far the index has come: its model, and the first and last change that the list still has.
 
-    `log` is the last row of the audit log: the texts change without the vectors, but not without a word of it.
+    `log` is the last row of the audit log: a text that waits for its vector is there, but not in the list.
     """
 
     model: str

@@ -19,7 +19,8 @@ class IndexState(models.Model):
 class IndexChange(models.Model):
     """One change of a piece, in order; other processes follow them to keep their in-memory indexes true.
 
-    Written by database triggers alone. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed.
+    Written by database triggers alone. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed. A text
+    that changes without its pieces is written down as piece 0.
     """
 
     seq = models.BigAutoField(primary_key=True)

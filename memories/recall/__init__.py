@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from access.actor import Actor
@@ -110,16 +112,23 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
     asked = _checked(asked)
     if asked.ids:
         return _by_ids(actor, asked, started)
-    with CORES.taken():
-        return _recall(actor, asked, started)
+    while True:
+        mode = asked.mode or settings.LOCI.retrieval.mode
+        encoder, degraded = _encoder(mode)  # may wait for a model that loads, so before a place is taken
+        # Nobody waits for a place in a transaction, which may keep others from writing.
+        with nullcontext() if connection.in_atomic_block else CORES.taken():
+            answer = _recall(actor, asked, encoder, degraded=degraded, mode=mode, started=started)
+        if answer is not None:
+            return answer
 
 
-def _recall(actor: Actor, asked: Asked, started: float) -> Recalled:
+def _recall(
+    actor: Actor, asked: Asked, encoder: Encoder | None, *, degraded: str, mode: str, started: float
+) -> Recalled | None:
+    """Answer a question; None where the index holds another model's vectors meanwhile."""
     group = find_group(actor, asked.group)
     visibility = recallable_by(actor, group, narrowing=asked.narrowing)
-    mode = asked.mode or settings.LOCI.retrieval.mode
     trace = Trace()
-    encoder, degraded = _encoder(mode)
     if degraded:
         mode = "keyword"
     question = understand(asked.query, encoder=encoder)
@@ -129,7 +138,7 @@ def _recall(actor: Actor, asked: Asked, started: float) -> Recalled:
     ranking = _rank(question, visibility, mode=mode, trace=trace)
     if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
         # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
-        return _recall(actor, asked, started)
+        return None
     answer = Recalled(
         group=group.slug,
         mode=mode,

@@ -9,6 +9,7 @@ from memories.recall.candidates import Candidate
 from memories.recall.query import Question
 from memories.recall.ranking import SPEAKERS, speaker_of
 from memories.recall.tuning import TUNING
+from memories.text import without_marks
 
 NAME_CHARS = 5  # of a longer name so many decide: Deborah, Debora
 # A name of the same first letter that has seven of ten letters in the same order is the same name, spelled otherwise.
@@ -17,7 +18,7 @@ MOST_OTHER_LETTERS = 2
 LOOKED_THROUGH = 300  # characters of each text
 BEST_TURNS = 3
 ROLES = frozenset().union(*SPEAKERS.values())  # "User:" labels nobody whom a question names
-_CAPITAL = re.compile(r"[A-Z]\w{2,}")
+_WORD = re.compile(r"[^\W\d_][\w'’]{2,}")
 _FOLLOWED = re.compile(r"(?:['’]s)? \w")
 _GREETINGS = tuple(
     word + end
@@ -38,8 +39,8 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
         unknown = {name for name in unknown if not _speaks_of(lowered, name)}
     if unknown:
         beginnings = "\n".join(text[:LOOKED_THROUGH] for text in texts)
-        said = {word.lower() for word in set(_CAPITAL.findall(beginnings))}
-        unknown = {name for name in unknown if not is_spelled_otherwise(name, said)}
+        said = {without_marks(word) for word in set(_WORD.findall(beginnings)) if word[0].isupper()}
+        unknown = {name for name in unknown if not is_spelled_otherwise(without_marks(name), said)}
     return len(unknown) / len(names) if names else 0.0
 
 
@@ -84,9 +85,9 @@ def tells_of(text: str, name: str) -> bool:
     lowered = text.lower()
     at = lowered.find(name)
     while at >= 0:
-        before, after = lowered[:at], lowered[at + len(name) :]
-        is_word = not before[-1:].isalnum()
-        if is_word and _FOLLOWED.match(after) and not before.endswith(_GREETINGS):
+        is_word = not lowered[max(at - 1, 0) : at].isalnum()
+        is_followed = _FOLLOWED.match(lowered, at + len(name)) is not None
+        if is_word and is_followed and not lowered.endswith(_GREETINGS, 0, at):
             return True
         at = lowered.find(name, at + 1)
     return False

@@ -140,8 +140,8 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
 
 
 def beside_scores(fused: Mapping[int, float], rows: Mapping[int, Judged]) -> dict[int, float]:
-    """Give each memory outside of threads the mean of the two best scores among the three that were stored in its group
-    right before it and the three right after it; who is no candidate counts as 0.
+    """Give each memory outside of threads the mean of the two best scores of its group among the three memories that were
+    stored right before it and the three right after it; who is no candidate counts as 0.
     """
     alone = sorted(key for key in fused if rows[key].thread_id is None)
     near: defaultdict[int, list[float]] = defaultdict(list)

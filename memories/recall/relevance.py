@@ -16,6 +16,7 @@ from memories.recall.persons import lead_of_others, unknown_share
 from memories.recall.query import Question
 from memories.recall.ranking import speaker_of
 from memories.recall.trace import Trace
+from memories.text import without_marks
 
 if TYPE_CHECKING:
     from memories.recall.choosing import Ranking
@@ -180,7 +181,7 @@ def _roots_in(text: str, wanted: set[str]) -> set[str]:
     if text.isascii():
         lowered = text.lower()
         return {form for form in wanted if _has_root(lowered, form)}
-    return wanted & {root(word) for word in {*words(text), *forms_in(text)}}
+    return wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
 
 
 def _has_root(lowered: str, form: str) -> bool:

@@ -91,6 +91,15 @@ def test_a_sound_model_stays(ready: Path, target: ModelFolder, tmp_path: Path) -
     assert target.stamp() == before
 
 
+def test_a_graph_of_an_older_version_goes_with_its_model(ready: Path, target: ModelFolder) -> None:
+    target.path.mkdir(parents=True)
+    (target.path / "questions.onnx").write_bytes(b"of before")
+
+    install_model(target, [FolderSource(ready)], precision="8-bit")
+
+    assert "all-MiniLM-L6-v2/questions.onnx" not in left(target)
+
+
 def test_a_damaged_model_is_replaced(ready: Path, target: ModelFolder) -> None:
     install_model(target, [FolderSource(ready)], precision="8-bit")
     with target.graph.open("r+b") as file:

@@ -6,16 +6,19 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from django.conf import settings
 from django.test import override_settings
 
 from memories.embedding import ModelUnavailable, get_encoder, loader, model_status, warm_up
 from memories.embedding.folder import ModelFolder, model_folder
+from memories.embedding.reference import lowest_cosine
+from memories.embedding.session import OnnxSession, Vectors
 from tests.settings import REPOSITORY
 
 InstallInto = Callable[[Path], ModelFolder]
@@ -223,3 +226,29 @@ assert (get_encoder(timeout_s=60).encode(texts) == parent).all()
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.model
+def test_where_quick_sums_go_wrong_exact_ones_are_taken(
+    installed: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[bool] = []
+
+    class Overflowing(OnnxSession):
+        """Gives other vectors unless the sums are exact, as a processor does whose sums overflow."""
+
+        def __init__(self, path: Path, *, exact_sums: bool = False) -> None:
+            super().__init__(path, exact_sums=exact_sums)
+            tried.append(exact_sums)
+
+        def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+            right = super().run(rows)
+            if tried[-1]:
+                return right
+            wrong = right + 0.003 * np.roll(right, 1, axis=1) * np.sqrt(right.shape[1])
+            return np.asarray(wrong / np.linalg.norm(wrong, axis=1, keepdims=True), dtype=np.float32)
+
+    monkeypatch.setattr(loader, "OnnxSession", Overflowing)
+    encoder = loader.load_encoder(installed)
+    assert tried == [False, True]
+    assert lowest_cosine(encoder, sentences=1) > 0.9993

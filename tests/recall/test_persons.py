@@ -119,3 +119,17 @@ def test_texts_that_are_no_turns_and_roles_have_no_speakers() -> None:
 
 def test_turns_without_a_label_are_nobodys() -> None:
     assert lead(("I sold it", 0.9), ("Maria: b", 0.1)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("zoe", "Zoë: See you."),
+        ("elodie", "Élodie: See you."),
+        ("zoë", "Zoe: See you."),
+        ("rené", "Rene: See you."),
+    ],
+)
+def test_a_name_without_its_accents_is_the_same_name(name: str, text: str) -> None:
+    assert unknown_share({name}, ["Nothing of that.", text]) == 0.0
+    assert unknown_share({name}, ["Nothing of that.", "Anna: See you."]) == 1.0

@@ -54,7 +54,9 @@ class Command(BaseCommand):
             "--from", dest="source", type=Path, metavar="DIR", help="a folder that holds the model's files"
         )
         install.add_argument(
-            "--precision", choices=PRECISIONS, help="of the weights in the file; default: the setting"
+            "--precision",
+            choices=PRECISIONS,
+            help="in what it multiplies, and how its weights are stored; default: the setting",
         )
         install.add_argument(
             "--force", action="store_true", help="install again where a sound model is installed"
