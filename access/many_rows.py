@@ -64,7 +64,7 @@ class ManyInsert(Generic[M]):
         connection: Any = connections[DEFAULT_DB_ALIAS]
         adapted = {f.column: _adapted(f, columns[f.attname], connection) for f in self._fields}
         count = len(next(iter(adapted.values())))
-        first = 1 if self._key is None else self.next_key()
+        first = 1 if self._key is None else self._next_key()
         if self._key is not None:
             adapted[self._key.column] = range(first, first + count)
         at = 0
@@ -87,7 +87,7 @@ class ManyInsert(Generic[M]):
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
-    def next_key(self) -> int:
+    def _next_key(self) -> int:
         """Give the key that SQLite would give next: nobody else writes until the transaction ends."""
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [self._table])

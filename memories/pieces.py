@@ -15,7 +15,6 @@ from access.many_rows import ManyInsert, is_at_hand
 from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
-from memories.index.whole_chunks import new_vectors
 from memories.models import IndexState, Memory, Piece
 from memories.types import Type
 
@@ -129,16 +128,7 @@ def insert_pieces(rows: Sequence[tuple[Memory, Embedded]]) -> None:
     if not is_at_hand() or not rows:
         PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
         return
-    columns = _columns(rows)
-    is_indexed = {*columns["model"]} == {indexed_model()}
-    vectors = new_vectors(columns["memory_id"], columns["embedding"]) if is_indexed else None
-    at = vectors.before() if vectors is not None else 0
-    if at:
-        PIECES.add_columns({name: values[:at] for name, values in columns.items()})
-    if vectors is not None:
-        vectors.put(at, PIECES.next_key())
-    if at < len(columns["model"]):
-        PIECES.add_columns({name: values[at:] for name, values in columns.items()})
+    PIECES.add_columns(_columns(rows))
 
 
 def _columns(rows: Sequence[tuple[Memory, Embedded]]) -> dict[str, list[Any]]:

@@ -7,13 +7,14 @@ Ranking costs about a microsecond for each text that a word matches, and of a qu
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from memories.index.terms import Match
 
 POSTING_BUDGET = 25_000  # matches that are ranked: about 20 ms
 KEPT_S = 600.0  # a count this old is asked for again
 MOST_KEPT = 20_000
+CountAll = Callable[[Sequence[str]], Sequence[int]]
 
 
 class TermCounts:
@@ -23,26 +24,26 @@ class TermCounts:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
-    def of(self, place: str, term: str, count: Callable[[str], int]) -> int:
-        """Give how many texts of the database at `place` have the word; `count` asks the index."""
+    def of(self, place: str, terms: Sequence[str], count: CountAll) -> dict[str, int]:
+        """Give how many texts of the database at `place` have each word; `count` asks the index for those not known."""
         now = time.monotonic()
-        known = self._known.get((place, term))
-        if known is None or now - known[1] > KEPT_S:
-            known = count(term), now
-            with self._lock:
-                self._known[place, term] = known
+        known = {term: self._known.get((place, term)) for term in terms}
+        asked = [term for term, kept in known.items() if kept is None or now - kept[1] > KEPT_S]
+        fresh = dict(zip(asked, count(asked), strict=True)) if asked else {}
+        with self._lock:
+            for term, number in fresh.items():
+                self._known[place, term] = number, now
                 self._known.move_to_end((place, term))
-                while len(self._known) > MOST_KEPT:
-                    self._known.popitem(last=False)
-        return known[0]
+            while len(self._known) > MOST_KEPT:
+                self._known.popitem(last=False)
+        return {term: kept[0] for term, kept in known.items() if kept is not None} | fresh
 
 
-def within_budget(match: Match, count: Callable[[str], int], *, budget: int = POSTING_BUDGET) -> Match:
+def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POSTING_BUDGET) -> Match:
     """Give the rarest terms that match at most `budget` texts together, in their order; at least the rarest."""
-    counts = {term: count(term) for term in match.terms}
     kept: set[str] = set()
     total = 0
-    for term in sorted(counts, key=counts.__getitem__):
+    for term in sorted(match.terms, key=counts.__getitem__):
         total += counts[term]
         if kept and total > budget:
             break

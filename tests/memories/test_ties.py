@@ -169,13 +169,13 @@ def test_overwrite_updates_the_old_memory(alice: User, ledger: Group, settings: 
     overwriting(settings)
     old = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger")
     for confidence, count in ((0.8, 1), (0.9, 2), (1.0, 3), (1.0, 4)):
-        told = keep(person(alice), "Every night the backup goes to the NAS.", group="ledger")
+        told = keep(person(alice), "The backup goes to the NAS every night.", group="ledger")
         assert (told.outcome, told.memory) == ("reinforced", old)
         now = fresh(old)
         assert (now.confidence, now.access_count) == (pytest.approx(confidence), count)
         assert now.updated_at > old.updated_at
     assert fresh(old).content == "The nightly backup goes to the NAS."
-    wordings = Memory.objects.filter(content="Every night the backup goes to the NAS.", superseded_by=old)
+    wordings = Memory.objects.filter(content="The backup goes to the NAS every night.", superseded_by=old)
     assert {row.state for row in wordings} == {"merged"}
     assert keep(person(alice), old.content, group="ledger").memory == old
     assert fresh(old).access_count == 5

@@ -22,18 +22,13 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
 -- each time (6 ms; with this 0.1 ms).
 CREATE INDEX IF NOT EXISTS memories_vec_rooms ON memories_vec_chunks (partition00);
 
--- name: memories_vec_insert_drop
-DROP TRIGGER IF EXISTS memories_vec_insert;
-
 -- name: memories_vec_insert
--- Of many pieces at once most are in the index before (memories/index/whole_chunks.py).
 CREATE TRIGGER IF NOT EXISTS memories_vec_insert AFTER INSERT ON memories_piece BEGIN
     INSERT INTO memories_vec (piece, room, embedding, standing, until, type)
     SELECT new.key, row.room, new.embedding, row.standing, row.until, row.type
     FROM memories_vec_row AS row
     WHERE row.memory = new.memory_id AND new.embedding IS NOT NULL
-      AND new.model = (SELECT value FROM index_state WHERE name = 'model')
-      AND NOT EXISTS (SELECT 1 FROM memories_vec_rowids WHERE rowid = new.key);
+      AND new.model = (SELECT value FROM index_state WHERE name = 'model');
     INSERT INTO index_change (piece, op) SELECT new.key, '+' WHERE new.embedding IS NOT NULL;
 END;
 
