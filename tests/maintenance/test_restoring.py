@@ -21,7 +21,7 @@ from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.backup import make_backup
-from maintenance.backup_archive import MANIFEST
+from maintenance.backup_archive import MANIFEST, unpack
 from maintenance.backup_copy import file_faults, opened, snapshot_of_store
 from maintenance.backup_folder import backups_folder
 from maintenance.compacting import Compact
@@ -160,6 +160,25 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(remember: Rememb
         restore_backup(operator(), made.path)
     assert contents() == [LATER, PORT]
     assert [path for path in backups_folder().iterdir() if path.name.startswith("before")] == []
+
+
+def test_wherever_a_byte_is_wrong_it_is_refused_in_words(remember: Remember, tmp_path: Path) -> None:
+    remember(PORT)
+    whole = make_backup(operator()).path.read_bytes()
+    damaged, said = tmp_path / "damaged.zip", list[str]()
+    for part in range(120):
+        data = bytearray(whole)
+        data[len(data) * part // 120] ^= 0xFF
+        damaged.write_bytes(data)
+        folder = tmp_path / str(part)
+        folder.mkdir()
+        try:
+            unpack(damaged, folder)
+        except InvalidInput as refusal:
+            said.append(str(refusal))
+    # What is not refused was read as it was written: some bytes, such as a part's date, say nothing.
+    assert len(said) > 100
+    assert all("damaged.zip" in each for each in said)
 
 
 def test_a_backup_of_a_later_version_is_refused(remember: Remember, tmp_path: Path) -> None:
