@@ -1,14 +1,16 @@
-"""How the interpreter works while many rows are made at once."""
+"""How the interpreter works while many rows are made at once, and what is made ahead of them."""
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 # New objects between two looks for cycles, of which a batch has none: with Python's 700, the looks take a twentieth.
 YOUNG: Final = 10_000
 _guard = threading.Lock()
+T = TypeVar("T")
 _usual: list[int] = []  # as it was before the first of the blocks that run now
 
 
@@ -26,6 +28,15 @@ def bulk_work() -> Iterator[None]:
             before = _usual.pop()
             if not _usual:
                 _look_after(before)
+
+
+def made_ahead(items: Iterator[T], *, name: str) -> Generator[T, None, None]:
+    """Give what an iterator does, none of it None, in order; while one is worked on, a thread makes the next."""
+    with ThreadPoolExecutor(1, thread_name_prefix=name) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 def _look_after(young: int) -> None:

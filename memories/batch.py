@@ -17,7 +17,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
-from access.bulk_work import bulk_work
+from access.bulk_work import bulk_work, made_ahead
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.models import Group
@@ -120,12 +120,10 @@ def _embedded(
     ahead: deque[tuple[list[Pending], Future[None]]] = deque()
     is_looked_up = True
     with (
-        ThreadPoolExecutor(1, thread_name_prefix="loci-import-check") as checking,
+        closing(made_ahead(coming, name="loci-import-check")) as checked,
         ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads,
     ):
-        checked = checking.submit(next, coming, None)
-        while (batch := checked.result()) is not None:
-            checked = checking.submit(next, coming, None)
+        for batch in checked:
             _refuse_closed(groups, batch)
             if is_looked_up:
                 _skip_known(groups, batch)

@@ -1,8 +1,7 @@
 """Taking an export in: every row under its own id, nothing overwritten, and the store's log beside ours."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from django.db.models import Model
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.bulk_work import bulk_work
+from access.bulk_work import bulk_work, made_ahead
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from access.wal_moving import pages_moved_between
@@ -112,7 +111,11 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
-    with bulk_work(), pages_moved_between() as move_pages, closing(_ahead(_batches(lines))) as batches:
+    with (
+        bulk_work(),
+        pages_moved_between() as move_pages,
+        closing(made_ahead(_batches(lines), name="loci-import-read")) as batches,
+    ):
         for batch in batches:
             faults = intake.take(batch)
             move_pages()
@@ -153,15 +156,6 @@ def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
         batch.append(line)
     if batch:
         yield batch
-
-
-def _ahead(batches: Iterator[list[RawLine]]) -> Generator[list[RawLine], None, None]:
-    """Give batches in order; while one is written, the next is read in a thread."""
-    with ThreadPoolExecutor(1, thread_name_prefix="loci-import-read") as thread:
-        coming = thread.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = thread.submit(next, batches, None)
-            yield batch
 
 
 @dataclass

@@ -51,7 +51,7 @@ class KeptMarks(Generic[T]):
 
     def of(self, v: Visibility, mark: Callable[[Visibility], Marked[T]]) -> T:
         """Give what `mark` says is allowed, as it said it before where that still holds."""
-        if v.after is not None or v.before is not None or v.is_history:
+        if names_times(v):
             return mark(v).allowed
         key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types)
         now, version, known = milliseconds(v.now), self._version, self._kept
@@ -65,6 +65,11 @@ class KeptMarks(Generic[T]):
             known.clear()
         known[key] = _Kept(version, now, marked)
         return marked.allowed
+
+
+def names_times(v: Visibility) -> bool:
+    """Say whether it asks for times of its own, each caller for others: what it allows is not remembered."""
+    return v.after is not None or v.before is not None or v.is_history
 
 
 def milliseconds(moment: datetime) -> int:

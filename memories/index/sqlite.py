@@ -50,8 +50,8 @@ class Engine:
         also: Collection[int] = (),
     ) -> Found:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
-        stand = read_stand()
-        table = current_table(stand) if vector is not None else None
+        stand = read_stand() if vector is not None else None  # words alone need none
+        table = current_table(stand) if stand is not None else None
         if table is not None and match is not None and vector is not None:
             return find_both(_ask(table, visibility, limit, stand), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []

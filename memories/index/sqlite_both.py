@@ -20,6 +20,7 @@ from memories.embedding.cores import CORES, available_cores
 from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
 from memories.index.bits import Allowed, Nearest, VectorTable
 from memories.index.kept_hits import BothHits
+from memories.index.kept_marks import names_times
 from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
@@ -123,9 +124,7 @@ def _kept_both(
 ) -> BothHits:
     """Give what _ask_both() does, and gave before where nothing changed since."""
     find = partial(_ask_both, ask, expression, asked, window=window, wanted=wanted, also=also)
-    v = ask.visibility
-    is_marked_each_time = v.after is not None or v.before is not None or v.is_history
-    if ask.stamp is None or is_marked_each_time or not isinstance(ask.table, VectorTable):
+    if ask.stamp is None or names_times(ask.visibility) or not isinstance(ask.table, VectorTable):
         return find()
     if not isinstance(asked, Future):  # its identity says nothing
         return find()

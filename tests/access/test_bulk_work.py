@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.bulk_work import YOUNG, bulk_work
+from access.bulk_work import YOUNG, bulk_work, made_ahead
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +54,29 @@ def test_what_is_rarer_already_stays() -> None:
     gc.set_threshold(0)
     with bulk_work():
         assert gc.get_threshold()[0] == 0
+
+
+def test_the_next_is_made_while_one_is_worked_on() -> None:
+    begun = [threading.Event() for _ in range(3)]
+
+    def items() -> Iterator[int]:
+        for number, event in enumerate(begun):
+            event.set()
+            yield number
+
+    given = []
+    for number in made_ahead(items(), name="test"):
+        assert number == 2 or begun[number + 1].wait(10)
+        given.append(number)
+    assert given == [0, 1, 2]
+
+
+def test_a_fault_comes_where_the_item_would() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ZeroDivisionError
+
+    made = made_ahead(items(), name="test")
+    assert next(made) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(made)
