@@ -61,8 +61,8 @@ class Storage:
     )
     same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
     vector_memory_mb: int = key(
-        64,
-        "Memory for whole vectors in each process that searches, 1.5 KiB each; of more than fit, only the signs are kept.",
+        96,
+        "Memory for whole vectors in each process that searches, 0.75 KiB each; of more than fit, only the signs are kept.",
         unit="MiB",
         low=0,
         high=65_536,

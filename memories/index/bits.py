@@ -1,12 +1,14 @@
 """Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves.
 
+The vectors are kept in half precision (768 bytes), which moves a cosine by less than 0.0001.
+
 A search marks the rows that a Visibility may allow, and chooses those to compare exactly in two steps: the first thousand
 by how many signs they share with the question, of these the first hundred or so by the question's own numbers against
 their signs. The marks allow a little more than the Visibility (times are in whole milliseconds;
 tags, confidence and the past are not here), never less: whoever asks checks the rows themselves.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.index.kept_hits import KeptHits
 from memories.index.kept_marks import KeptMarks, Marked, milliseconds
+from memories.index.memory_order import MemoryOrder, best_of
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
@@ -36,8 +39,10 @@ FOREVER = np.iinfo(np.int64).max
 FAR = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
+Halves = NDArray[np.float16]
 Keys = NDArray[np.int64]
 Reader = Callable[[Keys], Vectors]  # gives the vectors of pieces in their order, zeros for one that is gone
+NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
 _KIND = {
     names: code
     for code, names in enumerate((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
@@ -81,7 +86,7 @@ class Columns:
     until: Keys
     at: Keys
     signs: NDArray[np.uint64]  # [WORDS, rows]: one word of all rows lies together
-    exact: Vectors | None
+    exact: Halves | None
 
 
 @dataclass
@@ -112,11 +117,12 @@ class VectorTable:
     A row that is half changed may be found or not, and the check of the rows themselves settles it.
     """
 
-    def __init__(self, *, exact_mb: int = 64, expected: int = 0) -> None:
-        self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 4)
+    def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
+        self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
         room = int(expected * GROWTH)
         self._part = Part(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
         self._marked = KeptMarks[Allowed]()
+        self._order = MemoryOrder()
         self.kept_hits = KeptHits()
         self.gone = 0
 
@@ -185,15 +191,22 @@ class VectorTable:
         best, cosines = chosen[best_first], cosines[best_first]
         return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
 
-    def cosines(self, pieces: Keys, vector: Vectors) -> Vectors | None:
-        """Give the cosine of each piece, -1 for one that is not here; None where the vectors are not in memory."""
-        exact = self._part.columns.exact
-        if exact is None:
+    def best_cosines(
+        self, memories: Collection[int], vector: Vectors, *, without: Keys = NO_KEYS
+    ) -> dict[int, float] | None:
+        """Give the cosine of each memory's best piece, where it has one that is not among `without`.
+
+        None where the vectors are not in memory.
+        """
+        part = self._part
+        columns = part.columns
+        if columns.exact is None:
             return None
-        at, is_there = self._places(pieces)
-        found: Vectors = np.full(len(pieces), -1, dtype=np.float32)
-        found[is_there] = exact[at[is_there]] @ vector
-        return found
+        rows = self._order.rows_of(columns.memory, part.count, memories)
+        rows = rows[columns.kind[rows] != DEAD]
+        if len(without):
+            rows = rows[~np.isin(columns.piece[rows], without)]
+        return best_of(columns.memory[rows], columns.exact[rows].astype(np.float32) @ vector)
 
     def _places(self, pieces: Keys) -> tuple[Keys, NDArray[np.bool_]]:
         """Give where each piece stands or would, and whether it is there."""
@@ -239,7 +252,7 @@ def _empty(capacity: int, *, has_exact: bool) -> Columns:
         until=np.zeros(capacity, dtype=np.int64),
         at=np.zeros(capacity, dtype=np.int64),
         signs=np.zeros((WORDS, capacity), dtype=np.uint64),
-        exact=np.zeros((capacity, DIMENSIONS), dtype=np.float32) if has_exact else None,
+        exact=np.zeros((capacity, DIMENSIONS), dtype=np.float16) if has_exact else None,
     )
 
 
@@ -256,7 +269,7 @@ def _columns_of(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
         until=np.array(by_name["until"], dtype=np.int64),
         at=np.array(by_name["at"], dtype=np.int64),
         signs=signs_of(vectors),
-        exact=vectors if has_exact else None,
+        exact=vectors.astype(np.float16) if has_exact else None,
     )
 
 
@@ -382,11 +395,6 @@ def _differing(signs: NDArray[np.uint64], question: NDArray[np.uint64]) -> NDArr
 
 
 def _cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
-    if columns.exact is None:
-        vectors = read(columns.piece[rows])
-    elif len(rows) * 2 > len(columns.piece):
-        cosines: Vectors = (columns.exact @ vector)[rows]
-        return cosines
-    else:
-        vectors = columns.exact[rows]
+    exact = columns.exact
+    vectors = read(columns.piece[rows]) if exact is None else exact[rows].astype(np.float32)
     return np.asarray(vectors @ vector, dtype=np.float32)

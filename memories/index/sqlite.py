@@ -12,7 +12,7 @@ from memories.index.base import AnyVector, Found, Hit, Vector, made
 from memories.index.following import current_table
 from memories.index.schema import apply_index_schema, created_names, statements
 from memories.index.sqlite_both import Ask, find_both, find_near, score_vectors, score_words
-from memories.index.sqlite_rows import holders, read_visible, render
+from memories.index.sqlite_rows import ReadOnce, holders, read_visible, render
 from memories.index.sqlite_switch import switch_model
 from memories.index.sqlite_vectors import IndexStand, read_stand
 from memories.index.terms import Match
@@ -134,7 +134,7 @@ def _ask(table: AnyTable, visibility: Visibility, limit: int, stand: IndexStand 
         visibility,
         limit,
         table.allowed(visibility),
-        partial(read_visible, visibility=visibility),
+        ReadOnce(partial(read_visible, visibility=visibility)),
         None if connection.in_atomic_block else stand,
     )
 

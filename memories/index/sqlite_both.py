@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from operator import itemgetter
 
 import numpy as np
 from django.db import connection
@@ -21,6 +22,7 @@ from memories.index.base import AnyVector, Found, Hit, Judged, Vector, made
 from memories.index.bits import Allowed, Nearest, VectorTable
 from memories.index.kept_hits import BothHits
 from memories.index.kept_marks import names_times
+from memories.index.memory_order import best_of
 from memories.index.sqlite_vectors import query, read_vectors, vectors_of
 from memories.index.term_counts import POSTING_BUDGET, TermCounts, within_budget
 from memories.index.terms import Match
@@ -32,8 +34,10 @@ FURTHER = 4  # times as many when too few were visible
 LARGE_SHARE = 0.3
 MOST_RANKED = 1_000_000
 LARGE_ROOM = 50_000  # rows from which choosing the near ones takes longer than handing it to another core
+SMALL_ROOM = 6_000  # rows up to which reading every hit takes less than looking for some a second time
 
 _RANKED = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s ORDER BY rank LIMIT %s"
+_HITS = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s"
 _RANKED_BESIDE = """
 WITH hits (key, score) AS MATERIALIZED (SELECT rowid, rank FROM memories_fts WHERE memories_fts MATCH %s)
 SELECT key, -score, 1 FROM (SELECT key, score FROM hits ORDER BY score LIMIT %s)
@@ -44,11 +48,13 @@ SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s AND +rowid IN 
 """
 _COUNT = "(SELECT COUNT(*) FROM (SELECT 1 FROM memories_fts WHERE memories_fts MATCH %s LIMIT %s))"
 _PIECES = """
-SELECT key, memory_id{embedding} FROM memories_piece
+SELECT memory_id, embedding FROM memories_piece
 WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
     AND model = (SELECT value FROM index_state WHERE name = 'model')
 """
 COUNTS = TermCounts()
+Scored = list[tuple[int, float]]
+Hits = tuple[Scored, Callable[[Iterable[int]], Scored]]
 
 
 @dataclass(frozen=True)
@@ -138,20 +144,39 @@ def _ask_both(
 ) -> BothHits:
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
     is_made = not isinstance(asked, Future) or asked.done()
-    table = ask.table
     is_long = len(ask.allowed.rows) >= LARGE_ROOM and CORES.has_spare()
-    if isinstance(table, VectorTable) and (not is_made or is_long):
+    if isinstance(ask.table, VectorTable) and (not is_made or is_long):
         # Words are looked for while another core makes the vector and chooses those near it.
-        choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
-        rows = query(_RANKED_BESIDE, [expression, window, "[]"])
-        found = table.compared(made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors)
+        choosing = _choosers().submit(lambda: ask.table.choose(made(asked), ask.allowed, wanted=wanted))
+        find = _all_hits if len(ask.allowed.rows) <= SMALL_ROOM else _best_hits
+        ranked, score = find(expression, window)
+        if not choosing.done():
+            ask.visible(key for key, _ in ranked)  # read now, it is not read again
+        found = ask.table.compared(
+            made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors
+        )
         cosines = _by_memory(found)
-        rest = {*cosines, *also}.difference(key for key, *_ in rows)
-        rows = [*rows, *((*row, 0) for row in query(_SCORES, [expression, json.dumps([*rest])]))]
+        beside = score({*cosines, *also}.difference(key for key, _ in ranked))
+        rows = [*((*row, 1) for row in ranked), *((*row, 0) for row in beside)]
         return BothHits(rows, cosines, found.is_all)
     cosines, is_all = _nearest(ask, made(asked), wanted)
     rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
     return BothHits(rows, cosines, is_all)
+
+
+def _best_hits(expression: str, window: int) -> Hits:
+    """Give the best hits, and what looks for some keys' scores."""
+    return query(_RANKED, [expression, window]), lambda keys: query(
+        _SCORES, [expression, json.dumps([*keys])]
+    )
+
+
+def _all_hits(expression: str, window: int) -> Hits:
+    """Give what _best_hits() does, from one reading of every hit."""
+    hits = query(_HITS, [expression])
+    scores = dict(hits)
+    best = sorted(hits, key=itemgetter(1), reverse=True)[:window]
+    return best, lambda keys: [(key, scores[key]) for key in keys if key in scores]
 
 
 def score_words(match: Match, keys: Collection[int]) -> dict[int, float]:
@@ -163,16 +188,12 @@ def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | No
     """Give the cosine of each memory's best piece; only for those that have vectors."""
     if not keys:
         return {}
-    has_exact = table is not None and table.has_exact
-    rows = query(_PIECES.format(embedding="" if has_exact else ", embedding"), [json.dumps([*keys])])
-    pieces = np.array([row[0] for row in rows], dtype=np.int64)
-    cosines = table.cosines(pieces, vector) if table is not None else None
-    if cosines is None:  # they may have grown out of memory meanwhile
-        cosines = (read_vectors(pieces) if has_exact else vectors_of([row[2] for row in rows])) @ vector
-    best: dict[int, float] = {}
-    for (_, key, *_), cosine in zip(rows, cosines.tolist(), strict=True):
-        best[key] = max(best.get(key, -1.0), cosine)
-    return best
+    known = table.best_cosines(keys, vector) if table is not None else None
+    if known is not None:
+        return known
+    rows = query(_PIECES, [json.dumps([*keys])])
+    vectors = vectors_of([embedding for _, embedding in rows])
+    return best_of(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
 
 
 def _nearest(ask: Ask, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:

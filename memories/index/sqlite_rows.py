@@ -1,7 +1,7 @@
 """The rows of memories on SQLite: a Visibility as SQL, and what is read of those inside it."""
 
 import json
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Sized
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,23 @@ Params = list[Any]
 _COLUMNS = ", ".join(f"m.{name}" for name in Judged._fields)
 _VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
 _VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
+
+
+class ReadOnce:
+    """What reads rows, as one question asks for them: a key that it was asked for before is not read again."""
+
+    def __init__(self, read: Callable[[Iterable[int]], dict[int, Judged]]) -> None:
+        self._read = read
+        self._asked: set[int] = set()
+        self._rows: dict[int, Judged] = {}
+
+    def __call__(self, keys: Iterable[int]) -> dict[int, Judged]:
+        """Give those of the rows that there are, by key."""
+        wanted = [*keys]
+        if new := set(wanted) - self._asked:
+            self._asked |= new
+            self._rows |= self._read(new)
+        return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Judged]:

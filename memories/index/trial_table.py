@@ -1,6 +1,6 @@
 """The vectors in memory as a transaction sees them that has changed some: for that one alone, and without a copy."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,16 +26,11 @@ class TrialTable:
         """`rows` are those of the changed pieces that are still there."""
         self._table = table
         self._changed: Keys = np.array(sorted(changed), dtype=np.int64)
-        self._own = VectorTable()
+        self._own = VectorTable() if table.has_exact else VectorTable(exact_mb=0)
         self._own.put(rows)
 
     def __len__(self) -> int:
         return len(self._table) + len(self._own)
-
-    @property
-    def has_exact(self) -> bool:
-        """True while the vectors themselves are in memory."""
-        return self._table.has_exact
 
     def allowed(self, v: Visibility) -> TrialAllowed:
         """Mark the rows that the Visibility may allow."""
@@ -58,13 +53,13 @@ class TrialTable:
             is_all=kept.is_all and own.is_all and len(best) == len(cosines),
         )
 
-    def cosines(self, pieces: Keys, vector: Vectors) -> Vectors | None:
-        """Give the cosine of each piece, -1 for one that is not here; None where the vectors are not in memory."""
-        kept, own = self._table.cosines(pieces, vector), self._own.cosines(pieces, vector)
+    def best_cosines(self, memories: Collection[int], vector: Vectors) -> dict[int, float] | None:
+        """Give the cosine of each memory's best piece; None where the vectors are not in memory."""
+        kept = self._table.best_cosines(memories, vector, without=self._changed)
+        own = self._own.best_cosines(memories, vector)
         if kept is None or own is None:
             return None
-        found: Vectors = np.where(np.isin(pieces, self._changed), own, kept)
-        return found
+        return kept | {key: max(cosine, kept.get(key, -1.0)) for key, cosine in own.items()}
 
 
 AnyTable = VectorTable | TrialTable

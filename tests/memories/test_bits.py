@@ -165,7 +165,7 @@ def test_a_changed_row_is_found_by_what_it_is_now_alone() -> None:
     assert found(table, held[0], elsewhere, wanted=9, held=held) == [2]
     assert table.nearest(held[0], table.allowed(elsewhere), wanted=1, read=lambda _: held).cosines[
         0
-    ] == pytest.approx(1.0)
+    ] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_a_removed_row_is_gone_until_it_is_put_again() -> None:
@@ -180,22 +180,40 @@ def test_a_removed_row_is_gone_until_it_is_put_again() -> None:
 
 
 def test_the_vectors_leave_memory_when_they_do_not_fit_and_the_signs_still_find() -> None:
-    count = 1024 * 1024 // (384 * 4)  # what fits into 1 MiB: 682
+    count = 1024 * 1024 // (384 * 2)  # what fits into 1 MiB: 1,365
     held = vectors(count + 40)
     table = table_of([piece(n, held[n - 1]) for n in range(1, count + 1)], exact_mb=1)
     assert table.has_exact
     table.put([piece(n, held[n - 1]) for n in range(count + 1, count + 41)])
     assert not table.has_exact
-    assert table.cosines(np.array([1]), held[0]) is None
+    assert table.best_cosines([1], held[0]) is None
     assert found(table, held[count + 39], LIVE, wanted=1, held=held) == [count + 40]
 
 
-def test_cosines_of_named_pieces_come_from_memory() -> None:
+@pytest.mark.parametrize("memories", [(10, 20, 20, 30), (20, 30, 20, 10)])
+def test_a_memory_has_the_cosine_of_its_best_piece(memories: tuple[int, ...]) -> None:
+    """The pieces stand in the order of their memories, as they mostly do, or in another."""
     axes = np.eye(384, dtype=np.float32)
-    table = table_of([piece(1, axes[0]), piece(3, axes[1])])
-    cosines = table.cosines(np.array([3, 2, 1]), axes[1])
-    assert cosines is not None
-    assert cosines.tolist() == [1.0, -1.0, 0.0]
+    half = (axes[0] + axes[1]) / np.float32(np.sqrt(2))
+    by_memory = {10: [axes[2]], 20: [axes[0], half], 30: [axes[1]]}
+    table = VectorTable()
+    for key, memory in enumerate(memories, start=1):  # each is added behind those that were looked at
+        table.put([piece(key, by_memory[memory].pop(), memory=memory)])
+        table.best_cosines([10, 20], axes[1])
+    told = table.best_cosines([30, 20, 10, 99], axes[1])
+    assert told == pytest.approx({10: 0.0, 20: np.sqrt(0.5), 30: 1.0}, abs=1e-3)
+    table.remove([memories.index(30) + 1])
+    assert table.best_cosines([30, 10], axes[1]) == {10: 0.0}
+    assert table.best_cosines([], axes[1]) == {}
+
+
+def test_half_precision_moves_a_cosine_by_less_than_a_ten_thousandth() -> None:
+    held = vectors(2000)
+    table = table_of([piece(n, held[n - 1]) for n in range(1, 2001)])
+    told = table.best_cosines(range(1, 2001), held[7])
+    assert told is not None
+    assert max(abs(told[n] - float(held[n - 1] @ held[7])) for n in told) < 1e-4
+    assert len(told) == 2000
 
 
 def test_the_share_of_the_allowed_is_told() -> None:

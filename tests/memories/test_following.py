@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from django.db import connection, transaction
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.index import following, sqlite_both
-from memories.index.base import Vector, search_index
+from memories.index import following, sqlite, sqlite_both, sqlite_rows
+from memories.index.base import Judged, Vector, search_index
 from memories.index.bits import Keys, VectorTable
 from memories.index.sqlite_vectors import query, read_stand
 from memories.index.terms import Match
@@ -206,21 +206,35 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     assert threads != [threading.get_ident()]
 
 
-def test_words_are_looked_for_while_the_vector_is_made(room: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("small_room", [0, 1000])
+def test_words_are_looked_for_and_read_while_the_vector_is_made(
+    room: Group, monkeypatch: pytest.MonkeyPatch, small_room: int
+) -> None:
+    """Of a small room every hit is read, of others the best; it comes to the same, and no row is read twice."""
     for number in range(30):
         remembered(room, number)
     match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(room), unit_vector(7)
     at_once = search_index().find(match, vector, v, limit=4, also=(29,))
-    slow = Future[Vector]()
+    slow, searches, rows_read = Future[Vector](), list[str](), list[int]()
 
-    def made_after_the_words(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        rows = query(sql, params)
-        if "MATERIALIZED" in sql:
+    def noting(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        searches.append(sql)
+        return query(sql, params)
+
+    def reading(keys: Iterable[int], visibility: Visibility) -> dict[int, Judged]:
+        asked = [*keys]
+        rows_read.extend(asked)
+        if not slow.done():
             slow.set_result(vector)  # a search that waited for it before would wait for ever
-        return rows
+        return sqlite_rows.read_visible(asked, visibility)
 
-    monkeypatch.setattr(sqlite_both, "query", made_after_the_words)
+    monkeypatch.setattr(sqlite_both, "query", noting)
+    monkeypatch.setattr(sqlite, "read_visible", reading)
+    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
+    assert (sqlite_both._SCORES in searches) is (small_room == 0)
+    assert (sqlite_both._HITS in searches) is (small_room == 1000)
+    assert len(rows_read) == len({*rows_read}) >= 5
 
 
 # It ends without closing: what closes a database last clears the log that the others read.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from django.db import transaction
 
@@ -126,19 +125,19 @@ def test_it_says_when_there_is_no_more() -> None:
 
 
 def test_cosines_are_of_the_pieces_as_they_are_now() -> None:
-    held = vectors(6)
+    """Memory 3 has lost its piece, 2 another vector, 4 is new, and 5 has an old piece beside a new, worse one."""
+    held = vectors(8)
     trial = TrialTable(
-        table_of([piece(n, held[n - 1]) for n in range(1, 4)]),
-        [2, 3, 4],
-        [piece(4, held[3]), piece(2, held[4])],
+        table_of([*(piece(n, held[n - 1]) for n in range(1, 4)), piece(5, held[0], memory=5)]),
+        [2, 3, 4, 6],
+        [piece(4, held[3]), piece(2, held[4]), piece(6, held[6], memory=5)],
     )
-    told = trial.cosines(np.array([1, 2, 3, 4, 9]), held[0])
+    told = trial.best_cosines([1, 2, 3, 4, 5, 9], held[0])
     assert told is not None
-    wished = [1.0, float(held[4] @ held[0]), -1.0, float(held[3] @ held[0]), -1.0]
-    assert told.tolist() == pytest.approx(wished, abs=1e-6)
-    assert (
-        TrialTable(table_of([piece(1, held[0])], exact_mb=0), [], []).cosines(np.array([1]), held[0]) is None
-    )
+    wished = {1: 1.0, 2: float(held[4] @ held[0]), 4: float(held[3] @ held[0]), 5: 1.0}
+    assert told == pytest.approx(wished, abs=1e-4)
+    without = TrialTable(table_of([piece(1, held[0])], exact_mb=0), [], [])
+    assert without.best_cosines([1], held[0]) is None
 
 
 def test_the_vectors_of_a_test_differ() -> None:
