@@ -144,17 +144,15 @@ def _ask_both(
 ) -> BothHits:
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
     is_made = not isinstance(asked, Future) or asked.done()
-    is_long = len(ask.allowed.rows) >= LARGE_ROOM and CORES.has_spare()
-    if isinstance(ask.table, VectorTable) and (not is_made or is_long):
+    table, is_long = ask.table, len(ask.allowed.rows) >= LARGE_ROOM and CORES.has_spare()
+    if isinstance(table, VectorTable) and (not is_made or is_long):
         # Words are looked for while another core makes the vector and chooses those near it.
-        choosing = _choosers().submit(lambda: ask.table.choose(made(asked), ask.allowed, wanted=wanted))
+        choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
         find = _all_hits if len(ask.allowed.rows) <= SMALL_ROOM else _best_hits
         ranked, score = find(expression, window)
         if not choosing.done():
             ask.visible(key for key, _ in ranked)  # read now, it is not read again
-        found = ask.table.compared(
-            made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors
-        )
+        found = table.compared(made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors)
         cosines = _by_memory(found)
         beside = score({*cosines, *also}.difference(key for key, _ in ranked))
         rows = [*((*row, 1) for row in ranked), *((*row, 0) for row in beside)]
