@@ -12,15 +12,12 @@ time on the clock: where others work on the machine, it says more.
 
 import argparse
 import json
-import math
 import random
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -30,19 +27,17 @@ import numpy as np
 
 from bench.proof.home import Home, environment, installed_models
 from bench.proof.proof import FOLDER, REPOSITORY
-from bench.proof.server import Server, free_port, is_open
-from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb, timed
+from bench.speed_calls import Agent, Timed, resident_mb, timed
+from bench.speed_load import Load, loads_on
 from bench.speed_report import put_into, report
+from bench.speed_serving import copied, served, until_ready
 from bench.speed_texts import typed_words
 
 CACHE = FOLDER / "speed"
 BUILT = "built.json"
 RECIPE = 3  # counts changes of what is built: an older store is built anew
 CALLS, WARM_UP = 200, 20
-READERS, WRITERS = 8, 2
 LAG_STORES = 40
-START_S = 120
-IDLE_MS = 30  # of CPU time in half a second: less, and nothing is at work
 ENCODER = """
 import json, sys, time, django; django.setup()
 from memories.embedding import get_encoder
@@ -51,18 +46,6 @@ for question in json.load(sys.stdin):
     began = time.process_time(); encoder.encode_query(question); times.append((time.process_time() - began) * 1000)
 print(sorted(times)[len(times) // 2])
 """
-
-
-@dataclass(frozen=True)
-class Load:
-    """What several clients at once got: recalls in a second, their times in ms, and how many calls failed."""
-
-    seconds: float
-    recalls: int
-    stores: int
-    p50_ms: float
-    p95_ms: float
-    errors: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +69,7 @@ class Measured:
     resident_mb: float
     calls: dict[str, dict[str, float]] = field(default_factory=dict)
     lag: Lag | None = None
-    load: Load | None = None
+    loads: list[Load] = field(default_factory=list)
 
 
 def main() -> None:
@@ -106,26 +89,25 @@ def measure(size: int, *, calls: int, load_s: float) -> Measured:
     """Serve a copy of a store of this size and time the calls."""
     built = build(size)
     facts = json.loads((built / BUILT).read_text(encoding="utf-8"))
-    with _copied(built) as home:
+    with copied(built) as home:
         encoder_ms = _encoder_ms(home, facts["questions"]["main"][-40:])
-        with _served(home) as (server, began):
-            pid = server.process.pid
+        with served(home) as server:
             agent = Agent(server.port, facts["secret"])
             agent.recall(facts["questions"]["main"][0], "main")
-            start_s = time.perf_counter() - began
-            _until_ready(agent, facts, pid)
-            timings = _timings(agent, facts, pid, calls)
+            start_s = time.perf_counter() - server.began
+            until_ready(agent, facts, server.pid)
+            timings = _timings(agent, facts, server.pid, calls)
             lag = _lag(server.port, home, facts)
-            load = _load(server.port, facts, load_s) if load_s else None
+            loads = loads_on(server, facts, load_s) if load_s else []
             return Measured(
                 memories=size,
                 encoder_ms=encoder_ms,
                 bits_ms=_bits_ms(size),
                 start_s=start_s,
-                resident_mb=resident_mb(pid),
+                resident_mb=resident_mb(server.pid),
                 calls={name: _figures(timing) for name, timing in timings.items()},
                 lag=lag,
-                load=load,
+                loads=loads,
             )
 
 
@@ -188,9 +170,9 @@ def _storing(agent: Agent, text: str) -> Callable[[], object]:
 def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
     """Store through one process and ask in a second one until it is found."""
     dice, times, first = random.Random(), [], 0
-    with _served(home) as (second, _):
+    with served(home) as second:
         other = Agent(second.port, facts["secret"])
-        _until_ready(other, facts, second.process.pid)
+        until_ready(other, facts, second.pid)
         agent = Agent(port, facts["secret"])  # the server has closed a connection that was idle so long
         for _ in range(LAG_STORES):
             word = f"zq{dice.getrandbits(60):x}"
@@ -204,84 +186,6 @@ def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
             first += asked == 1
     all_ = Timed(tuple(times), 0.0)
     return Lag(LAG_STORES, first, all_.at(0.5), all_.at(0.95))
-
-
-def _load(port: int, facts: dict[str, Any], seconds: float) -> Load:
-    """Let eight clients recall and two store at once."""
-    until = time.perf_counter() + seconds
-    times: list[float] = []
-    stores: list[float] = []
-    errors: list[str] = []
-
-    def work(number: int) -> None:
-        agent, dice = Agent(port, facts["secret"]), random.Random(number)
-        while time.perf_counter() < until:
-            began = time.perf_counter()
-            try:
-                if number < READERS:
-                    agent.recall(dice.choice(facts["questions"]["main"]), "main")
-                else:
-                    agent.store(f"{dice.choice(facts['fresh'])} Noted as {dice.random():.12f}.", "four")
-            except (RuntimeError, OSError) as error:
-                errors.append(str(error))
-            (times if number < READERS else stores).append((time.perf_counter() - began) * 1000)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(READERS + WRITERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    all_ = Timed(tuple(times), 0.0)
-    return Load(seconds, len(times), len(stores), all_.at(0.5), all_.at(0.95), len(errors))
-
-
-def _until_ready(agent: Agent, facts: dict[str, Any], pid: int) -> None:
-    """Wait for the model, and until the vectors are read: then the process has nothing to do."""
-    deadline = time.monotonic() + START_S
-    while agent.recall(facts["questions"]["main"][1], "main").get("degraded"):
-        if time.monotonic() > deadline:
-            raise RuntimeError("The model was never there.")
-        time.sleep(0.1)
-    before = -math.inf
-    while (now := cpu_ms(pid)) - before > IDLE_MS and time.monotonic() < deadline:
-        before = now
-        time.sleep(0.5)
-    for question in facts["questions"]["four"][-10:]:
-        agent.recall(question, "four")
-
-
-@contextmanager
-def _copied(built: Path) -> Iterator[Home]:
-    path = built.with_name(f"{built.name}.copy")
-    shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(built, path, symlinks=True)
-    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]  # it may be older than the code
-    subprocess.run(migrate, cwd=REPOSITORY, env=environment(path), check=True)
-    try:
-        yield Home(path, "")
-    finally:
-        shutil.rmtree(path)
-
-
-@contextmanager
-def _served(home: Home) -> Iterator[tuple[Server, float]]:
-    """Start the web process alone; give it and when it was started."""
-    port, log = free_port(), CACHE / "server.log"
-    env = home.environment | {"LOCI_HOST": "127.0.0.1", "LOCI_PORT": str(port)}
-    began = time.perf_counter()
-    with log.open("ab") as words:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "loci_site.server"], cwd=REPOSITORY, env=env, stdout=words, stderr=words
-        )
-    server = Server(process, port, log)
-    try:
-        while not is_open(port):
-            if process.poll() is not None or time.perf_counter() - began > START_S:
-                raise RuntimeError(f"The server did not start; see {log}.")
-            time.sleep(0.005)
-        yield server, began
-    finally:
-        server.stop()
 
 
 def _encoder_ms(home: Home, questions: list[str]) -> float:

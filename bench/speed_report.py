@@ -56,7 +56,7 @@ def _size(m: Json) -> list[str]:
         f"\nProcess start to first recall: {m['start_s']:.2f} s ({_asked(START_S, count)}). "
         f"Memory of the web process: {m['resident_mb']:.0f} MB ({_asked(RESIDENT_MB, count)}).\n",
     ]
-    return [*lines, *_lag(m["lag"]), *_load(m["load"])]
+    return [*lines, *_lag(m["lag"]), *_loads(m)]
 
 
 def _lag(lag: Json | None) -> list[str]:
@@ -69,14 +69,32 @@ def _lag(lag: Json | None) -> list[str]:
     ]
 
 
-def _load(load: Json | None) -> list[str]:
-    if load is None:
+def _loads(m: Json) -> list[str]:
+    if not m["loads"]:
         return []
-    return [
-        f"Eight clients that recall and two that store, {load['seconds']:.0f} s: "
-        f"{load['recalls'] / load['seconds']:.0f} recalls and {load['stores'] / load['seconds']:.0f} stores a second, "
-        f"recall p50 {load['p50_ms']:.0f} ms, p95 {load['p95_ms']:.0f} ms, {load['errors']} errors.\n"
+    alone = m["calls"]["recall, whole store"]["p50"]
+    lines = [
+        f"Eight clients that recall and two that store at once, {m['loads'][0]['seconds']:.0f} s:\n",
+        "| web processes | recalls/s | stores/s | recall p50 ms | p95 ms | p95 / p50 of one client | errors "
+        "| cores in use | memory, MB |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
+    return ["\n".join([*lines, *(_load(load, alone) for load in m["loads"])]) + "\n"]
+
+
+def _load(load: Json, alone_ms: float) -> str:
+    figures = [
+        load["processes"],
+        f"{load['recalls'] / load['seconds']:.0f}",
+        f"{load['stores'] / load['seconds']:.0f}",
+        f"{load['p50_ms']:.0f}",
+        f"{load['p95_ms']:.0f}",
+        f"{load['p95_ms'] / alone_ms:.1f}",
+        load["errors"],
+        f"{load['cores']:.2f}",
+        " + ".join(f"{mb:.0f}" for mb in load["resident_mb"]),
+    ]
+    return f"| {' | '.join(map(str, figures))} |"
 
 
 def _asked(asked: dict[int, tuple[float, float]], count: int) -> str:

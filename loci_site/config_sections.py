@@ -22,7 +22,14 @@ class Server:
     allowed_origins: tuple[str, ...] = key(
         (), "Other web origins that may call Loci from a browser.", variable="LOCI_ALLOWED_ORIGINS"
     )
-    workers: int = key(1, "Server processes; each loads the model.", low=1, high=64, variable="LOCI_WORKERS")
+    workers: int = key(
+        0,
+        "Web processes that `up` runs; each has the model and the vectors in its memory. 0: two where there are two cores"
+        " and 4 GiB, otherwise one.",
+        low=0,
+        high=64,
+        variable="LOCI_WORKERS",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
         "INFO", "Least level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
     )

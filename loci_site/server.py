@@ -1,4 +1,4 @@
-"""The web process: uvicorn on the socket that `up` opened, or on one of its own.
+"""A web process: uvicorn on the socket that `up` opened, which several may share, or on one of its own.
 
 `up` keeps the socket bound, so that a web process that dies leaves clients waiting for the next one, not refused.
 """
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from django.conf import settings
 from uvicorn import Config, Server
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors import ChangeReload, Multiprocess
+from uvicorn.supervisors import ChangeReload
 
 from loci_site.lifeline import end_with_parent
 from memories.embedding import warm_up
 
 APPLICATION = "loci_site.asgi:application"
 GRACEFUL_S = 10  # open streams get this long; less than `up` waits before it kills
-# Set for the processes below this one, which uvicorn starts when there are several.
+# Set for the process below this one that uvicorn starts when the code may change.
 PARENT_VARIABLE = "LOCI_WEB_PARENT"
 
 
@@ -36,19 +36,16 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def serve(config: Config, sock: socket.socket) -> None:
-    """Run one process, several, or one that starts anew when the code changes."""
+    """Serve in this process, or in one below it that starts anew when the code changes."""
     server = Server(config)
-    if not config.should_reload and config.workers == 1:
-        warm_up()  # on another core, while this one imports the application
-        server.run(sockets=[sock])
-        if not server.started:
-            sys.exit(STARTUP_FAILURE)
-        return
-    os.environ[PARENT_VARIABLE] = str(os.getpid())
     if config.should_reload:
+        os.environ[PARENT_VARIABLE] = str(os.getpid())
         ChangeReload(config, target=server.run, sockets=[sock]).run()
-    else:
-        Multiprocess(config, sockets=[sock]).run()
+        return
+    warm_up()  # on another core, while this one imports the application
+    server.run(sockets=[sock])
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
 
 
 def server_config(*, is_reloading: bool = False) -> Config:
@@ -58,7 +55,6 @@ def server_config(*, is_reloading: bool = False) -> Config:
         APPLICATION,
         host=server.host,
         port=server.port,
-        workers=1 if is_reloading else server.workers,
         reload=is_reloading,
         loop="auto",
         http="httptools",

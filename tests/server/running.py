@@ -19,6 +19,7 @@ from typing import Any
 from tests.settings import REPOSITORY
 
 READY = "Ctrl-C stops everything."
+WEB_READY = "Application startup complete."  # said at DEBUG alone
 WORKER_READY = "celery.apps.worker: celery@"  # said at DEBUG alone
 LONGEST_S = 60
 
@@ -56,8 +57,12 @@ class Running:
 
     def child(self, name: str) -> int:
         """Give the process id of the web or worker process."""
-        (pid,) = [pid for pid in children_of(self.process.pid) if f"loci_site.{name}" in command_of(pid)]
+        (pid,) = self.children(name)
         return pid
+
+    def children(self, name: str) -> list[int]:
+        """Give the process ids of all web or worker processes, in the order in which they were started."""
+        return sorted(pid for pid in children_of(self.process.pid) if f"loci_site.{name}" in command_of(pid))
 
     def stop(self, number: int = signal.SIGINT) -> int:
         """Send a signal, read what is said, give the exit status."""
@@ -68,10 +73,14 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, *, with_worker: bool = False) -> Iterator[Running]:
+def running(home: Path, *, with_worker: bool = False, web_processes: int = 1) -> Iterator[Running]:
     """Start `up` without fetching a model, wait until it says that it is ready, and end it in any case."""
     port = free_port()
-    env = environment(home) | ({"LOCI_LOG_LEVEL": "DEBUG"} if with_worker else {})
+    env = (
+        environment(home)
+        | {"LOCI_WORKERS": str(web_processes)}
+        | ({"LOCI_LOG_LEVEL": "DEBUG"} if with_worker or web_processes > 1 else {})
+    )
     options = () if with_worker else ("--no-worker",)
     process = subprocess.Popen(
         [sys.executable, "manage.py", "up", "--port", str(port), "--no-model", *options],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
-from tests.server.running import children_of, found, free_port, held, manage, running
+from tests.server.running import WEB_READY, children_of, found, free_port, held, manage, running
 
 pytestmark = [
     pytest.mark.server,
@@ -95,6 +95,26 @@ def test_a_killed_web_process_is_started_again(started: Path) -> None:
         status, _ = up.health()
         assert status == 200
         assert up.child("server") != first
+
+
+def test_of_two_web_processes_one_answers_while_the_other_starts_again(started: Path) -> None:
+    with running(started, web_processes=2) as up:
+        while up.output.count(WEB_READY) < 2:
+            up.read_until(WEB_READY)
+        first, second = up.children("server")
+        os.kill(first, signal.SIGKILL)
+        assert up.health()[0] == 200
+        assert up.children("server") == [second]  # so it was this one that answered
+        up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
+        os.kill(second, signal.SIGKILL)
+        up.read_until("The web 2 process ended (killed by SIGKILL); it starts again in 1 s.")
+        up.read_until(WEB_READY)
+        up.read_until(WEB_READY)
+        processes = up.children("server")
+        assert len(processes) == 2
+        with held(*processes) as handles:
+            assert up.stop() == 0
+            assert all(handle.has_ended() for handle in handles)
 
 
 def test_a_killed_worker_leaves_no_second_clock_behind(started: Path) -> None:

@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from loci_site.config import load_config
 from loci_site.first_start import FirstAccess, give_first_access, migrate_if_needed
 from loci_site.home import ensure_home
 from loci_site.listening import bound_socket, is_answering, only_one_in
+from loci_site.machine import web_processes
 from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
@@ -64,13 +67,7 @@ class Command(BaseCommand):
         server = settings.LOCI.server
         with bound_socket(server.host, server.port) as sock:
             self._prepare(wants_model=not options["no_model"])
-            web = [
-                "loci_site.server",
-                "--fd",
-                str(sock.fileno()),
-                *(["--reload"] if options["reload"] else []),
-            ]
-            parts = [Part("web", child_command(*web), is_vital=True, fds=[sock.fileno()])]
+            parts = web_parts(sock, web_processes(server.workers), reload=options["reload"])
             if not options["no_worker"]:
                 parts.append(Part("worker", child_command("loci_site.worker")))
             supervisor = Supervisor(
@@ -120,6 +117,18 @@ def take_address(host: str | None, port: str | None) -> None:
     if port is not None:
         os.environ["LOCI_SERVER_PORT"] = port
     settings.LOCI = load_config(os.environ)
+
+
+def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[Part]:
+    """Give so many web processes on one socket. The first one is vital; the others start when it answers.
+
+    One that starts anew when the code changes is alone.
+    """
+    command = child_command("loci_site.server", "--fd", str(sock.fileno()))
+    first = Part("web", command, is_vital=True, fds=[sock.fileno()])
+    if reload:
+        return [replace(first, command=[*command, "--reload"])]
+    return [first, *(replace(first, name=f"web {n}", is_vital=False) for n in range(2, count + 1))]
 
 
 def child_command(*words: str) -> list[str]:

@@ -1,0 +1,97 @@
+"""Several clients at once: eight that recall and two that store, on one web process and on as many as `up` runs."""
+
+import random
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
+from bench.speed_serving import Serving, served, until_idle
+from loci_site.machine import web_processes
+
+READERS, WRITERS = 8, 2
+WARM_S = 3.0
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What several clients at once got: recalls and stores in `seconds`, the recalls' times in ms, how many calls failed.
+
+    `processes` answered, on `cores` of this machine's, and had so much memory in the end.
+    """
+
+    processes: int
+    seconds: float
+    recalls: int
+    stores: int
+    p50_ms: float
+    p95_ms: float
+    errors: int
+    cores: float
+    resident_mb: tuple[float, ...]
+
+
+def loads_on(server: Serving, facts: Facts, seconds: float) -> list[Load]:
+    """Measure with the process alone, and beside as many as `up` would run here."""
+    loads = [_load([server], facts, seconds)]
+    with ExitStack() as stack:
+        all_ = [server]
+        while len(all_) < web_processes(0):
+            all_.append(stack.enter_context(served(server.home, beside=server)))
+        if len(all_) > 1:
+            _warm_up(all_, facts)
+            loads.append(_load(all_, facts, seconds))
+    return loads
+
+
+def _warm_up(servers: list[Serving], facts: Facts) -> None:
+    """Ask until each process has the model and the vectors; who answers is left to the socket that they share."""
+    time.sleep(WARM_S)
+    until = time.perf_counter() + WARM_S
+    while time.perf_counter() < until:
+        _load(servers, facts, 0.2)
+    for server in servers:
+        until_idle(server.pid)
+
+
+def _load(servers: list[Serving], facts: Facts, seconds: float) -> Load:
+    until = time.perf_counter() + seconds
+    times: list[float] = []
+    stores: list[float] = []
+    errors: list[str] = []
+
+    def work(number: int) -> None:
+        agent, dice = Agent(servers[0].port, facts["secret"]), random.Random()
+        while time.perf_counter() < until:
+            began = time.perf_counter()
+            try:
+                if number < READERS:
+                    agent.recall(dice.choice(facts["questions"]["main"]), "main")
+                else:
+                    agent.store(f"{dice.choice(facts['fresh'])} Noted as {dice.random():.12f}.", "four")
+            except (RuntimeError, OSError) as error:
+                errors.append(str(error))
+            (times if number < READERS else stores).append((time.perf_counter() - began) * 1000)
+
+    before = sum(cpu_ms(server.pid) for server in servers)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(READERS + WRITERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    all_ = Timed(tuple(times), 0.0)
+    used = sum(cpu_ms(server.pid) for server in servers) - before
+    return Load(
+        len(servers),
+        seconds,
+        len(times),
+        len(stores),
+        all_.at(0.5),
+        all_.at(0.95),
+        len(errors),
+        used / 1000 / seconds,
+        tuple(resident_mb(server.pid) for server in servers),
+    )
