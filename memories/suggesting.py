@@ -14,8 +14,9 @@ from access.visibility import Visibility
 from memories.chains import find_memory
 from memories.draft import check_range
 from memories.index.base import search_index
-from memories.index.sqlite_prefix import newest_with, words_between
-from memories.index.terms import words
+from memories.index.sqlite_prefix import Look, beginnings_of, looks_of, newest_with, words_between
+from memories.index.terms import words, words_with
+from memories.keyed_rows import read_shown
 from memories.models import Memory
 from memories.pieces import available_encoder, indexed_model
 from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
@@ -34,8 +35,6 @@ SAFE_STEM, LONGEST_ENDING = 4, 5  # letters that stemming leaves alone, and that
 CHECKED_CHARS = 4_000  # of a text, searched for a word
 MAX_TERMS = 400  # words with the same beginning that are compared
 MAX_SIMILAR = 24  # words searched for in the place of a mistyped one
-# Building whole rows would take longer than the search.
-READ = ("key", "id", "content", "type", "state", "trust", "pinned", "group__slug", "group__key")
 FITTED_CHARS = 600  # of a text, looked at to put it in order
 SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
 
@@ -80,14 +79,14 @@ def suggest(
         return named
     asked = words(typed)[:MAX_WORDS]
     if by_meaning:
-        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING)[:limit]
+        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING, limit)
     if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
         return []
     is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
     keys = _by_words(asked, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
-        return _shown(keys, asked, How.WORDS)[:limit]
-    return _by_spelling(asked, visibility)[:limit]
+        return _shown(keys, asked, How.WORDS, limit)
+    return _by_spelling(asked, visibility, limit)
 
 
 def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int) -> list[int]:
@@ -103,7 +102,7 @@ def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bo
         # The index holds stems: of "deployment" nothing is left that begins with "deploym".
         stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
         wider = newest_with([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
-        keys = _united(keys, _having(wider, lambda own: any(word.startswith(last) for word in own)))
+        keys = _united(keys, _having(wider, [last], bool))
     return keys
 
 
@@ -111,10 +110,12 @@ def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:
     return list(dict.fromkeys([*keys, *more]))
 
 
-def _having(keys: Sequence[int], fits: Callable[[Collection[str]], bool]) -> list[int]:
-    """Give those of the keys whose memory has words that fit."""
-    rows = dict(Memory.objects.filter(key__in=keys).order_by().values_list("key", "content"))
-    return [key for key in keys if key in rows and fits(set(words(rows[key][:CHECKED_CHARS])))]
+def _having(
+    keys: Sequence[int], beginnings: Sequence[str], fits: Callable[[Collection[str]], bool]
+) -> list[int]:
+    """Give those of the keys whose memory's words with one of these beginnings fit."""
+    texts = beginnings_of(keys, CHECKED_CHARS)
+    return [key for key in keys if key in texts and fits(words_with(texts[key], beginnings))]
 
 
 def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:
@@ -127,7 +128,7 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
     return [Suggestion(memory, snippet(memory.content, []), How.ID)] if seen else []
 
 
-def _by_spelling(asked: Sequence[str], visibility: Visibility) -> list[Suggestion]:
+def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
     """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
     late = [similar(word) for word in asked]
     keys = newest_with(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
@@ -135,7 +136,7 @@ def _by_spelling(asked: Sequence[str], visibility: Visibility) -> list[Suggestio
     if not keys:
         late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
         keys = newest_with(late, visibility, limit=WINDOW)
-    return _shown(keys, [word for group in late for word in group], How.SPELLING)
+    return _shown(keys, [word for group in late for word in group], How.SPELLING, limit)
 
 
 def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
@@ -147,7 +148,10 @@ def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
     if not is_long(asked[-1]) and len(asked[-1]) >= LEAST_PREFIX:
         wide[-1] = [f"{asked[-1]}*"]
     keys = newest_with(wide, visibility, limit=LOOKED_AT)
-    return _having(keys, lambda own: all(any(is_like(word, other) for other in own) for word in typed))
+    beginnings = [word[:KEPT_LETTERS] for word in typed]
+    return _having(
+        keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
+    )
 
 
 def similar(word: str) -> list[str]:
@@ -173,22 +177,23 @@ def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
     return [hit.key for hit in hits if hit.score >= RELATED]
 
 
-def _shown(keys: Sequence[int], asked: Sequence[str], how: How) -> list[Suggestion]:
-    """Give the memories in the order of `keys`, or with words to look for, those they fit best first."""
-    rows = Memory.objects.select_related("group").only(*READ).in_bulk(list(keys))
-    memories = [rows[key] for key in keys if key in rows]
+def _shown(keys: Sequence[int], asked: Sequence[str], how: How, limit: int) -> list[Suggestion]:
+    """Give the first memories in the order of `keys`, or with words to look for, those that they fit best."""
     if asked:
-        memories.sort(key=lambda memory: _fit(memory, asked), reverse=True)
+        looks = looks_of(keys, FITTED_CHARS)
+        keys = sorted(looks, key=lambda key: _fit(looks[key], asked), reverse=True)
+    rows = read_shown(keys[:limit])
+    memories = [rows[key] for key in keys[:limit] if key in rows]
     return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
 
 
-def _fit(memory: Memory, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
+def _fit(look: Look, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
     """Say how well a memory fits, as what is greater fits better: live, named so, beginning so, whole words, kept, new."""
-    own = words(memory.content[:FITTED_CHARS])
+    own = words(look.content)
     starts = bool(own) and own[0].startswith(asked[0])
     whole = len(set(own) & set(asked))
-    is_live = memory.state == State.LIVE
-    return is_live, starts and memory.type == Type.ENTITY, starts, whole, memory.pinned, memory.key
+    is_live = look.state == State.LIVE
+    return is_live, starts and look.type == Type.ENTITY, starts, whole, bool(look.pinned), look.key
 
 
 def snippet(content: str, asked: Sequence[str]) -> str:

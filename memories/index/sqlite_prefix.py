@@ -4,10 +4,13 @@ Nothing is ranked here: BM25 visits every match, which for two letters is a tent
 Visibility are read, and whoever shows them puts them in order.
 """
 
+import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.db import connection
 
+from access.reading import fetch
 from access.visibility import Visibility
 from memories.index.sqlite_rows import render
 
@@ -23,6 +26,23 @@ _LIKE = """
 SELECT term FROM temp.memories_fts_words
 WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s LIMIT %s
 """
+_BEGINNINGS = (
+    "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key IN (SELECT value FROM json_each(%s))"
+)
+_LOOKS = """
+SELECT key, substr(content, 1, %s), state, type, pinned FROM memories_memory
+WHERE key IN (SELECT value FROM json_each(%s))
+"""
+
+
+class Look(NamedTuple):
+    """What a memory is put in order by; `content` is the beginning of its text."""
+
+    key: int
+    content: str
+    state: str
+    type: str
+    pinned: int
 
 
 def newest_with(alternatives: Sequence[Sequence[str]], visibility: Visibility, *, limit: int) -> list[int]:
@@ -33,9 +53,17 @@ def newest_with(alternatives: Sequence[Sequence[str]], visibility: Visibility, *
     where, params = render(visibility)
     groups = [" OR ".join(_quoted(word) for word in words) for words in alternatives]
     expression = f"{{content}} : ({' AND '.join(f'({group})' for group in groups)}){_rooms(visibility)}"
-    with connection.cursor() as cursor:
-        cursor.execute(_FOUND.format(where=where), [expression, *params, limit])
-        return [key for (key,) in cursor.fetchall()]
+    return [key for (key,) in fetch(_FOUND.format(where=where), [expression, *params, limit])]
+
+
+def beginnings_of(keys: Sequence[int], chars: int) -> dict[int, str]:
+    """Give the first so many characters of memories' texts, by key."""
+    return dict(fetch(_BEGINNINGS, [chars, json.dumps([*keys])]))
+
+
+def looks_of(keys: Sequence[int], chars: int) -> dict[int, Look]:
+    """Give what memories are put in order by, with the first so many characters of their texts, by key."""
+    return {row[0]: Look(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
 
 
 def words_between(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:
@@ -45,8 +73,7 @@ def words_between(first: str, *, shortest: int, longest: int, limit: int) -> lis
     """
     with connection.cursor() as cursor:
         cursor.execute(_WORDS)
-        cursor.execute(_LIKE, [first, first + "\U0010ffff", shortest, longest, limit])
-        return [term for (term,) in cursor.fetchall()]
+    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest, limit])]
 
 
 def _quoted(word: str) -> str:

@@ -1,6 +1,7 @@
 """User text → a safe match expression. Nothing of it reaches the engine as syntax: every term is quoted."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from memories.index.forms import forms_in, is_unspaced
@@ -164,6 +165,22 @@ class Match:
 def words(text: str) -> list[str]:
     """Give the words of a text in lower case, in order."""
     return [word.lower() for word in _WORD.findall(text)]
+
+
+def words_with(text: str, beginnings: Collection[str]) -> set[str]:
+    """Give those of a text's words that begin with one of these, which are in lower case."""
+    if not text.isascii():
+        return {word for word in words(text) if word.startswith(tuple(beginnings))}
+    # Most texts have none: looking for the letters takes a tenth of taking all the words out.
+    low, found = text.lower(), set[str]()
+    for beginning in beginnings:
+        at = low.find(beginning)
+        while at >= 0:
+            word = _WORD.match(low, at)
+            if word and (at == 0 or not low[at - 1].isalnum()):
+                found.add(word[0])
+            at = low.find(beginning, at + 1)
+    return found
 
 
 def match_for(text: str) -> Match | None:

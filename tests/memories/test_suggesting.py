@@ -4,12 +4,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
 
 from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
 from memories import verbs
 from memories.draft import Draft
+from memories.index.terms import words, words_with
 from memories.models import Memory, RecallLog
 from memories.recall.counting import COUNTER
 from memories.spelling import distance, early_edits, nearest
@@ -248,3 +251,37 @@ def test_short_words_and_numbers_are_taken_as_they_are(alice: User, port: Memory
     assert similar("por") == ["por"]
     assert similar("8081") == ["8081"]
     assert similar("deplyment")[0] == "deplyment"
+
+
+@pytest.mark.parametrize(
+    ("text", "beginnings", "found"),
+    [
+        ("Deploy the DEPLOYMENT, redeploy depot.", ["dep"], {"deploy", "deployment", "depot"}),
+        ("redeploy and undeployed", ["deploy"], set()),
+        ("my_deploy-port2 port 2port", ["deploy", "port"], {"deploy", "port2", "port"}),
+        ("deploy deploydeploy", ["deploy"], {"deploy", "deploydeploy"}),
+        ("Der Öffner öffnet, eröffnet.", ["öff"], {"öffner", "öffnet"}),
+        ("das Déployer", ["deploy"], set()),  # as in words(), an accent is a letter of its own
+        ("", ["de"], set()),
+    ],
+)
+def test_the_words_that_begin_so_are_those_of_the_text(
+    text: str, beginnings: list[str], found: set[str]
+) -> None:
+    assert words_with(text, beginnings) == found
+
+
+@given(st.text(alphabet="ab1_ .-Éé", max_size=40), st.text(alphabet="ab1", min_size=1, max_size=3))
+def test_looking_for_the_letters_finds_what_taking_out_all_words_does(text: str, beginning: str) -> None:
+    assert words_with(text, [beginning]) == {word for word in words(text) if word.startswith(beginning)}
+
+
+def test_of_many_matches_those_that_fit_best_come_first_whatever_their_number(
+    alice: User, ledger: Group
+) -> None:
+    """Twenty have the word inside, one begins with it and is the oldest; two are shown."""
+    best = remember(alice, "Lantern number 0 begins with it.")
+    others = [remember(alice, f"Number {n} of the shelf is a lantern of glass.") for n in range(1, 21)]
+    shown = suggest(person(alice), "lantern", limit=2)
+    assert [each.memory.key for each in shown] == [best.key, others[-1].key]
+    assert [each.memory.group.slug for each in shown] == ["ledger", "ledger"]
