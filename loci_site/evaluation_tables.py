@@ -21,9 +21,13 @@ BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
 
 @dataclass
 class Findings:
-    """Everything that was measured on some sets; what was not asked for is empty."""
+    """Everything that was measured on some sets; what was not asked for is empty.
+
+    `rooms` has each set's questions asked within their groups, and in all groups at once.
+    """
 
     modes: dict[str, list[ModeReport]] = field(default_factory=dict)
+    rooms: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
     gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
@@ -32,6 +36,11 @@ class Findings:
         """Give the findings as JSON values; of one set's modes alone, those at the top."""
         sets = {name: _modes_dict(reports, with_intervals) for name, reports in self.modes.items()}
         told: dict[str, Any] = next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
+        if self.rooms:
+            told["everywhere"] = {
+                name: {"within": within.scores, "everywhere": everywhere.scores}
+                for name, (within, everywhere) in self.rooms.items()
+            }
         if self.gains:
             told["ablation"] = self.gains
         if self.folds:
@@ -45,6 +54,7 @@ class Findings:
         made = {
             "modes": _modes_table(self.modes),
             "intervals": _interval_table(self.modes),
+            "everywhere": _room_table(self.rooms),
             "ablation": _gain_table(self.gains),
             "folds": _fold_table(self.folds),
             "abstention": _curve_table(self.judgements),
@@ -144,6 +154,15 @@ def _against(ours: ModeReport, by_mode: Mapping[str, ModeReport], measure: str) 
     low, high = difference_interval([s[measure] for s in ours.each], [s[measure] for s in better.each])
     mean = ours.scores[measure] - better.scores[measure]
     return f"{_signed(mean)} ({_signed(low)} to {_signed(high)})"
+
+
+def _room_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list[list[str]]:
+    rows = [["set", "within its group", "in all groups at once", "R@10 lost"]]
+    for name, reports in sets.items():
+        cells = [" / ".join(_percent(report.scores[m]) for m in SHOWN) for report in reports]
+        within, everywhere = (report.scores["R@10"] for report in reports)
+        rows.append([name, *cells, _percent(within - everywhere)])
+    return rows
 
 
 def _gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:

@@ -109,11 +109,21 @@ def fill(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) ->
 
 
 def ask_all(
-    actor: Actor, queries: Sequence[Query], *, mode: str, encoder: Encoder, progress: Progress
+    actor: Actor,
+    queries: Sequence[Query],
+    *,
+    mode: str,
+    encoder: Encoder,
+    progress: Progress,
+    is_everywhere: bool = False,
 ) -> ModeReport:
-    """Ask each question within its group, and score the rankings. The time is that of search and ranking alone."""
+    """Ask each question within its group, or in all groups at once, and score the rankings.
+
+    The time is that of search and ranking alone.
+    """
     names = dict(Memory.objects.values_list("key", "source_ref"))
-    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
+    slugs = {query.group for query in queries}
+    rooms = {s: recallable_by(actor, None if is_everywhere else find_group(actor, s)) for s in slugs}
     run: dict[str, list[str]] = {}
     times: list[float] = []
     for done, query in enumerate(queries, start=1):

@@ -146,6 +146,32 @@ def test_hybrid_is_held_against_the_better_of_its_arms() -> None:
     assert "ablation" not in tables
 
 
+def test_what_the_other_groups_take_away_is_told() -> None:
+    rooms = {"garden": (report("hybrid", 0.75, 0.75), report("hybrid", 0.5, 0.75))}
+    assert Findings(rooms=rooms).tables() == {
+        "everywhere": [
+            ["set", "within its group", "in all groups at once", "R@10 lost"],
+            ["garden", "75.0 / 75.0 / 75.0", "62.5 / 62.5 / 62.5", "12.5"],
+        ]
+    }
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_in_all_groups_at_once_another_groups_texts_come_in_between(tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    text = "The deploy port of the billing service is 8081."
+    corpus = [{"id": f"{group}-1", "text": text, "group": group} for group in ("garden", "ledger")]
+    question = {"id": "q", "text": "Which deploy port has billing?", "group": "ledger"}
+    asked = [question | {"relevant": ["ledger-1"]}]
+    told = run(write_set(tmp_path / "set", corpus=corpus, queries=asked), "--everywhere")["everywhere"]["set"]
+    assert (told["within"]["R@1"], told["within"]["MRR"]) == (1.0, 1.0)
+    assert (told["everywhere"]["R@1"], told["everywhere"]["MRR"]) == (
+        0.0,
+        0.5,
+    )  # two alike: the older one first
+
+
 def test_a_database_is_kept_until_something_about_its_set_changes(tmp_path: Path, db: None) -> None:
     folder = write_set(tmp_path / "set")
     corpus = folder / "corpus.jsonl"
@@ -184,12 +210,12 @@ def test_a_fill_that_fails_keeps_nothing(tmp_path: Path) -> None:
 def test_one_command_measures_all_and_writes_it_into_a_page(tmp_path: Path) -> None:
     get_encoder(timeout_s=60)
     page = tmp_path / "page.md"
-    names = ("modes", "intervals", "ablation", "folds", "abstention", "unrelated")
+    names = ("modes", "intervals", "everywhere", "ablation", "folds", "abstention", "unrelated")
     page.write_text(
         "".join(f"<!-- table: {name} -->\n<!-- end of {name} -->\n" for name in names), encoding="utf-8"
     )
     told: Any = run(write_set(tmp_path / "set"), "--write-docs", str(page))
-    assert set(told) >= {"hybrid", "keyword", "vector", "ablation", "folds", "abstention"}
+    assert set(told) >= {"hybrid", "keyword", "vector", "everywhere", "ablation", "folds", "abstention"}
     assert set(told["ablation"]["set"]) == set(STEPS)
     assert told["hybrid"]["intervals"]["R@1"] == [1.0, 1.0]
     # No question names a date: without that step everything is as it was.

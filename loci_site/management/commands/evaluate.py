@@ -39,6 +39,7 @@ examples:
   manage.py evaluate sets/* --ablate --json        what each step of recall brings
   manage.py evaluate sets/* --folds 5              its numbers chosen anew on four fifths of the groups
   manage.py evaluate sets/* --abstain              how often it says that it knows nothing
+  manage.py evaluate sets/* --everywhere           each question asked in all groups of its set at once
   manage.py evaluate sets/* --write-docs docs/recall.md   all of it, into the page's tables
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
@@ -74,6 +75,9 @@ class Command(BaseCommand):
         parser.add_argument("--interval", action="store_true", help="add 95 %% intervals (bootstrap)")
         parser.add_argument("--ablate", action="store_true", help="what each step of recall brings")
         parser.add_argument("--folds", type=_count, help="cross-validate recall's numbers over groups")
+        parser.add_argument(
+            "--everywhere", action="store_true", help="what asking in all groups at once loses"
+        )
         parser.add_argument("--abstain", action="store_true", help="questions that have no answer")
         parser.add_argument(
             "--write-docs", type=Path, metavar="FILE", help="measure all, and write the tables into FILE"
@@ -112,11 +116,12 @@ class Wanted:
     with_intervals: bool
     with_ablation: bool
     with_abstention: bool
+    with_everywhere: bool
 
 
 def _wanted(options: dict[str, Any]) -> Wanted:
     is_all = bool(options["write_docs"])
-    other = options["ablate"] or options["folds"] or options["abstain"]
+    other = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
     modes = ["all"] if is_all else options["mode"]
     return Wanted(
         # Asked for something else alone, the modes are not measured beside it.
@@ -127,6 +132,7 @@ def _wanted(options: dict[str, Any]) -> Wanted:
         with_intervals=options["interval"] or is_all,
         with_ablation=options["ablate"] or is_all,
         with_abstention=options["abstain"] or is_all,
+        with_everywhere=options["everywhere"] or is_all,
     )
 
 
@@ -156,6 +162,9 @@ def _measure_one(
     ask = partial(ask_all, actor, queries, encoder=encoder, progress=bars.show)
     if wanted.modes:
         findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
+    if wanted.with_everywhere:
+        mode = settings.LOCI.retrieval.mode
+        findings.rooms[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
     if wanted.with_abstention:
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
     if not (wanted.with_ablation or wanted.folds):
