@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from access import audit
@@ -203,7 +204,9 @@ def flush_token_use() -> int:
     done = 0
     for key in list(USED_TOKENS):
         used_at = USED_TOKENS.pop(key, None)
-        done += ApiToken.objects.filter(pk=key).update(last_used_at=used_at) if used_at else 0
+        if used_at:  # another process may have written a later one
+            unknown_or_before = Q(last_used_at=None) | Q(last_used_at__lt=used_at)
+            done += ApiToken.objects.filter(unknown_or_before, pk=key).update(last_used_at=used_at)
     return done
 
 

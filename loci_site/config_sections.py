@@ -22,13 +22,13 @@ class Server:
     allowed_origins: tuple[str, ...] = key(
         (), "Other web origins that may call Loci from a browser.", variable="LOCI_ALLOWED_ORIGINS"
     )
-    workers: int = key(
+    web_processes: int = key(
         0,
         "Web processes that `up` runs; each has the model and the vectors in its memory. 0: two where there are two cores"
         " and 4 GiB, otherwise one.",
         low=0,
         high=64,
-        variable="LOCI_WORKERS",
+        variable="LOCI_WEB_PROCESSES",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
         "INFO", "Least level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
@@ -69,7 +69,7 @@ class Storage:
     same_cosine: float = key(0.97, "From this similarity on, they may say the same.", low=0.5, high=1)
     vector_memory_mb: int = key(
         96,
-        "Memory for whole vectors in each process that searches, 0.75 KiB each; of more than fit, only the signs are kept.",
+        "Memory for vectors in half precision in each process that searches, 0.75 KiB each; of more than fit, only the signs are kept.",
         unit="MiB",
         low=0,
         high=65_536,

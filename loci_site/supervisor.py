@@ -25,11 +25,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Part:
-    """A process to keep running. Without a vital one the whole makes no sense."""
+    """A process to keep running. Without any vital one the whole makes no sense; those that are not `first` wait for them."""
 
     name: str
     command: Sequence[str]
     is_vital: bool = False
+    is_first: bool = False
     fds: Sequence[int] = ()
 
 
@@ -76,9 +77,9 @@ class Child:
 
 
 class Supervisor:
-    """Runs parts until a signal comes or a vital one keeps dying.
+    """Runs parts until a signal comes or every vital one keeps dying.
 
-    Vital parts start first. Once `is_ready` says so, `on_ready` is called and the others start: on a small machine
+    The first ones start at once. When `is_ready` says so, `on_ready` is called and the others start: on a small machine
     they would only keep the vital ones waiting.
     """
 
@@ -111,15 +112,20 @@ class Supervisor:
         was_ready = False
         while not self._stops:
             for child in self._children:
-                if child.part.is_vital or was_ready:
+                if child.part.is_first or was_ready:
                     self._look_after(child)
-                if child.part.is_vital and child.deaths >= DEATHS_IN_A_ROW:
-                    return False
+            if self._is_hopeless(was_ready=was_ready):
+                return False
             if not was_ready and self._is_ready():
                 was_ready = True
                 self._on_ready()
             self._wake.wait(LOOK_EVERY_S if was_ready else LOOK_EAGERLY_S)
         return True
+
+    def _is_hopeless(self, *, was_ready: bool) -> bool:
+        """Say whether every vital part that was started has died too often in a row."""
+        vital = [c for c in self._children if c.part.is_vital and (c.part.is_first or was_ready)]
+        return bool(vital) and all(child.deaths >= DEATHS_IN_A_ROW for child in vital)
 
     def _look_after(self, child: Child) -> None:
         if child.process is None:

@@ -22,7 +22,8 @@ from memories.pieces import available_encoder, indexed_model
 from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
 from memories.text import clean_line
 from memories.types import State, Trust, Type
-from memories.visibility import EVERY_TRUST, as_q, listed_by
+from memories.visibility import EVERY_TRUST, listed_by
+from memories.visible_row import is_visible
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 RELATED = 0.47  # the cosine from which a memory is shown for its meaning alone
@@ -79,13 +80,13 @@ def suggest(
         return named
     asked = words(typed)[:MAX_WORDS]
     if by_meaning:
-        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING, limit)
+        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING, visibility, limit)
     if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
         return []
     is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
     keys = _by_words(asked, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
-        return _shown(keys, asked, How.WORDS, limit)
+        return _shown(keys, asked, How.WORDS, visibility, limit)
     return _by_spelling(asked, visibility, limit)
 
 
@@ -124,8 +125,7 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
         memory = find_memory(actor, typed)
     except (InvalidInput, NotFound):
         return []
-    seen = Memory.objects.filter(as_q(visibility), key=memory.key).exists()
-    return [Suggestion(memory, snippet(memory.content, []), How.ID)] if seen else []
+    return _shown([memory.key], [], How.ID, visibility, 1)
 
 
 def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
@@ -136,7 +136,7 @@ def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> li
     if not keys:
         late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
         keys = newest_with(late, visibility, limit=WINDOW)
-    return _shown(keys, [word for group in late for word in group], How.SPELLING, limit)
+    return _shown(keys, [word for group in late for word in group], How.SPELLING, visibility, limit)
 
 
 def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
@@ -177,13 +177,18 @@ def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
     return [hit.key for hit in hits if hit.score >= RELATED]
 
 
-def _shown(keys: Sequence[int], asked: Sequence[str], how: How, limit: int) -> list[Suggestion]:
-    """Give the first memories in the order of `keys`, or with words to look for, those that they fit best."""
+def _shown(
+    keys: Sequence[int], asked: Sequence[str], how: How, visibility: Visibility, limit: int
+) -> list[Suggestion]:
+    """Give the first memories in the order of `keys`, or with words to look for, those that they fit best.
+
+    What left the Visibility after the search is left out.
+    """
     if asked:
         looks = looks_of(keys, FITTED_CHARS)
         keys = sorted(looks, key=lambda key: _fit(looks[key], asked), reverse=True)
     rows = read_shown(keys[:limit])
-    memories = [rows[key] for key in keys[:limit] if key in rows]
+    memories = [rows[key] for key in keys[:limit] if key in rows and is_visible(rows[key], visibility)]
     return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
 
 

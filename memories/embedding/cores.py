@@ -1,4 +1,4 @@
-"""How many questions are worked on at once: as many as there are cores, in the order in which they came.
+"""How many questions a process works on at once: as many as there are cores, in the order in which they came.
 
 More at once would only take turns at Python's interpreter, and each turn costs: eight threads answered 51 questions a
 second, and 78 since two are worked on at a time (two cores, 100,000 memories; docs/speed.md).
@@ -7,15 +7,27 @@ second, and 78 since two are worked on at a time (two cores, 100,000 memories; d
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# A container's share of the processor: microseconds that it may work in a period, and the period.
+QUOTA_FILES = (
+    (Path("/sys/fs/cgroup/cpu.max"),),
+    (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
+)
 
 
-def available_cores() -> int:
-    """Give the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
+    """Give the number of cores that this process may use; of a container's share, a part counts as one."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    for files in quota_files:
+        with suppress(OSError, ValueError):  # no container, or one without a limit ("max")
+            quota, period = map(int, " ".join(file.read_text(encoding="ascii") for file in files).split())
+            if quota > 0 < period:
+                cores = min(cores, -(-quota // period))
+    return cores
 
 
 class Cores:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
-from memories import verbs
+from memories import suggesting, verbs
 from memories.draft import Draft
+from memories.index.sqlite_prefix import newest_with
 from memories.index.terms import words, words_with
 from memories.models import Memory, RecallLog
 from memories.recall.counting import COUNTER
@@ -285,3 +286,20 @@ def test_of_many_matches_those_that_fit_best_come_first_whatever_their_number(
     shown = suggest(person(alice), "lantern", limit=2)
     assert [each.memory.key for each in shown] == [best.key, others[-1].key]
     assert [each.memory.group.slug for each in shown] == ["ledger", "ledger"]
+
+
+def test_what_left_the_rooms_after_the_search_is_not_shown(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search and the reading of what it found are two statements; here a memory is withdrawn between them."""
+    gone, kept = (remember(alice, f"The lantern of shelf {n} is lit.") for n in (1, 2))
+    token = agent(alice)
+
+    def withdrawn_meanwhile(*args: object, **named: object) -> list[int]:
+        keys = newest_with(*args, **named)  # type: ignore[arg-type]
+        Memory.objects.filter(key=gone.key).update(trust="quarantined")
+        return keys
+
+    assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
+    monkeypatch.setattr(suggesting, "newest_with", withdrawn_meanwhile)
+    assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]

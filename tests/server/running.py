@@ -61,7 +61,7 @@ class Running:
         return pid
 
     def children(self, name: str) -> list[int]:
-        """Give the process ids of all web or worker processes, in the order in which they were started."""
+        """Give the process ids of all web or worker processes."""
         return sorted(pid for pid in children_of(self.process.pid) if f"loci_site.{name}" in command_of(pid))
 
     def stop(self, number: int = signal.SIGINT) -> int:
@@ -78,7 +78,7 @@ def running(home: Path, *, with_worker: bool = False, web_processes: int = 1) ->
     port = free_port()
     env = (
         environment(home)
-        | {"LOCI_WORKERS": str(web_processes)}
+        | {"LOCI_WEB_PROCESSES": str(web_processes)}
         | ({"LOCI_LOG_LEVEL": "DEBUG"} if with_worker or web_processes > 1 else {})
     )
     options = () if with_worker else ("--no-worker",)

@@ -97,19 +97,21 @@ def test_a_killed_web_process_is_started_again(started: Path) -> None:
         assert up.child("server") != first
 
 
-def test_of_two_web_processes_one_answers_while_the_other_starts_again(started: Path) -> None:
+def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path) -> None:
     with running(started, web_processes=2) as up:
         while up.output.count(WEB_READY) < 2:
             up.read_until(WEB_READY)
-        first, second = up.children("server")
-        os.kill(first, signal.SIGKILL)
+        killed = up.children("server")
+        os.kill(up.process.pid, signal.SIGSTOP)  # so that nobody starts it again
+        os.kill(killed[0], signal.SIGKILL)
         assert up.health()[0] == 200
-        assert up.children("server") == [second]  # so it was this one that answered
-        up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
-        os.kill(second, signal.SIGKILL)
-        up.read_until("The web 2 process ended (killed by SIGKILL); it starts again in 1 s.")
-        up.read_until(WEB_READY)
-        up.read_until(WEB_READY)
+        os.kill(up.process.pid, signal.SIGCONT)
+        up.read_until("process ended (killed by SIGKILL); it starts again in 1 s.")
+        os.kill(killed[1], signal.SIGKILL)
+        while up.output.count(WEB_READY) < 4:
+            up.read_until(WEB_READY)
+        for name in ("web", "web 2"):
+            assert f"The {name} process ended (killed by SIGKILL); it starts again in 1 s." in up.output
         processes = up.children("server")
         assert len(processes) == 2
         with held(*processes) as handles:
@@ -169,10 +171,38 @@ def test_a_vital_process_that_keeps_dying_is_given_up(
     log = tmp_path / "starts"
     command = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
     supervisor = Supervisor(
-        [Part("web", command, is_vital=True)], env=os.environ, is_ready=lambda: False, on_ready=lambda: None
+        [Part("web", command, is_vital=True, is_first=True), Part("web 2", ["never started"], is_vital=True)],
+        env=os.environ,
+        is_ready=lambda: False,
+        on_ready=lambda: None,
     )
     assert supervisor.run() is False
     assert log.read_text() == "x" * DEATHS_IN_A_ROW
+
+
+def test_nothing_is_given_up_while_another_vital_process_lives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The second process ends the whole, by a signal, once the first one has died more often than it may alone."""
+    monkeypatch.setattr("loci_site.supervisor.FIRST_WAIT_S", 0.0)
+    log = tmp_path / "starts"
+    dying = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
+    waiting = (
+        "import os, pathlib, signal, time\n"
+        f"while pathlib.Path({str(log)!r}).stat().st_size <= {DEATHS_IN_A_ROW}: time.sleep(0.01)\n"
+        "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    )
+    supervisor = Supervisor(
+        [
+            Part("web", dying, is_vital=True, is_first=True),
+            Part("web 2", [sys.executable, "-c", waiting], is_vital=True),
+        ],
+        env=os.environ,
+        is_ready=log.exists,
+        on_ready=lambda: None,
+    )
+    assert supervisor.run() is True
+    assert len(log.read_text()) > DEATHS_IN_A_ROW
 
 
 def test_the_wait_before_a_new_start_doubles_up_to_half_a_minute() -> None:

@@ -1,4 +1,4 @@
-"""`loci up`: run Loci, the web server and the worker, until Ctrl-C."""
+"""`loci up`: run Loci, the web processes and the worker, until Ctrl-C."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ from memories.embedding.loader import folder_status
 
 EXAMPLES: Final = """\
 examples:
-  loci up                       everything: tables, model, first admin, web server, worker
+  loci up                       everything: tables, model, first admin, web processes, worker
   loci up --port 9000
   loci up --no-model            do not fetch the model; recall then works by keywords
   LOCI_HOST=0.0.0.0 LOCI_ALLOWED_HOSTS=memory.example.org loci up
@@ -38,7 +38,9 @@ CHECKOUT: Final = settings.ROOT
 class Command(BaseCommand):
     """Prepares what is missing, starts the processes and says how to use them."""
 
-    help = "Run Loci: prepare what is missing, start the web server and the worker. Ctrl-C stops everything."
+    help = (
+        "Run Loci: prepare what is missing, start the web processes and the worker. Ctrl-C stops everything."
+    )
     requires_system_checks = [TAG]  # the others import every view, which only the web process needs
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -46,7 +48,7 @@ class Command(BaseCommand):
         parser.epilog = EXAMPLES
         parser.add_argument("--host", help="address to listen on; default: the setting server.host")
         parser.add_argument("--port", help="port to listen on; default: the setting server.port")
-        parser.add_argument("--no-worker", action="store_true", help="the web server alone")
+        parser.add_argument("--no-worker", action="store_true", help="the web processes alone")
         parser.add_argument(
             "--no-model", action="store_true", help="do not fetch the model where it is missing"
         )
@@ -67,7 +69,7 @@ class Command(BaseCommand):
         server = settings.LOCI.server
         with bound_socket(server.host, server.port) as sock:
             self._prepare(wants_model=not options["no_model"])
-            parts = web_parts(sock, web_processes(server.workers), reload=options["reload"])
+            parts = web_parts(sock, web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
                 parts.append(Part("worker", child_command("loci_site.worker")))
             supervisor = Supervisor(
@@ -75,7 +77,7 @@ class Command(BaseCommand):
             )
             if not supervisor.run():
                 raise CommandError(
-                    f"The web server ended {DEATHS_IN_A_ROW} times in a row; its own words stand above."
+                    f"The web process ended {DEATHS_IN_A_ROW} times in a row; its own words stand above."
                 )
         self._say("Loci has stopped.")
 
@@ -120,15 +122,15 @@ def take_address(host: str | None, port: str | None) -> None:
 
 
 def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[Part]:
-    """Give so many web processes on one socket. The first one is vital; the others start when it answers.
+    """Give so many web processes on one socket; the second and further ones start when the first one answers.
 
     One that starts anew when the code changes is alone.
     """
     command = child_command("loci_site.server", "--fd", str(sock.fileno()))
-    first = Part("web", command, is_vital=True, fds=[sock.fileno()])
+    first = Part("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
     if reload:
         return [replace(first, command=[*command, "--reload"])]
-    return [first, *(replace(first, name=f"web {n}", is_vital=False) for n in range(2, count + 1))]
+    return [first, *(replace(first, name=f"web {n}", is_first=False) for n in range(2, count + 1))]
 
 
 def child_command(*words: str) -> list[str]:
