@@ -147,7 +147,7 @@ def _checked(index: int, draft: Draft) -> Pending:
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
         draft = check_draft(draft)
-        return Pending(index, draft, columns=text_columns(draft.content, hash_=draft.hash))
+        return Pending(index, draft, columns=text_columns(draft))
     except LociError as fault:
         return Pending(index, draft, outcome=Outcome.REFUSED, why=str(fault))
 

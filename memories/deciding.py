@@ -1,6 +1,6 @@
 """What becomes of a draft, by rules that one store and many at once share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
@@ -61,7 +61,7 @@ def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
         return draft
     is_inner = replaces is not None and replaces.scope == Scope.GROUP
     is_inner = is_inner or group.private or draft.type == Type.EPISODIC
-    return replace(draft, scope=Scope.GROUP if is_inner else Scope.GLOBAL)
+    return draft.in_scope(Scope.GROUP if is_inner else Scope.GLOBAL)
 
 
 def judge(actor: Actor, case: Case, *, at: datetime) -> Verdict:

@@ -19,6 +19,7 @@ from access.actor import Actor
 from memories import writing
 from memories.chains import head_keys
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models.texts import fold_start, folded_as_any
 from memories.placing import refresh_threads
 from memories.snapshot import TIED, changes, snapshot
 from memories.text import fold
@@ -179,9 +180,9 @@ def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory
 
 def _live_texts(rows: Sequence[Memory]) -> set[tuple[int, str, str, str]]:
     """Give the texts that are live already; events are never twins."""
-    hashes = {row.content_hash for row in rows if row.type != Type.EPISODIC}
-    live = Memory.objects.filter(~Q(type=Type.EPISODIC), content_hash__in=hashes, state=State.LIVE)
-    return {_text(row) for row in live} if hashes else set()
+    starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
+    live = Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC), state=State.LIVE).order_by()
+    return {_text(row) for row in live} if starts else set()
 
 
 def _text(row: Memory) -> tuple[int, str, str, str]:

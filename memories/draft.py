@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from access.errors import InvalidInput
-from memories.text import clean_line, clean_text, content_hash
+from memories.text import clean_line, clean_text, content_hash, fold_hash
 from memories.types import Scope, Type
 
 TYPES, SCOPES = Type.values, Scope.values
@@ -23,6 +23,7 @@ MAX_POSITION = 2**31 - 1
 MAX_REASON_CHARS = 1000
 # NUL as JSON writes it. After an even number of backslashes it is one; after an odd number, a text about it.
 NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_HASHES = ("hash", "fold_hash")
 # What check_draft() may write otherwise.
 _CHECKED = attrgetter("content", "removed_characters", "thread", "tags", "metadata", "source", "source_ref")
 
@@ -58,6 +59,17 @@ class Draft:
     def hash(self) -> str:
         """The content's hash, as a memory has it once the draft is checked."""
         return content_hash(self.content)
+
+    @cached_property
+    def fold_hash(self) -> str:
+        """The hash of the content's fold, as a memory has it once the draft is checked."""
+        return fold_hash(self.content)
+
+    def in_scope(self, scope: str) -> "Draft":
+        """Give the draft in a scope; what was hashed already is not hashed again."""
+        draft = replace(self, scope=scope)
+        vars(draft).update({name: said for name, said in vars(self).items() if name in _HASHES})
+        return draft
 
 
 def check_draft(draft: Draft) -> Draft:

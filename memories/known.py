@@ -13,6 +13,7 @@ from memories.chains import head_keys
 from memories.draft import Draft
 from memories.keyed_rows import rounded_up, rows_of
 from memories.models import Link, LinkKind, Memory
+from memories.models.texts import fold_start, folded_as, folded_as_any
 from memories.types import State, Trust, Type
 from memories.writing import ON_APPROVAL
 
@@ -25,10 +26,14 @@ _ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 _NAMED = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 _SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
-    lambda group, type_, hash_: _ROWS.filter(
-        group=group, type=type_, content_hash=hash_, state__in=[State.LIVE, State.SUPERSEDED]
+    lambda start, group, type_, hash_: _ROWS.filter(
+        folded_as(start),
+        group=group,
+        type=type_,
+        content_hash=hash_,
+        state__in=[State.LIVE, State.SUPERSEDED],
     ).order_by(),
-    3,
+    4,
 )
 
 
@@ -116,7 +121,7 @@ class Texts:
 
 def find_same(group: int, draft: Draft) -> Same:
     """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
-    rows = _SAME.rows(group, draft.type, draft.hash)
+    rows = _SAME.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return Same(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
@@ -124,10 +129,10 @@ def find_same(group: int, draft: Draft) -> Same:
 
 def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
     """Give the rows that are one of the drafts letter by letter, as find_same() does for one; at most two queries."""
-    groups, hashes = {group for group, _ in drafts}, _hashes(drafts)
-    if not hashes:
-        return Texts()
-    keys = [key for key, group in rows_of(_by_hash, sorted(hashes)) if group in groups]
+    said = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
+    groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in said}
+    alike = rows_of(_by_fold, sorted({fold_start(draft.fold_hash) for draft in said}))
+    keys = [key for key, group, hash_ in alike if group in groups and hash_ in hashes]
     rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
@@ -138,14 +143,14 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
 
 
 @cache
-def _by_hash(count: int) -> Prepared[tuple[int, int]]:
-    # By the hash alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
+def _by_fold(count: int) -> Prepared[tuple[int, int, str]]:
+    # By the fold alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
     return Prepared(
-        lambda *hashes: (
-            Memory.objects.filter(~Q(type=Type.EPISODIC), content_hash__in=hashes)
+        lambda *starts: (
+            Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC))
             .exclude(state__in=_ELSE)
             .order_by()
-            .values_list("key", "group")
+            .values_list("key", "group", "content_hash")
         ),
         count,
     )
@@ -169,7 +174,3 @@ def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
         if ON_APPROVAL in tie.evidence:  # a contradiction is no candidate for the other's place
             chains[tie.target_id].append(tie.source)
     return chains
-
-
-def _hashes(drafts: Sequence[tuple[int, Draft]]) -> set[str]:
-    return {draft.hash for _, draft in drafts if draft.type != Type.EPISODIC}

@@ -17,6 +17,7 @@ from memories.context import refresh_around
 from memories.derived import Followed
 from memories.draft import clean_reason
 from memories.models import Memory
+from memories.models.texts import fold_start, folded_as
 from memories.purging import Certificate
 from memories.snapshot import changes, snapshot
 from memories.tombstones import find_tombstone
@@ -103,13 +104,14 @@ def live_twin(memory: Memory) -> Memory | None:
     if memory.type == Type.EPISODIC:
         return None
     twins = Memory.objects.filter(
+        folded_as(fold_start(memory.fold_hash)),
         group=memory.group_id,
         scope=memory.scope,
         type=memory.type,
         content_hash=memory.content_hash,
         state=State.LIVE,
     )
-    return twins.exclude(pk=memory.pk).first()
+    return max(twins.exclude(pk=memory.pk).order_by(), key=lambda row: row.key, default=None)
 
 
 def check_not_barred(memory: Memory) -> None:

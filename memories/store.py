@@ -37,11 +37,12 @@ from memories.keyed_rows import read_shown
 from memories.known import Same, find_origins, find_same
 from memories.linking import link_new
 from memories.models import Memory
+from memories.models.texts import fold_start, folded_as
 from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
 from memories.replacing import replace_memory
 from memories.snapshot import snapshot
-from memories.text import content_hash, without_marks
+from memories.text import without_marks
 from memories.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
 
@@ -83,7 +84,7 @@ class Prepared:
     @property
     def hash(self) -> str:
         """The content's hash."""
-        return content_hash(self.draft.content)
+        return self.draft.hash
 
 
 def store(actor: Actor, draft: Draft) -> Stored:
@@ -166,10 +167,11 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
     at_time = Q(valid_from=draft.valid_from) if draft.valid_from is not None else Q(pk=None)
     same = Memory.objects.select_related("group", "thread").filter(
         at_place | at_time,
+        folded_as(fold_start(draft.fold_hash)),
         group=group,
         scope=draft.scope,
         type=draft.type,
-        content_hash=content_hash(draft.content),
+        content_hash=draft.hash,
         state=State.LIVE,
     )
     return max(same.order_by(), key=lambda row: row.key, default=None)

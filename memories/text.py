@@ -116,7 +116,10 @@ def without_marks(text: str) -> str:
 
 
 def fold_hash(text: str) -> str:
-    """Give SHA-256 (hex) of the folded text: it finds candidates and tombstones, it never decides alone."""
+    """Give SHA-256 (hex) of the folded text: it finds candidates and tombstones, it never decides alone.
+
+    Texts are looked up by it, letter by letter too: what fold() does to any text may change only with all hashes made anew.
+    """
     return hashlib.sha256(fold(text).encode()).hexdigest()
 
 

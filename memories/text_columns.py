@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from memories.draft import Draft
 from memories.index.forms import forms_of
-from memories.text import content_hash, fold_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,6 @@ class TextColumns:
     forms: str
 
 
-def text_columns(content: str, *, hash_: str = "") -> TextColumns:
-    """Give the columns of a cleaned text; `hash_` where its content hash is known."""
-    return TextColumns(hash_ or content_hash(content), fold_hash(content), forms_of(content))
+def text_columns(draft: Draft) -> TextColumns:
+    """Give the columns of a checked draft's text."""
+    return TextColumns(draft.hash, draft.fold_hash, forms_of(draft.content))

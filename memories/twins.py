@@ -3,6 +3,7 @@
 from django.db.models import Exists, OuterRef, Q
 
 from memories.models import Memory
+from memories.models.texts import fold_start, folded_as
 from memories.snapshot import TIED
 from memories.types import VISIBLE_TRUSTS, State, Type
 
@@ -14,9 +15,14 @@ def live_twins(memory: Memory) -> list[Memory]:
     """
     if memory.type == Type.EPISODIC:
         return []
-    alike = Memory.objects.filter(group=memory.group_id, fold_hash=memory.fold_hash, state=State.LIVE)
+    alike = Memory.objects.filter(
+        folded_as(fold_start(memory.fold_hash)),
+        group=memory.group_id, fold_hash=memory.fold_hash, state=State.LIVE,
+    )  # fmt: skip
     others = alike.exclude(type=Type.EPISODIC).exclude(Q(key=memory.root_key) | Q(root=memory.root_key))
-    return list(others.exclude(key=memory.key).select_related(*TIED).order_by("key"))
+    rows = others.exclude(key=memory.key).select_related(*TIED)
+    # Unordered: sorted by key, SQLite would rather read the whole group.
+    return sorted(rows.order_by(), key=lambda row: row.key)
 
 
 def counting_twins(memory: Memory) -> list[Memory]:

@@ -113,7 +113,7 @@ def new_row(
     columns: TextColumns | None = None,
 ) -> Memory:
     """Give the unsaved row of a draft, without its place in a thread; `columns` where they were made beforehand."""
-    columns = columns or text_columns(draft.content, hash_=draft.hash)
+    columns = columns or text_columns(draft)
     is_undated_successor = after is not None and draft.valid_from is None and draft.type != Type.EPISODIC
     if draft.valid_to is not None and draft.valid_to < now:
         is_undated_successor = False  # it ended before now, so it cannot have begun now

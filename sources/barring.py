@@ -6,6 +6,7 @@ from functools import cache
 from access.prepared import Prepared
 from memories.keyed_rows import rows_of
 from memories.models import Memory, Tombstone, TombstoneKind
+from memories.models.texts import fold_start, folded_as_any
 from memories.tombstones import find_tombstones
 from memories.types import State, Type
 
@@ -32,15 +33,17 @@ def barred(rows: Sequence[Memory]) -> dict[int, str]:
 
 def _superseded_here(rows: Sequence[Memory]) -> set[tuple[int, str]]:
     """Give the texts, by group, that something newer took the place of in this store; events are never history."""
-    hashes = {row.content_hash for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE}
-    return set(rows_of(_superseded, sorted(hashes)))
+    starts = {
+        fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE
+    }
+    return set(rows_of(_superseded, sorted(starts)))
 
 
 @cache
 def _superseded(count: int) -> Prepared[tuple[int, str]]:
     return Prepared(
-        lambda *hashes: (
-            Memory.objects.filter(content_hash__in=hashes, state=State.SUPERSEDED, retired_at=None)
+        lambda *starts: (
+            Memory.objects.filter(folded_as_any(starts), state=State.SUPERSEDED, retired_at=None)
             .exclude(type=Type.EPISODIC)
             .order_by()
             .values_list("group", "content_hash")

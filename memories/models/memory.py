@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from access.identifiers import new_id
 from access.models import ApiToken, Group
+from memories.models.texts import text_once
 from memories.models.thread import Thread
 from memories.types import Scope, State, Trust, Type
 
@@ -27,7 +28,7 @@ class Memory(models.Model):
     scope = models.CharField(max_length=6, choices=Scope)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="memories")
     thread = models.ForeignKey(
-        Thread, null=True, blank=True, on_delete=models.PROTECT, related_name="memories"
+        Thread, null=True, blank=True, on_delete=models.PROTECT, related_name="memories", db_index=False
     )
     position = models.PositiveIntegerField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.LIVE)
@@ -43,10 +44,22 @@ class Memory(models.Model):
     last_accessed = models.DateTimeField(null=True, blank=True, editable=False)
     decayed_at = models.DateTimeField(null=True, blank=True, editable=False)
     superseded_by = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes", editable=False
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="supersedes",
+        editable=False,
+        db_index=False,
     )
     root = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="versions", editable=False
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="versions",
+        editable=False,
+        db_index=False,
     )
     version = models.PositiveIntegerField(default=1, editable=False)
     valid_from = models.DateTimeField(null=True, blank=True)
@@ -64,10 +77,17 @@ class Memory(models.Model):
         on_delete=models.SET_NULL,
         related_name="+",
         editable=False,
+        db_index=False,
     )
     author_name = models.CharField(max_length=300, blank=True, default="", editable=False)
     token = models.ForeignKey(
-        ApiToken, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", editable=False
+        ApiToken,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        editable=False,
+        db_index=False,
     )
     client = models.CharField(max_length=120, blank=True, default="", editable=False)
     run = models.UUIDField(null=True, blank=True, editable=False)
@@ -111,17 +131,18 @@ class Memory(models.Model):
                 fields=["thread", "position"],
                 condition=Q(thread__isnull=False) & Q(position__isnull=False) & Q(root=None),
             ),
-            models.UniqueConstraint(
-                name="memory_text_once",
-                fields=["group", "scope", "type", "content_hash"],
-                condition=Q(state=State.LIVE) & ~Q(type=Type.EPISODIC),
-            ),
+            text_once(),
         ]
         indexes = [
-            models.Index(name="memory_exact", fields=["content_hash", "group"]),
-            models.Index(name="memory_fold", fields=["fold_hash", "group"]),
             models.Index(name="memory_group_state", fields=["group", "state", "key"]),
-            models.Index(name="memory_thread_order", fields=["thread", "position"]),
+            models.Index(
+                name="memory_thread_order", fields=["thread", "position"], condition=Q(thread__isnull=False)
+            ),
+            # Most memories have none of these; a row without one has no place in its index.
+            *(
+                models.Index(name=f"memory_{name}", fields=[name], condition=Q(**{f"{name}__isnull": False}))
+                for name in ("thread", "superseded_by", "root", "author", "token")
+            ),
             models.Index(name="memory_expiry", fields=["expires_at"], condition=Q(expires_at__isnull=False)),
             # What every context pack begins with.
             models.Index(

@@ -172,12 +172,12 @@ def test_every_fault_says_what_to_do(remember: Remember) -> None:
 
 def test_a_missing_column_table_or_index_is_named() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX memory_fold")
+        cursor.execute("DROP INDEX memory_expiry")
         cursor.execute("ALTER TABLE memories_recalllog DROP COLUMN degraded")
         cursor.execute("ALTER TABLE maintenance_joblock ADD COLUMN mood TEXT")
     assert wrong(examine(operator(), quick=True))["schema"].split(", ") == [
         "maintenance_joblock has a column mood that no model knows",
-        "memories_memory lacks the index or constraint memory_fold",
+        "memories_memory lacks the index or constraint memory_expiry",
         "memories_recalllog lacks the column degraded",
     ]
     with connection.cursor() as cursor:

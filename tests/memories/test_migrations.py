@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, models
+from django.db import IntegrityError, connection, models
 
 from access.models import Group
 from memories.index.base import search_index
@@ -64,6 +64,25 @@ def test_the_indexes_alone_go_and_come_back_with_their_rows() -> None:
     assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'lighthouse'") == 1
     assert counted("SELECT count(*) FROM memories_vec") == 1
     assert search_index().faults() == []
+
+
+def test_a_text_is_live_once_after_its_index_went_and_came_back() -> None:
+    group = Group.objects.create(slug="ledger")
+    row(group, "The port is 8081.")
+    try:
+        migrate("memories", "0005")
+        assert _names() >= {"memory_exact", "memory_fold", "memory_text_once"}
+    finally:
+        migrate()
+    assert not _names() & {"memory_exact", "memory_fold", "memory_text_once"}
+    with pytest.raises(IntegrityError, match="memory_texts"):
+        row(group, "The port is 8081.")
+    row(group, "The PORT is 8081.")  # another text, spelt alike
+    row(group, "The port is 8081.", scope="global")
+    for _ in range(2):  # of these there may be several
+        row(group, "The port is 8081.", state="superseded")
+        row(group, "The port is 8081.", type="episodic")
+    assert Memory.objects.count() == 7
 
 
 def _alter_field(editor: Any) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
@@ -11,6 +12,8 @@ from memories.draft import Draft
 from memories.known import find_origins, find_same, find_texts
 from memories.models import Link, LinkKind, Memory
 from memories.near import Said, later_nears
+from memories.standing import live_twin
+from memories.twins import live_twins
 from memories.verbs import approve
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
@@ -64,7 +67,7 @@ def test_a_text_is_looked_up_by_its_hash(many: Group) -> None:
     with CaptureQueriesContext(connection) as seen:
         assert find_same(many.key, Draft(OLD, scope=wanted.scope, type=wanted.type)).live == wanted
     [sql] = statements(seen)
-    assert "memory_exact (content_hash=? AND group_id=?)" in plan_of(sql)
+    assert "memory_texts (<expr>=? AND group_id=? AND type=?)" in plan_of(sql)
 
 
 def test_many_texts_are_looked_up_by_their_hashes(many: Group) -> None:
@@ -73,8 +76,38 @@ def test_many_texts_are_looked_up_by_their_hashes(many: Group) -> None:
     with CaptureQueriesContext(connection) as seen:
         assert list(find_texts(drafts).live.values()) == [wanted]
     hashes, rows = statements(seen)
-    assert "memory_exact (content_hash=?)" in plan_of(hashes)
+    assert "memory_texts (<expr>=?)" in plan_of(hashes)
     assert "INTEGER PRIMARY KEY" in plan_of(rows)
+
+
+def test_texts_that_are_only_spelt_alike_are_told_apart(many: Group) -> None:
+    wanted, shouted = row(many, OLD), row(many, OLD.upper())
+    assert wanted.fold_hash == shouted.fold_hash
+    said, loud = (Draft(text, scope=wanted.scope, type=wanted.type) for text in (OLD, OLD.upper()))
+    assert find_same(many.key, said).live == wanted
+    assert find_same(many.key, loud).live == shouted
+    assert list(find_texts([(many.key, said)]).live.values()) == [wanted]
+    assert list(find_texts([(many.key, loud)]).live.values()) == [shouted]
+
+
+def test_twins_are_looked_up_by_their_fold(many: Group) -> None:
+    wanted, shouted = row(many, OLD), row(many, OLD.upper())
+    with CaptureQueriesContext(connection) as seen:
+        assert live_twins(wanted) == [shouted]
+    assert "memory_texts (<expr>=? AND group_id=?)" in plan_of(statements(seen)[0])
+    again = row(many, OLD, state="superseded")
+    with CaptureQueriesContext(connection) as seen:
+        assert live_twin(again) == wanted
+    assert "memory_texts (<expr>=? AND group_id=? AND type=? AND scope=?)" in plan_of(statements(seen)[0])
+
+
+@pytest.mark.parametrize("tie", ["thread", "superseded_by", "root", "author", "token"])
+def test_rows_are_found_by_a_tie_that_few_have(many: Group, tie: str) -> None:
+    alone = Memory.objects.filter(**{f"{tie}_id": 7}).order_by().values_list("key")
+    either = Memory.objects.filter(Q(key=7) | Q(**{f"{tie}_id__in": [7, 8]})).order_by().values_list("key")
+    for rows in (alone, either):
+        assert f"INDEX memory_{tie}" in plan_of(str(rows.query))
+        assert "SCAN" not in plan_of(str(rows.query))
 
 
 def test_a_text_of_another_group_is_not_the_same(many: Group) -> None:
