@@ -1,40 +1,108 @@
-"""How the interpreter works while many rows are made at once, and what is made ahead of them."""
+"""How the interpreter works while many rows are made at once, what is made ahead of them, and who works when."""
 
 import gc
+import sys
 import threading
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
 # New objects between two looks for cycles, of which a batch has none: with Python's 700, the looks take a twentieth.
 YOUNG: Final = 10_000
+TURN_S: Final = 0.001  # of a thread, while others wait for the interpreter; as Python has it, a batch waits 5 ms at a time
 _guard = threading.Lock()
+_here = threading.local()
 T = TypeVar("T")
-_usual: list[int] = []  # as it was before the first of the blocks that run now
+_usual: list[tuple[int, float]] = []  # as it was before the first of the blocks that run now
 
 
 @contextmanager
 def bulk_work() -> Iterator[None]:
-    """Look for cycles less often meanwhile. Blocks may overlap in several threads; what is rarer already stays."""
+    """Look for cycles less often meanwhile, and let threads take shorter turns.
+
+    Blocks may overlap in several threads; what is rarer or shorter already stays.
+    """
     with _guard:
-        usual = _usual[0] if _usual else gc.get_threshold()[0]
-        _usual.append(usual)
+        usual, turn_s = _usual[0] if _usual else (gc.get_threshold()[0], sys.getswitchinterval())
+        _usual.append((usual, turn_s))
         _look_after(max(usual, YOUNG) if usual else 0)  # nought: it never looks
+        sys.setswitchinterval(min(turn_s, TURN_S))
     try:
         yield
     finally:
         with _guard:
             before = _usual.pop()
             if not _usual:
-                _look_after(before)
+                _look_after(before[0])
+                sys.setswitchinterval(before[1])
 
 
-def made_ahead(items: Iterator[T], *, name: str) -> Generator[T, None, None]:
+class Turns:
+    """Lets helping threads work while the one that writes waits for the database, and rest while it works itself.
+
+    Only one thread works in Python at a time. A thread that writes and gives the interpreter up for a short query waits
+    for a whole turn of a thread that helps, with the write lock; helpers that keep to the long statements cost nothing.
+    """
+
+    def __init__(self) -> None:
+        self._is_given = threading.Event()
+        self._is_given.set()
+        self.wait = self._is_given.wait  # in a helper, before each bit of work
+        self.give = self._is_given.set
+        self.take = self._is_given.clear
+
+    @contextmanager
+    def given_at_end(self) -> Iterator[None]:
+        """Let the helpers end, however the block ends: whoever waits for them would wait for ever."""
+        try:
+            yield
+        finally:
+            self.give()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Let this thread's long statements be the helpers' turn; afterwards nobody waits for one any more."""
+        before = _of_thread()
+        _here.turns = self
+        try:
+            yield
+        finally:
+            _here.turns = before
+            self.give()
+
+    def result(self, coming: "Future[T]") -> T:
+        """Give what a helper makes, and the turn while it is waited for."""
+        if not coming.done():
+            self.give()
+        done = coming.result()
+        self.take()
+        return done
+
+
+@contextmanager
+def long_statement() -> Iterator[None]:
+    """Give the turn to those who help this thread, where there are any, for the time of the block; a fault leaves it to them."""
+    turns = _of_thread()
+    if turns is None:
+        yield
+        return
+    turns.give()
+    yield
+    turns.take()
+
+
+def _of_thread() -> Turns | None:
+    turns: Turns | None = getattr(_here, "turns", None)
+    return turns
+
+
+def made_ahead(items: Iterator[T], *, name: str, turns: Turns | None = None) -> Generator[T, None, None]:
     """Give what an iterator does, none of it None, in order; while one is worked on, a thread makes the next."""
-    with ThreadPoolExecutor(1, thread_name_prefix=name) as thread:
+    turns = turns or Turns()
+    with ThreadPoolExecutor(1, thread_name_prefix=name) as thread, turns.given_at_end():
         coming = thread.submit(next, items, None)
-        while (item := coming.result()) is not None:
+        while (item := turns.result(coming)) is not None:
             coming = thread.submit(next, items, None)
             yield item
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model
 
+from access.bulk_work import long_statement
 from access.prepared import PLAIN, PreparedInsert, kind_of
 from access.ready_json import ReadyJson
 
@@ -84,7 +85,7 @@ class ManyInsert(Generic[M]):
             name, value = shared.popitem()
             own[name] = [value] * count
         sql = _statement(self._table, tuple(own), tuple(shared), count)
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor, long_statement():
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
     def _next_key(self) -> int:

@@ -64,7 +64,8 @@ def _written(
     ]
     template = f"{{{_escaped(text(name))}{after}{{{between.join(parts)}}}}}"
     columns = [_texts(own[key], text, encode) for key in order if key in own]
-    return [*map(template.__mod__, zip(*columns, strict=True) if columns else [()] * count)]
+    # A loop of Python's own: others wait for the interpreter, and it lets them in between two rows.
+    return [template % row for row in (zip(*columns, strict=True) if columns else [()] * count)]
 
 
 def _texts(values: Sequence[Any], text: Callable[[str], str], encode: Callable[[Any], str]) -> Iterable[str]:

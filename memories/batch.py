@@ -17,7 +17,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
-from access.bulk_work import bulk_work, made_ahead
+from access.bulk_work import Turns, bulk_work, made_ahead
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.models import Group
@@ -32,6 +32,8 @@ from memories.store import Outcome, check_may_write
 from memories.text_columns import text_columns
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
+# Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
+EMBEDDED_DRAFTS = 128
 AHEAD = 2  # batches that are embedded while one is written: the one is cut while the other's vectors are made
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 
@@ -86,21 +88,26 @@ def store_many(
     groups = _Groups(actor)
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=usual) for d in drafts)
-    coming = _batches(_checked(index, draft) for index, draft in enumerate(placed))
-    embedded = _embedded(groups, coming, None if dry_run else encoder, vectors)
+    turns = Turns()
+    most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
+    coming = _batches((_checked(index, draft, turns) for index, draft in enumerate(placed)), most=most)
+    embedded = _embedded(groups, coming, None if dry_run else encoder, vectors, turns)
     pending = list[Pending]()
     with (
         bulk_work(),
         pages_moved_between() as move_pages,
         ThreadPoolExecutor(1, thread_name_prefix="loci-import-log") as aside,
         closing(embedded) as batches,
+        turns.writing(),
     ):
         for batch in batches:
             with transaction.atomic():
                 _resolve_groups(groups, batch)
-                BatchWriter(actor, aside=aside).write([p for p in batch if not p.outcome])
+                BatchWriter(actor, aside=aside, turns=turns).write([p for p in batch if not p.outcome])
                 transaction.set_rollback(dry_run)
+                turns.give()  # for the commit
             move_pages()
+            turns.take()
             pending += batch
             if dry_run:
                 groups.found.clear()
@@ -110,7 +117,11 @@ def store_many(
 
 
 def _embedded(
-    groups: "_Groups", coming: Iterator[list[Pending]], encoder: Encoder | None, vectors: Vectors | None
+    groups: "_Groups",
+    coming: Iterator[list[Pending]],
+    encoder: Encoder | None,
+    vectors: Vectors | None,
+    turns: Turns,
 ) -> Generator[list[Pending], None, None]:
     """Give the batches in order, ready to be written; while one is written, the next ones are checked and embedded in threads.
 
@@ -120,29 +131,31 @@ def _embedded(
     ahead: deque[tuple[list[Pending], Future[None]]] = deque()
     is_looked_up = True
     with (
-        closing(made_ahead(coming, name="loci-import-check")) as checked,
+        closing(made_ahead(coming, name="loci-import-check", turns=turns)) as checked,
         ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads,
+        turns.given_at_end(),
     ):
         for batch in checked:
             _refuse_closed(groups, batch)
             if is_looked_up:
                 _skip_known(groups, batch)
             waiting = [p for p in batch if not p.outcome]
-            ahead.append((batch, threads.submit(_embed, waiting, encoder, vectors)))
+            ahead.append((batch, threads.submit(_embed, waiting, encoder, vectors, turns)))
             if len(ahead) > AHEAD:
-                yield (written := _finished(*ahead.popleft()))
+                yield (written := _finished(turns, *ahead.popleft()))
                 is_looked_up = vectors is None or any(p.outcome == Outcome.UNCHANGED for p in written)
         while ahead:
-            yield _finished(*ahead.popleft())
+            yield _finished(turns, *ahead.popleft())
 
 
-def _finished(batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
-    embedding.result()
+def _finished(turns: Turns, batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
+    turns.result(embedding)
     return batch
 
 
-def _checked(index: int, draft: Draft) -> Pending:
+def _checked(index: int, draft: Draft, turns: Turns) -> Pending:
     """Give the draft checked, or refused with the reason."""
+    turns.wait()
     try:
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
@@ -152,13 +165,13 @@ def _checked(index: int, draft: Draft) -> Pending:
         return Pending(index, draft, outcome=Outcome.REFUSED, why=str(fault))
 
 
-def _batches(pending: Iterable[Pending]) -> Iterator[list[Pending]]:
+def _batches(pending: Iterable[Pending], *, most: int) -> Iterator[list[Pending]]:
     """Cut into batches; a source that comes twice begins a new one, so that each sees what the one before wrote."""
     batch: list[Pending] = []
     sources: set[tuple[str | None, str, str]] = set()
     for draft in pending:
         source = (draft.draft.group, draft.draft.source, draft.draft.source_ref)
-        if batch and (len(batch) == BATCH_DRAFTS or (source in sources and source[2])):
+        if batch and (len(batch) == most or (source in sources and source[2])):
             yield batch
             batch, sources = [], set()
         batch.append(draft)
@@ -215,8 +228,9 @@ def _skip_known(groups: _Groups, batch: list[Pending]) -> None:
             p.outcome, p.id = Outcome.UNCHANGED, known.id
 
 
-def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | None) -> None:
+def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | None, turns: Turns) -> None:
     """Give each draft its pieces and vectors: those handed in where one piece is the whole text."""
+    turns.wait()
     rest = batch
     if vectors is not None and encoder is not None:
         for p, spans in zip(batch, cut_all([passage_of(p.draft) for p in batch], encoder), strict=True):

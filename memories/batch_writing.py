@@ -12,6 +12,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit import Event, Sealed, seal
+from access.bulk_work import Turns
 from access.errors import LociError
 from memories import writing
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, to_replace, with_scope
@@ -42,8 +43,8 @@ class Step:
 class BatchWriter:
     """Decides what becomes of each draft of a batch, then writes all rows together."""
 
-    def __init__(self, actor: Actor, *, aside: Executor) -> None:
-        self.actor, self.aside = actor, aside
+    def __init__(self, actor: Actor, *, aside: Executor, turns: Turns) -> None:
+        self.actor, self.aside, self.turns = actor, aside, turns
         self.now: datetime = timezone.now()
         self.new: list[tuple[Pending, Memory]] = []
         self.merged: list[tuple[Pending, Memory]] = []
@@ -225,7 +226,11 @@ class BatchWriter:
             row.root_id is not None for row in rows
         ):  # a thread would read the root over another connection
             return partial(seal, all_after(rows))
-        return self.aside.submit(lambda: seal(all_after(rows))).result
+        return partial(self.turns.result, self.aside.submit(self._sealed, rows))
+
+    def _sealed(self, rows: Sequence[Memory]) -> Sequence[Sealed]:
+        self.turns.wait()
+        return seal(all_after(rows))
 
     def _take(self, step: Step) -> None:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""

@@ -12,7 +12,7 @@ from django.db.models import Model
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.bulk_work import bulk_work, made_ahead
+from access.bulk_work import Turns, bulk_work, made_ahead
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from access.wal_moving import pages_moved_between
@@ -111,10 +111,13 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
+    turns = Turns()
+    coming = _batches(lines, turns)
     with (
         bulk_work(),
         pages_moved_between() as move_pages,
-        closing(made_ahead(_batches(lines), name="loci-import-read")) as batches,
+        closing(made_ahead(coming, name="loci-import-read", turns=turns)) as batches,
+        turns.writing(),
     ):
         for batch in batches:
             faults = intake.take(batch)
@@ -146,10 +149,11 @@ def header_origin(line: RawLine | None) -> str:
     return str(head["origin"])
 
 
-def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
+def _batches(lines: Iterator[RawLine], turns: Turns) -> Iterator[list[RawLine]]:
     """Cut into runs of lines of one kind."""
     batch: list[RawLine] = []
     for line in lines:
+        turns.wait()
         if batch and (len(batch) == LINES_AT_ONCE or batch[0].value.get("kind") != line.value.get("kind")):
             yield batch
             batch = []

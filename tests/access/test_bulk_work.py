@@ -1,20 +1,23 @@
 """While many rows are made, Python looks for cycles less often, and afterwards as before."""
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from access.bulk_work import YOUNG, bulk_work, made_ahead
+from access.bulk_work import TURN_S, YOUNG, Turns, bulk_work, long_statement, made_ahead
 
 
 @pytest.fixture(autouse=True)
 def _as_python_starts() -> Iterator[None]:
-    thresholds = gc.get_threshold()
+    thresholds, turn_s = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(700, 10, 10)
+    sys.setswitchinterval(0.005)
     yield
     gc.set_threshold(*thresholds)
+    sys.setswitchinterval(turn_s)
 
 
 def test_meanwhile_looks_are_rare() -> None:
@@ -80,3 +83,62 @@ def test_a_fault_comes_where_the_item_would() -> None:
     assert next(made) == 1
     with pytest.raises(ZeroDivisionError):
         next(made)
+
+
+def test_meanwhile_turns_are_short_and_afterwards_as_before() -> None:
+    with bulk_work(), bulk_work():
+        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+    assert sys.getswitchinterval() == pytest.approx(0.005)
+    sys.setswitchinterval(TURN_S / 2)  # a server's may be shorter still
+    with bulk_work():
+        assert sys.getswitchinterval() == pytest.approx(TURN_S / 2)
+
+
+def may_work(turns: Turns) -> bool:
+    """Say whether a helper would work now."""
+    return bool(turns.wait(timeout=0))
+
+
+def test_a_helper_works_in_long_statements_alone() -> None:
+    turns = Turns()
+    assert may_work(turns)  # before anything is written
+    with turns.writing():
+        turns.take()
+        assert not may_work(turns)
+        with long_statement():
+            assert may_work(turns)
+        assert not may_work(turns)
+    assert may_work(turns)
+
+
+def test_after_a_fault_nobody_waits_for_a_turn() -> None:
+    turns = Turns()
+    turns.take()
+    with pytest.raises(ValueError, match="broken"), turns.writing():
+        raise ValueError("broken")
+    assert may_work(turns)
+    with long_statement():  # of a thread that nobody helps
+        pass
+    assert may_work(turns)
+
+
+def test_two_that_write_have_helpers_of_their_own() -> None:
+    mine, other = Turns(), Turns()
+    other.take()
+    with mine.writing():
+        mine.take()
+        with long_statement():
+            assert may_work(mine)
+            assert not may_work(other)
+
+
+def test_whoever_waits_for_a_helper_lets_it_work() -> None:
+    turns = Turns()
+    turns.take()
+
+    def numbers() -> Iterator[int]:
+        for number in (1, 2):
+            assert turns.wait(timeout=30)
+            yield number
+
+    assert [*made_ahead(numbers(), name="counting", turns=turns)] == [1, 2]

@@ -334,7 +334,7 @@ def test_the_number_of_queries_does_not_grow_with_the_batch(actor: Actor, ledger
         # Many rows need several INSERTs and UPDATEs: a statement takes so many parameters at most.
         return sum(not q["sql"].startswith(("INSERT", "UPDATE")) for q in captured.captured_queries)
 
-    assert questions(4, "small") == questions(80, "large")
+    assert questions(4, "small") == questions(40, "large")
 
 
 @pytest.mark.model

@@ -123,3 +123,19 @@ def test_what_the_log_says_is_made_in_a_thread_and_says_the_same(actor: Actor, l
     ]
     assert verify_chain().is_whole
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]
+
+
+def test_a_fault_before_writing_does_not_wait_for_those_who_wait_for_a_turn(
+    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up = list[int]()
+
+    def skip_known(_groups: Any, known: list[Any]) -> None:
+        looked_up.append(known[0].index)
+        if len(looked_up) == 3:
+            raise ValueError("broken")
+
+    monkeypatch.setattr(batch, "_skip_known", skip_known)
+    with pytest.raises(ValueError, match="broken"):
+        store_many(actor, facts(30))
+    assert looked_up == [0, 3, 6]
