@@ -36,28 +36,31 @@ class Load:
 
 def loads_on(server: Serving, facts: Facts, seconds: float) -> list[Load]:
     """Measure with the process alone, and beside as many as `up` would run here."""
-    loads = [_load([server], facts, seconds)]
+    questions = facts["questions"]["main"]
+    half = len(questions) // 2  # each measurement has its own: what was asked before is known
+    loads = [_load([server], facts, questions[:half], seconds)]
     with ExitStack() as stack:
         all_ = [server]
         while len(all_) < web_processes(0):
             all_.append(stack.enter_context(served(server.home, beside=server)))
         if len(all_) > 1:
             _warm_up(all_, facts)
-            loads.append(_load(all_, facts, seconds))
+            loads.append(_load(all_, facts, questions[half:], seconds))
     return loads
 
 
 def _warm_up(servers: list[Serving], facts: Facts) -> None:
     """Ask until each process has the model and the vectors; who answers is left to the socket that they share."""
-    time.sleep(WARM_S)
+    for server in servers:
+        until_idle(server.pid)  # it begins when its model is there
     until = time.perf_counter() + WARM_S
     while time.perf_counter() < until:
-        _load(servers, facts, 0.2)
+        _load(servers, facts, facts["questions"]["four"], 0.2)
     for server in servers:
         until_idle(server.pid)
 
 
-def _load(servers: list[Serving], facts: Facts, seconds: float) -> Load:
+def _load(servers: list[Serving], facts: Facts, questions: list[str], seconds: float) -> Load:
     until = time.perf_counter() + seconds
     times: list[float] = []
     stores: list[float] = []
@@ -69,7 +72,7 @@ def _load(servers: list[Serving], facts: Facts, seconds: float) -> Load:
             began = time.perf_counter()
             try:
                 if number < READERS:
-                    agent.recall(dice.choice(facts["questions"]["main"]), "main")
+                    agent.recall(dice.choice(questions), "main")
                 else:
                     agent.store(f"{dice.choice(facts['fresh'])} Noted as {dice.random():.12f}.", "four")
             except (RuntimeError, OSError) as error:

@@ -59,7 +59,7 @@ def copied(built: Path) -> Iterator[Home]:
 
 @contextmanager
 def served(home: Home, *, beside: Serving | None = None) -> Iterator[Serving]:
-    """Start a web process, on the socket of the one `beside` it or on one of its own; it is there when it listens."""
+    """Start a web process on a socket of its own, which listens then, or on that of one `beside` it, where it comes to."""
     sock = beside.sock if beside else socket.socket()
     if beside is None:
         sock.bind(("127.0.0.1", 0))

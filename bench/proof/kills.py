@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 import signal
 import subprocess
@@ -18,13 +19,14 @@ from bench.proof.home import COMMAND_S, Home, make_home, open_home
 from bench.proof.ledger import Ledger
 from bench.proof.proof import Finding, ProofError, Workshop
 from bench.proof.sentences import Job, jobs
-from bench.proof.server import bad_lines, running
+from bench.proof.server import bad_lines, running, web_processes
 from bench.proof.traffic import store_until_killed
 
 SEED = 20_260_728
 WRITERS = 8
 # How long after a round's first acknowledgement the signal comes, in seconds.
 KILL_WINDOW_S = (0.0, 2.0)
+GO_ON_S = 2.0  # of those that another process serves
 JOBS_A_ROUND = 2000  # more than a server can store in the window
 IMPORT_ROWS = 2000
 
@@ -32,12 +34,13 @@ IMPORT_ROWS = 2000
 def prove_kills(workshop: Workshop) -> Finding:
     """Kill servers, imports and single commands at seeded random moments; look at the database after each."""
     rounds = workshop.pick(
-        {"server": 25, "up": 5, "import": 5, "remember": 5},
-        {"server": 3, "up": 1, "import": 1, "remember": 1},
+        {"server": 25, "up": 5, "web": 5, "import": 5, "remember": 5},
+        {"server": 3, "up": 1, "web": 1, "import": 1, "remember": 1},
     )
     kill: dict[str, Callable[[Workshop, int], dict[str, Any]]] = {
         "server": kill_server,
         "up": partial(kill_server, supervised=True),
+        "web": kill_web,
         "import": kill_import,
         "remember": kill_remember,
     }
@@ -58,7 +61,7 @@ def prove_kills(workshop: Workshop) -> Finding:
 def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) -> dict[str, Any]:
     """Kill the server under writers, start it again, ask it and the database. All rounds share one home.
 
-    `supervised` kills `manage.py up`; the web process below it has to end by itself.
+    `supervised` kills `manage.py up`; the web processes below it have to end by themselves.
     """
     name = "up" if supervised else "server"
     home = _home(workshop, name, is_first=number == 0)
@@ -84,6 +87,45 @@ def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) ->
     seen = home.check(ledger.as_json())
     faults += [*seen["faults"], *bad_lines(log)]
     return {"acknowledged": acknowledged, "in_flight": traffic.in_flight, "seen": seen, "faults": faults}
+
+
+def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
+    """Kill one of the two web processes of an `up` under writers; those that the other one serves go on."""
+    home = _home(workshop, "web", is_first=number == 0)
+    ledger = Ledger(workshop.folder / "web.jsonl")
+    log = workshop.folder / "web.log"
+    chance = random.Random(f"{SEED}:web:{number}")
+    before = len(ledger.acknowledged)
+    with running(home, log, supervised=True) as server:
+        until = time.monotonic() + COMMAND_S
+        while len(pids := web_processes(server.process.pid)) < 2:
+            if time.monotonic() > until:
+                raise ProofError(f"There were never two web processes; see {log}.")
+        traffic = store_until_killed(
+            server,
+            home.secret,
+            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
+            ledger,
+            writers=WRITERS,
+            after_s=chance.uniform(*KILL_WINDOW_S),
+            kill=partial(os.kill, chance.choice(pids), signal.SIGKILL),
+            further_s=GO_ON_S,
+        )
+        faults = [*traffic.refusals, *ledger.odd_outcomes[:5], *_recalled(server.url, home, ledger)]
+    if not traffic.in_flight or not traffic.afterwards:
+        faults.append(
+            f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"
+        )
+    seen = home.check(ledger.as_json())
+    faults += [*seen["faults"], *bad_lines(log)]
+    return {
+        "acknowledged": len(ledger.acknowledged) - before,
+        "afterwards": traffic.afterwards,
+        "in_flight": traffic.in_flight,
+        "unanswered": traffic.broken,
+        "seen": seen,
+        "faults": faults,
+    }
 
 
 def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
@@ -204,12 +246,15 @@ def kill(process: subprocess.Popen[str], what: str) -> None:
 
 def _numbers(found: dict[str, Any], rounds: dict[str, int]) -> dict[str, Any]:
     of = {kind: [found[f"{kind} {number}"] for number in range(amount)] for kind, amount in rounds.items()}
-    served = of["server"] + of["up"]
+    served = of["server"] + of["up"] + of["web"]
     in_flight = [entry["in_flight"] for entry in served]
-    ends = [of["server"][-1]["seen"], of["up"][-1]["seen"]]
+    ends = [of[kind][-1]["seen"] for kind in ("server", "up", "web")]
     return {
         "web processes killed": len(of["server"]),
         "`up` killed": len(of["up"]),
+        "one of two web processes killed": len(of["web"]),
+        "calls that these left without an answer": sum(entry["unanswered"] for entry in of["web"]),
+        "writes acknowledged by the other one": sum(entry["afterwards"] for entry in of["web"]),
         "clients storing": WRITERS,
         "writes acknowledged": sum(entry["acknowledged"] for entry in served),
         "writes in flight at the signal": f"{min(in_flight)} to {max(in_flight)}",

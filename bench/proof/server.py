@@ -13,9 +13,12 @@ from pathlib import Path
 
 from bench.proof.home import Home
 from bench.proof.proof import REPOSITORY, ProofError
+from bench.speed_calls import cpu_ms
 
 START_S = 60
 STOP_S = 30
+LOOK_S = 0.5
+STARTED_MS = 500  # of CPU time, which a process takes before it answers
 # Words of a log that no proof may bring about.
 BAD_WORDS = ("Traceback (most recent call last)", "database is locked", " ERROR ", " CRITICAL ")
 
@@ -77,13 +80,17 @@ def running(home: Home, log: Path, *, supervised: bool = False) -> Iterator[Serv
 
 
 def start(home: Home, log: Path, *, supervised: bool = False) -> Server:
-    """Start the web process in `home`, adding its words to `log`, and wait until its port is open.
+    """Start a web process in `home`, adding its words to `log`, and wait until its port is open.
 
-    `supervised` starts `manage.py up`, which runs the web process and the worker below itself.
+    `supervised` starts `manage.py up`, which runs two web processes and the worker below itself.
     """
     port = free_port()
     command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server"])]
-    environment = home.environment | {"LOCI_HOST": "127.0.0.1", "LOCI_PORT": str(port)}
+    environment = home.environment | {
+        "LOCI_HOST": "127.0.0.1",
+        "LOCI_PORT": str(port),
+        "LOCI_WEB_PROCESSES": "2",
+    }
     with log.open("ab") as words:
         process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=words, stderr=words)
     server = Server(process, port, log)
@@ -93,6 +100,22 @@ def start(home: Home, log: Path, *, supervised: bool = False) -> Server:
         server.stop()
         raise
     return server
+
+
+def web_processes(up: int) -> list[int]:
+    """Give the ids of the web processes below an `up` that have nothing to do, so they answer."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(up)], capture_output=True, text=True, check=True
+    )
+    lines = [line.split(maxsplit=1) for line in found.stdout.splitlines()]
+    pids = [int(pid) for pid, command in lines if "loci_site.server" in command]
+    before = [cpu_ms(pid) for pid in pids]
+    time.sleep(LOOK_S)
+    return [
+        pid
+        for pid, ms in zip(pids, before, strict=True)
+        if ms > STARTED_MS and cpu_ms(pid) - ms < LOOK_S * 50
+    ]
 
 
 def bad_lines(log: Path) -> list[str]:

@@ -27,6 +27,8 @@ class Traffic:
     broken: int = 0
     """Calls that got no answer, as when the server is killed."""
     in_flight: int = 0
+    afterwards: int = 0
+    """Writes that were acknowledged after the kill, by what lived on."""
     groups: set[str] = field(default_factory=set)
     """Groups that exist, since something was stored in them."""
     seconds: float = 0.0
@@ -41,6 +43,15 @@ class Traffic:
         return told | (
             {"recalls": len(self.recalls)} | _percentiles("recall", self.recalls) if self.recalls else {}
         )
+
+
+@dataclass(frozen=True)
+class _Killing:
+    """When what is killed, and how long the others go on then."""
+
+    after_s: float
+    kill: Callable[[], object]
+    further_s: float
 
 
 def store_all(
@@ -60,14 +71,24 @@ def store_all(
 
 
 def store_until_killed(
-    server: Server, secret: str, jobs: Iterable[Job], ledger: Ledger, *, writers: int, after_s: float
+    server: Server,
+    secret: str,
+    jobs: Iterable[Job],
+    ledger: Ledger,
+    *,
+    writers: int,
+    after_s: float,
+    kill: Callable[[], object] | None = None,
+    further_s: float = 0.0,
 ) -> Traffic:
     """Let agents store, kill the server `after_s` after the first acknowledgement, give what they saw.
 
-    `in_flight` counts the writes that had no answer yet when the signal was sent.
+    `kill` kills something else instead; those that are still answered go on for `further_s`. `in_flight` counts the writes
+    that had no answer yet when the signal was sent.
     """
     traffic = Traffic()
-    asyncio.run(_store_until_killed(traffic, server, secret, list(jobs), ledger, writers, after_s))
+    killing = _Killing(after_s, kill or server.kill, further_s)
+    asyncio.run(_store_until_killed(traffic, server, secret, list(jobs), ledger, writers, killing))
     return traffic
 
 
@@ -102,7 +123,7 @@ async def _store_until_killed(
     jobs: list[Job],
     ledger: Ledger,
     writers: int,
-    after_s: float,
+    killing: "_Killing",
 ) -> None:
     waiting = jobs[::-1]
     begun = asyncio.Event()
@@ -113,12 +134,15 @@ async def _store_until_killed(
     waits: list[asyncio.Future[Any]] = [beginning, writing]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     beginning.cancel()
-    await asyncio.sleep(after_s)
-    at_the_kill = traffic.in_flight
+    await asyncio.sleep(killing.after_s)
+    at_the_kill, written = traffic.in_flight, len(traffic.writes)
     # In a thread: a web process that ends gracefully after its supervisor still answers what it has begun.
-    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(killing.kill)
+    if killing.further_s:
+        await asyncio.sleep(killing.further_s)
+        waiting.clear()
     await writing
-    traffic.in_flight = at_the_kill
+    traffic.in_flight, traffic.afterwards = at_the_kill, len(traffic.writes) - written
 
 
 async def _write(
