@@ -386,11 +386,10 @@ def _likeliest(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> K
 def _differing(signs: NDArray[np.uint64], question: NDArray[np.uint64]) -> NDArray[np.uint16]:
     """Give for each row how many signs differ from the question's."""
     count = signs.shape[1]
-    distances = np.zeros(count, dtype=np.uint16)
+    distances = np.empty(count, dtype=np.uint16)
     for start in range(0, count, BLOCK):
-        part = distances[start : start + BLOCK]
-        for word in range(WORDS):
-            part += np.bitwise_count(signs[word, start : start + BLOCK] ^ question[word])
+        counted = np.bitwise_count(signs[:, start : start + BLOCK] ^ question[:, None])
+        np.add.reduce(counted, axis=0, dtype=np.uint16, out=distances[start : start + BLOCK])
     return distances
 
 
