@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
+from django.db.models.functions import Length
 from numpy.typing import NDArray
 
 from access.copying import like
@@ -15,6 +16,7 @@ from access.many_rows import ManyInsert, is_at_hand
 from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
+from memories.keyed_rows import rows_of
 from memories.models import IndexState, Memory, Piece
 from memories.types import Type
 
@@ -120,6 +122,19 @@ def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
         )
         for ordinal, span in enumerate(embedded.spans)
     ]
+
+
+def whole_tokens(keys: Sequence[int], model: str) -> dict[int, int]:
+    """Give the number of tokens, as this model counts them, of those of the memories whose text is one piece, by key."""
+    found = rows_of(_whole, keys)
+    return {key: tokens for key, tokens, of in found if of == model}
+
+
+@cache
+def _whole(count: int) -> Prepared[tuple[int, int, str]]:
+    pieces = Piece.objects.filter(ordinal=0, start=0, end=Length("memory__content")).order_by()
+    columns = ("memory_id", "tokens", "model")
+    return Prepared(lambda *keys: pieces.filter(memory__in=keys).values_list(*columns), count)
 
 
 def insert_pieces(rows: Sequence[tuple[Memory, Embedded]]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from memories.embedding import Encoder
 from memories.models import Memory
+from memories.pieces import whole_tokens
 from memories.text import first_words
 
 SUMMARY_WORDS = 30
@@ -45,11 +46,12 @@ def pack(
 
     One that does not fit whole is cut where enough of the budget is left; later, smaller ones may still fit.
     """
+    counted = {} if summary_only else _counts(memories, encoder)
     portions: list[Portion] = []
     left_out: list[Memory] = []
     left = token_budget
     for memory in memories:
-        portion = summarise(memory, encoder) if summary_only else _whole(memory, encoder)
+        portion = summarise(memory, encoder) if summary_only else _whole(memory, counted[memory.key])
         if portion.tokens > left:
             portion = _part(memory, left, encoder)
         if portion.tokens <= left and portion.text:
@@ -60,20 +62,28 @@ def pack(
     return portions, left_out
 
 
-def _whole(memory: Memory, encoder: Encoder | None) -> Portion:
-    return Portion(memory, memory.content, _count_known(memory, encoder) + ITEM_OVERHEAD)
+def _whole(memory: Memory, tokens: int) -> Portion:
+    return Portion(memory, memory.content, tokens + ITEM_OVERHEAD)
 
 
-def _count_known(memory: Memory, encoder: Encoder | None) -> int:
-    """Count a memory's tokens once: its content never changes. Only hashes are kept, not texts."""
-    if encoder is None or not memory.content_hash:
-        return count_tokens(memory.content, encoder)
-    known = _COUNTED.get(memory.content_hash)
-    if known is None:
-        if len(_COUNTED) >= MOST_COUNTED:
-            _COUNTED.clear()
-        known = _COUNTED[memory.content_hash] = encoder.count_tokens(memory.content)
-    return known
+def _counts(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, int]:
+    """Give the memories' tokens by key. A text never changes: it is counted once, or was where it was cut into pieces.
+
+    Only hashes are kept, not texts.
+    """
+    if encoder is None:
+        return {memory.key: count_tokens(memory.content, None) for memory in memories}
+    if len(_COUNTED) >= MOST_COUNTED:
+        _COUNTED.clear()
+    found = {memory.key: _COUNTED.get(memory.content_hash) for memory in memories}
+    fresh = [memory for memory in memories if found[memory.key] is None]
+    known = whole_tokens([memory.key for memory in fresh], encoder.model_id)
+    for memory in fresh:
+        count = known.get(memory.key)
+        found[memory.key] = count = encoder.count_tokens(memory.content) if count is None else count
+        if memory.content_hash:
+            _COUNTED[memory.content_hash] = count
+    return {key: count or 0 for key, count in found.items()}
 
 
 def _part(memory: Memory, left: int, encoder: Encoder | None) -> Portion:
