@@ -13,7 +13,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
 CACHE_KIB = (
-    65_536  # texts' hashes fall anywhere in their indexes: with the usual 16 MiB each is read again and again
+    65_536  # texts' hashes fall anywhere in their index: with the usual 16 MiB each is read again and again
 )
 MOST_PAGES = 8000  # 32 MiB; half of what journal_size_limit leaves the WAL
 # What a thread left, since it was written meanwhile, is moved by the work itself: only once all is moved does the WAL

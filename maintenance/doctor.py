@@ -16,6 +16,7 @@ from maintenance import doctor_rows as rows
 from maintenance import doctor_schema as schema
 from maintenance.backfill import embed_owed
 from maintenance.doctor_findings import Diagnosis, Finding, Verdict
+from maintenance.doctor_folds import check_folds, repair_folds
 from maintenance.doctor_forms import check_forms, repair_forms
 from memories.context import refresh_context
 from memories.embedding import ModelUnavailable
@@ -48,6 +49,7 @@ DEEP: tuple[Check, ...] = (
     rows.check_chains,
     rows.check_contexts,
     check_forms,
+    check_folds,
     rows.check_audit,
 )
 
@@ -75,7 +77,15 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
     if schema.check_migrations().verdict is Verdict.WRONG:
         return examine(actor, report=report)
     # Indexes first: writing a context anew takes the old one's words out, which a broken index does not have.
-    steps = (_repair_modes, _repair_queue, _repair_indexes, _repair_pieces, _repair_contexts, repair_forms)
+    steps = (
+        _repair_modes,
+        _repair_queue,
+        _repair_indexes,
+        _repair_pieces,
+        _repair_contexts,
+        repair_forms,
+        repair_folds,
+    )
     done = [said for step in steps if (said := _told(step, report)())]
     repairs = (*done, *_repair_vectors(actor))
     return Diagnosis(tuple(_findings(quick=False, report=report)), repairs)

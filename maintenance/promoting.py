@@ -177,7 +177,7 @@ def _write(turn: Turn, proposal: Proposal, recorder: Recorder) -> dict[str, int]
     if any(near.is_retracted and near.comparison.sameness is not Sameness.DIFFERENT for near in nears):
         return {}  # it restates what was withdrawn as wrong
     known = list(_same_text(turn, proposal.prepared.draft.content)) or _restated(turn, nears)
-    live = next((fact for fact in known if fact.state == State.LIVE), None)
+    live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
     if known and live is None:
         return {}  # superseded, forgotten or merged: somebody decided about this text
     if live is not None:

@@ -107,12 +107,12 @@ def store_many(
                 transaction.set_rollback(dry_run)
                 turns.give()  # for the commit
             move_pages()
-            turns.take()
             pending += batch
             if dry_run:
                 groups.found.clear()
             if on_progress is not None:
                 on_progress(batch[-1].index + 1)
+            turns.take()
     return _counted(pending)
 
 

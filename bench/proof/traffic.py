@@ -83,7 +83,7 @@ def store_until_killed(
 ) -> Traffic:
     """Let agents store, kill the server `after_s` after the first acknowledgement, give what they saw.
 
-    `kill` kills something else instead; those that are still answered go on for `further_s`. `in_flight` counts the writes
+    `kill` kills something else instead; all go on for `further_s`, over a new connection where one broke. `in_flight` counts the writes
     that had no answer yet when the signal was sent.
     """
     traffic = Traffic()
@@ -128,7 +128,10 @@ async def _store_until_killed(
     waiting = jobs[::-1]
     begun = asyncio.Event()
     writing = asyncio.gather(
-        *(_write(traffic, server.url, secret, waiting, ledger, begun.set) for _ in range(writers))
+        *(
+            _write(traffic, server.url, secret, waiting, ledger, begun.set, again=killing.further_s > 0)
+            for _ in range(writers)
+        )
     )
     beginning = asyncio.create_task(begun.wait())
     waits: list[asyncio.Future[Any]] = [beginning, writing]
@@ -146,28 +149,45 @@ async def _store_until_killed(
 
 
 async def _write(
-    traffic: Traffic, url: str, secret: str, waiting: list[Job], ledger: Ledger, progress: Progress
+    traffic: Traffic,
+    url: str,
+    secret: str,
+    waiting: list[Job],
+    ledger: Ledger,
+    progress: Progress,
+    *,
+    again: bool = False,
 ) -> None:
-    """Take jobs and store them, until there are none or the server is gone."""
-    async with Agent(url, secret) as agent:
-        while waiting:
-            job = waiting.pop()
-            ledger.send(job.content)
-            traffic.in_flight += 1
-            try:
-                answer = await agent.call("store_memory", job.arguments())
-            except Refused as refusal:
-                traffic.refusals.append(f"{job.content} → {refusal}")
-                continue
-            except httpx2.HTTPError:
-                traffic.broken += 1
+    """Take jobs and store them, until there are none or the server is gone; `again` connects anew then."""
+    while waiting:
+        async with Agent(url, secret) as agent:
+            if not await _write_on(agent, traffic, waiting, ledger, progress) and not again:
                 return
-            finally:
-                traffic.in_flight -= 1
-            ledger.acknowledge(job.content, answer.body)
-            traffic.groups.add(job.group)
-            traffic.writes.append(answer.seconds)
-            progress()
+
+
+async def _write_on(
+    agent: Agent, traffic: Traffic, waiting: list[Job], ledger: Ledger, progress: Progress
+) -> bool:
+    """Store over one connection; False where it broke."""
+    while waiting:
+        job = waiting.pop()
+        ledger.send(job.content)
+        traffic.in_flight += 1
+        try:
+            answer = await agent.call("store_memory", job.arguments())
+        except Refused as refusal:
+            traffic.refusals.append(f"{job.content} → {refusal}")
+            continue
+        except httpx2.HTTPError:
+            traffic.broken += 1
+            return False
+        finally:
+            traffic.in_flight -= 1
+        ledger.acknowledge(job.content, answer.body)
+        traffic.groups.add(job.group)
+        traffic.writes.append(answer.seconds)
+        progress()
+    return True
 
 
 async def _read(traffic: Traffic, url: str, secret: str, number: int) -> None:

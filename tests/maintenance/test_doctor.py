@@ -34,7 +34,7 @@ YEAR = timedelta(days=365)
 pytestmark = pytest.mark.django_db
 WELL = {
     "driver", "home", "disk", "model", "migrations", "schema", "index model", "heads", "orphans", "vectors",
-    "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "forms", "audit",
+    "tombstones", "clock", "jobs", "queue", "backups", "integrity", "indexes", "chains", "contexts", "forms", "folds", "audit",
 }  # fmt: skip
 
 
@@ -280,7 +280,7 @@ def test_a_quick_look_leaves_out_what_reads_every_row(remember: Remember) -> Non
     look = examine(operator(), quick=True)
     assert look.is_well
     skipped = {one.check for one in look.findings if one.verdict is Verdict.SKIPPED}
-    assert skipped == {"integrity", "chains", "contexts", "forms", "audit"}
+    assert skipped == {"integrity", "chains", "contexts", "forms", "folds", "audit"}
     with connection.cursor() as cursor:
         cursor.execute("DROP TRIGGER memories_fts_insert")
     assert "memories_fts_insert missing" in wrong(examine(operator(), quick=True))["indexes"]

@@ -1,0 +1,50 @@
+"""The hash of each text without what only looks different, by which texts are looked up: is it what this Loci makes of it?
+
+Another version of Loci, or of Python with its newer Unicode, may fold a rare letter in another way.
+"""
+
+from collections.abc import Iterator
+
+from django.db import IntegrityError, transaction
+
+from maintenance.columns import write_columns
+from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
+from memories.models import Memory
+from memories.text import fold_hash
+
+ROWS_AT_ONCE = 500
+
+
+def check_folds() -> Finding:
+    """Every memory is found by the folded text that this version of Loci looks for."""
+    count = sum(1 for _ in stale_folds())
+    if count:
+        return wrong("folds", f"{count} are found by another spelling than their own", REPAIR)
+    return ok("folds", "all texts are found by their own spelling")
+
+
+def stale_folds() -> Iterator[Memory]:
+    """Give the memories whose folded text's hash is not what it should be, with the fresh one set."""
+    for memory in Memory.objects.only("key", "content", "fold_hash").order_by("key").iterator(ROWS_AT_ONCE):
+        fresh = fold_hash(memory.content)
+        if fresh != memory.fold_hash:
+            memory.fold_hash = fresh
+            yield memory
+
+
+def repair_folds() -> str:
+    """Write the hashes that are not right; say how many, empty where none was.
+
+    One of two live memories with one text stays as it is, for a person to merge.
+    """
+    written, twins = 0, 0
+    for memory in list(stale_folds()):
+        try:
+            with transaction.atomic():
+                written += write_columns(Memory, [memory.key], {"fold_hash": [memory.fold_hash]})
+        except IntegrityError:
+            twins += 1
+    said = [f"wrote the spelling of {written} memories anew"] if written else []
+    if twins:
+        said.append(f"{twins} say what another live memory says: merge them")
+    return "; ".join(said)

@@ -1,0 +1,40 @@
+"""A text that was folded by another version is found again once the doctor has written its hash anew."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.models import Group
+from maintenance.doctor_findings import Verdict
+from maintenance.doctor_folds import check_folds, repair_folds
+from memories.models import Memory
+from tests.memories.builders import fresh, keep, row
+from tests.people import person
+
+pytestmark = pytest.mark.django_db
+TEXT = "The port of the café is 8081."
+OTHER = "0" * 64
+
+
+def test_a_text_of_another_folding_is_told_and_written_anew(alice: User, ledger: Group) -> None:
+    memory = row(ledger, TEXT)
+    right = memory.fold_hash
+    assert check_folds().verdict is Verdict.OK
+    Memory.objects.filter(pk=memory.pk).update(fold_hash=OTHER)
+    assert check_folds().verdict is Verdict.WRONG
+    assert repair_folds() == "wrote the spelling of 1 memories anew"
+    assert fresh(memory).fold_hash == right
+    assert (check_folds().verdict, repair_folds()) == (Verdict.OK, "")
+    assert keep(person(alice), TEXT, group="ledger", scope="group").outcome == "reinforced"
+
+
+def test_two_live_memories_of_one_text_are_left_for_a_person_to_merge(ledger: Group) -> None:
+    old = row(ledger, TEXT)
+    Memory.objects.filter(pk=old.pk).update(fold_hash=OTHER)
+    twin, third = row(ledger, TEXT), row(ledger, "Another text.")
+    Memory.objects.filter(pk=third.pk).update(fold_hash=OTHER)
+    told = "wrote the spelling of 1 memories anew; 1 say what another live memory says: merge them"
+    assert repair_folds() == told
+    assert fresh(old).fold_hash == OTHER
+    assert check_folds().verdict is Verdict.WRONG
+    Memory.objects.filter(pk=old.pk).update(state="merged", superseded_by=twin)
+    assert repair_folds() == "wrote the spelling of 1 memories anew"
