@@ -24,6 +24,7 @@ from memories.types import Trust
 from memories.visibility import as_q, recallable_by
 
 DEFAULT_BUDGET = 1500
+MIN_TOKENS, MAX_TOKENS = 100, 100_000
 MAX_PINNED, MAX_RECENT, MAX_RELEVANT = 30, 10, 20
 MAX_OTHER_THREADS = 5
 INTRODUCTION = (
@@ -106,7 +107,7 @@ def get_context(
     that a prompt cache can keep it. Raises as recall() does.
     """
     budget = DEFAULT_BUDGET if token_budget is None else token_budget
-    check_range(budget, 100, 100_000, field="token_budget")
+    check_range(budget, MIN_TOKENS, MAX_TOKENS, field="token_budget")
     narrow = narrowing or Narrowing()
     name = clean_line(thread, field="thread", max_chars=200)
     room = find_group(actor, group)

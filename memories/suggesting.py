@@ -19,8 +19,8 @@ from memories.index.terms import words, words_with
 from memories.keyed_rows import read_shown
 from memories.models import Memory
 from memories.pieces import available_encoder, indexed_model
-from memories.spelling import KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
-from memories.text import clean_line
+from memories.spelling import ENDINGS, KEPT_LETTERS, allowed_edits, early_edits, is_like, is_long, nearest
+from memories.text import clean_line, without_marks
 from memories.types import State, Trust, Type
 from memories.visibility import EVERY_TRUST, listed_by
 from memories.visible_row import is_visible
@@ -98,7 +98,9 @@ def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bo
     if not is_unfinished or len(keys) >= WINDOW:
         return keys
     last = asked[-1]
-    keys = _united(keys, newest_with([*exact[:-1], [f"{last}*"]], visibility, limit=WINDOW))
+    is_cut = last.endswith(ENDINGS)  # the index takes what looks like an ending off: "pos" begins like "po"
+    begun = newest_with([*exact[:-1], [f"{last}*"]], visibility, limit=LOOKED_AT if is_cut else WINDOW)
+    keys = _united(keys, _beginning(begun, last) if is_cut else begun)
     if len(keys) < limit and len(last) > SAFE_STEM:
         # The index holds stems: of "deployment" nothing is left that begins with "deploym".
         stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
@@ -117,6 +119,14 @@ def _having(
     """Give those of the keys whose memory's words with one of these beginnings fit."""
     texts = beginnings_of(keys, CHECKED_CHARS)
     return [key for key in keys if key in texts and fits(words_with(texts[key], beginnings))]
+
+
+def _beginning(keys: Sequence[int], first: str) -> list[int]:
+    """Give those of the keys whose memory has a word that begins so, whatever its accents."""
+    bare = first if first.isascii() else without_marks(first)
+    texts = beginnings_of(keys, CHECKED_CHARS)
+    plain = {key: text if text.isascii() else without_marks(text) for key, text in texts.items()}
+    return [key for key in keys if key in plain and words_with(plain[key], [bare])]
 
 
 def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:

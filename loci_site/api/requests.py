@@ -10,12 +10,13 @@ from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
 from memories.chains import parse_id
+from memories.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
 from memories.editing import Edit
 from memories.entities import RelationDraft
 from memories.listing import DEFAULT_LIMIT, MAX_LIMIT, Listed
 from memories.moments import EXAMPLE, parse_moment
-from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, Asked
+from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, Asked
 from memories.types import Scope, State, Trust, Type
 
 
@@ -128,7 +129,7 @@ class NarrowingFields(Body):
 
     group: str | None = None
     max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] | None = None
-    token_budget: Annotated[int, Field(ge=1, le=MAX_TOKEN_BUDGET)] | None = None
+    token_budget: Annotated[int, Field(ge=MIN_TOKEN_BUDGET, le=MAX_TOKEN_BUDGET)] | None = None
     summary_only: bool = False
     explain: bool = False
     scope: ScopeWord | None = None
@@ -309,7 +310,7 @@ class ContextQuery(PastQuery):
     group: str | None = None
     query: str = ""
     thread: str = Field("", description="Whose checkpoint is given; default: the newest of the group.")
-    token_budget: Annotated[int, Field(ge=1, le=MAX_TOKEN_BUDGET)] | None = None
+    token_budget: Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)] | None = None
 
 
 class StatsQuery(Body):

@@ -41,7 +41,7 @@ from memories.visible_row import is_visible
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
-MAX_TOKEN_BUDGET = 100_000
+MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
 CHANGED = "it changed or went while the question was answered"
 NEAREST_SHOWN = 3  # given apart when there is no answer
 
@@ -203,7 +203,7 @@ def _answer(
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
     portions, left_out = pack(
-        _without_padding(best[:limit], ranking, trace) if is_found else best[:NEAREST_SHOWN],
+        _without_padding(best[:limit], ranking, question, trace) if is_found else best[:NEAREST_SHOWN],
         token_budget=budget,
         encoder=encoder,
         summary_only=asked.summary_only or not is_found,
@@ -221,11 +221,14 @@ def _answer(
     }
 
 
-def _without_padding(best: list[Memory], ranking: Ranking, trace: Trace) -> list[Memory]:
+def _without_padding(best: list[Memory], ranking: Ranking, question: Question, trace: Trace) -> list[Memory]:
     kept = []
     for memory in best:
         candidate = ranking.candidates[memory.key]
-        if memory.key not in ranking.asked and is_padding(candidate.keyword, candidate.vector):
+        if memory.key not in ranking.asked and is_padding(
+            candidate.keyword,
+            candidate.vector * question.readable,  # what it cannot read is near to anything
+        ):
             trace.drop(memory.key, "shares no word and is not near")
         else:
             kept.append(memory)
@@ -325,7 +328,7 @@ def _checked(asked: Asked) -> Asked:
     if asked.max_results is not None:
         check_range(asked.max_results, 1, MAX_RESULTS, field="max_results")
     if asked.token_budget is not None:
-        check_range(asked.token_budget, 50, MAX_TOKEN_BUDGET, field="token_budget")
+        check_range(asked.token_budget, MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET, field="token_budget")
     if asked.mode is not None:
         check_choice(asked.mode, list(MODES), field="mode")
     check_narrowing(asked.narrowing)

@@ -303,3 +303,13 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
     assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
     monkeypatch.setattr(suggesting, "newest_with", withdrawn_meanwhile)
     assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]
+
+
+def test_an_unfinished_word_that_ends_like_a_plural_is_no_shorter_word(alice: User, ledger: Group) -> None:
+    """The index takes the s of "pos" off, and "port" begins like what is left."""
+    base = remember(alice, "We settled on PostgreSQL for the books.")
+    remember(alice, "The deploy port is 8081.")
+    assert [each.memory.key for each in suggest(person(alice), "pos")] == [base.key]
+    cafe = remember(alice, "Lunch is at the Cafés of the harbour.")
+    for typed in ("cafe", "cafes", "café", "cafés"):
+        assert [each.memory.key for each in suggest(person(alice), typed)] == [cafe.key], typed

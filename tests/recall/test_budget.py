@@ -53,3 +53,14 @@ def test_an_answer_tells_what_its_texts_take(several: list[Memory], alice: User,
     found = recall(person(alice), Asked("which port has the billing service?", group="ledger"))
     assert {item.memory.key for item in found.items} >= {several[0].key, several[3].key}
     assert found.tokens == sum(encoder.count_tokens(item.text) + ITEM_OVERHEAD for item in found.items)
+
+
+def test_a_question_that_the_model_cannot_read_brings_no_texts_without_its_words(
+    alice: User, ledger: Group, encoder: Encoder
+) -> None:
+    """To letters that it does not know, the model finds any text near."""
+    actor = person(alice)
+    wanted = kept(actor, "上海的办公室在五楼。", group="ledger", scope="group")
+    for number in range(12):
+        kept(actor, f"Shelf {number} holds lamps, ropes and {number} old charts of the bay.", group="ledger")
+    assert [item.memory.key for item in recall(actor, Asked("上海", group="ledger")).items] == [wanted.key]

@@ -87,6 +87,15 @@ def test_ctrl_c_stops_everything(started: Path) -> None:
     assert up.lines[-1] == "Loci has stopped.\n"
 
 
+def test_a_stop_leaves_the_whole_database_in_one_file(started: Path) -> None:
+    with running(started, web_processes=2) as up:
+        assert up.health()[0] == 200
+        manage(started, "group", "create", "harbour")  # another process writes meanwhile
+        assert (started / "memory.db-wal").exists()
+        up.stop()
+    assert not (started / "memory.db-wal").exists()
+
+
 def test_a_killed_web_process_is_started_again(started: Path) -> None:
     with running(started) as up:
         first = up.child("server")

@@ -4,6 +4,7 @@ import argparse
 import os
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connections
+from django.db import DatabaseError, connection, connections
 
 from access.connecting import base_url, claude_line, client_json, command_line
 from access.errors import LociError
@@ -79,6 +80,7 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"The web process ended {DEATHS_IN_A_ROW} times in a row; its own words stand above."
                 )
+        _close_last()
         self._say("Loci has stopped.")
 
     def _prepare(self, *, wants_model: bool) -> None:
@@ -119,6 +121,13 @@ def take_address(host: str | None, port: str | None) -> None:
     if port is not None:
         os.environ["LOCI_SERVER_PORT"] = port
     settings.LOCI = load_config(os.environ)
+
+
+def _close_last() -> None:
+    """Close the database after all others, whose threads may have left it open: that moves the WAL into the file."""
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM django_migrations")
+    connections.close_all()
 
 
 def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[Part]:
