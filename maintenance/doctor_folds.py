@@ -9,10 +9,9 @@ from django.db import IntegrityError, transaction
 
 from maintenance.columns import write_columns
 from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
+from maintenance.doctor_forms import stale_of_text
 from memories.models import Memory
 from memories.text import fold_hash
-
-ROWS_AT_ONCE = 500
 
 
 def check_folds() -> Finding:
@@ -25,11 +24,7 @@ def check_folds() -> Finding:
 
 def stale_folds() -> Iterator[Memory]:
     """Give the memories whose folded text's hash is not what it should be, with the fresh one set."""
-    for memory in Memory.objects.only("key", "content", "fold_hash").order_by("key").iterator(ROWS_AT_ONCE):
-        fresh = fold_hash(memory.content)
-        if fresh != memory.fold_hash:
-            memory.fold_hash = fresh
-            yield memory
+    return stale_of_text("fold_hash", fold_hash)
 
 
 def repair_folds() -> str:

@@ -1,6 +1,6 @@
 """The words' other forms, by which the keyword index finds scripts without spaces and identifiers: are they up to date?"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from django.db import transaction
 
@@ -22,11 +22,15 @@ def check_forms() -> Finding:
 
 def stale_forms() -> Iterator[Memory]:
     """Give the memories whose forms are not what they should be, with the fresh ones set."""
-    rows = Memory.objects.only("key", "content", "forms").order_by("key")
-    for memory in rows.iterator(ROWS_AT_ONCE):
-        fresh = forms_of(memory.content)
-        if fresh != memory.forms:
-            memory.forms = fresh
+    return stale_of_text("forms", forms_of)
+
+
+def stale_of_text(column: str, make: Callable[[str], str]) -> Iterator[Memory]:
+    """Give the memories whose column is not what `make` gives of their text, with the fresh value set."""
+    for memory in Memory.objects.only("key", "content", column).order_by("key").iterator(ROWS_AT_ONCE):
+        fresh = make(memory.content)
+        if fresh != getattr(memory, column):
+            setattr(memory, column, fresh)
             yield memory
 
 

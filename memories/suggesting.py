@@ -100,7 +100,7 @@ def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bo
     last = asked[-1]
     is_cut = last.endswith(ENDINGS)  # the index takes what looks like an ending off: "pos" begins like "po"
     begun = newest_with([*exact[:-1], [f"{last}*"]], visibility, limit=LOOKED_AT if is_cut else WINDOW)
-    keys = _united(keys, _beginning(begun, last) if is_cut else begun)
+    keys = _united(keys, _having(begun, [_bare(last)], bool, read_as=_bare) if is_cut else begun)
     if len(keys) < limit and len(last) > SAFE_STEM:
         # The index holds stems: of "deployment" nothing is left that begins with "deploym".
         stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
@@ -114,19 +114,20 @@ def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:
 
 
 def _having(
-    keys: Sequence[int], beginnings: Sequence[str], fits: Callable[[Collection[str]], bool]
+    keys: Sequence[int],
+    beginnings: Sequence[str],
+    fits: Callable[[Collection[str]], bool],
+    *,
+    read_as: Callable[[str], str] = str,
 ) -> list[int]:
-    """Give those of the keys whose memory's words with one of these beginnings fit."""
+    """Give those of the keys whose memory's words with one of these beginnings fit; `read_as` says what a text is taken for."""
     texts = beginnings_of(keys, CHECKED_CHARS)
-    return [key for key in keys if key in texts and fits(words_with(texts[key], beginnings))]
+    return [key for key in keys if key in texts and fits(words_with(read_as(texts[key]), beginnings))]
 
 
-def _beginning(keys: Sequence[int], first: str) -> list[int]:
-    """Give those of the keys whose memory has a word that begins so, whatever its accents."""
-    bare = first if first.isascii() else without_marks(first)
-    texts = beginnings_of(keys, CHECKED_CHARS)
-    plain = {key: text if text.isascii() else without_marks(text) for key, text in texts.items()}
-    return [key for key in keys if key in plain and words_with(plain[key], [bare])]
+def _bare(text: str) -> str:
+    """Give a text without its accents; most have none."""
+    return text if text.isascii() else without_marks(text)
 
 
 def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:
