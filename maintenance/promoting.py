@@ -17,7 +17,7 @@ from memories.dedup import Sameness
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.models import Link, LinkKind, Memory
-from memories.models.texts import fold_start, folded_as
+from memories.models.texts import says
 from memories.near import Near, Said, probe
 from memories.pieces import embed_passages, passage_of
 from memories.snapshot import snapshot
@@ -159,10 +159,8 @@ def _is_barred(turn: Turn, events: Sequence[Memory], cluster: Repeated) -> bool:
 
 def _same_text(turn: Turn, text: str) -> QuerySet[Memory]:
     """Give the facts of the group that say this letter by letter."""
-    return Memory.objects.filter(
-        folded_as(fold_start(fold_hash(text))),
-        content_hash=content_hash(text), group=turn.group, type=Type.SEMANTIC,
-    ).order_by()  # fmt: skip
+    said = says(content_hash(text), fold_hash(text))
+    return Memory.objects.filter(said, group=turn.group, type=Type.SEMANTIC).order_by()
 
 
 def _write(turn: Turn, proposal: Proposal, recorder: Recorder) -> dict[str, int]:

@@ -16,7 +16,7 @@ from memories.derived import Followed, find_reach, withdraw_derived, withdraw_wi
 from memories.draft import Draft, clean_reason
 from memories.editing import Edit, EditOutcome, ReadyEdit, as_draft, carry_out_edit, prepare_edit
 from memories.models import Memory, TombstoneKind
-from memories.models.texts import fold_start, folded_as
+from memories.models.texts import newest, says
 from memories.standing import Done, change, must_be, permitted
 from memories.store import Outcome, Prepared, prepare_store, store_prepared
 from memories.text import clean_text, content_hash, fold, fold_hash
@@ -143,11 +143,13 @@ def _anew(draft: Draft, text: str) -> Draft:
 def _live(memory: Memory, text: str) -> Memory | None:
     """Give the live memory that says the successor's text already."""
     rows = Memory.objects.select_related("group", "thread").filter(
-        folded_as(fold_start(fold_hash(text))),
-        group=memory.group_id, scope=memory.scope, type=memory.type, state=State.LIVE,
-        content_hash=content_hash(text),
-    )  # fmt: skip
-    return max(rows.order_by(), key=lambda row: row.key, default=None)
+        says(content_hash(text), fold_hash(text)),
+        group=memory.group_id,
+        scope=memory.scope,
+        type=memory.type,
+        state=State.LIVE,
+    )
+    return newest(rows)
 
 
 def _fitting(actor: Actor, memory: Memory, successor: Memory) -> Memory:

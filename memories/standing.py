@@ -17,7 +17,7 @@ from memories.context import refresh_around
 from memories.derived import Followed
 from memories.draft import clean_reason
 from memories.models import Memory
-from memories.models.texts import fold_start, folded_as
+from memories.models.texts import newest, says
 from memories.purging import Certificate
 from memories.snapshot import changes, snapshot
 from memories.tombstones import find_tombstone
@@ -104,14 +104,13 @@ def live_twin(memory: Memory) -> Memory | None:
     if memory.type == Type.EPISODIC:
         return None
     twins = Memory.objects.filter(
-        folded_as(fold_start(memory.fold_hash)),
+        says(memory.content_hash, memory.fold_hash),
         group=memory.group_id,
         scope=memory.scope,
         type=memory.type,
-        content_hash=memory.content_hash,
         state=State.LIVE,
     )
-    return max(twins.exclude(pk=memory.pk).order_by(), key=lambda row: row.key, default=None)
+    return newest(twins.exclude(pk=memory.pk))
 
 
 def check_not_barred(memory: Memory) -> None:

@@ -37,7 +37,7 @@ from memories.keyed_rows import read_shown
 from memories.known import Same, find_origins, find_same
 from memories.linking import link_new
 from memories.models import Memory
-from memories.models.texts import fold_start, folded_as
+from memories.models.texts import newest, says
 from memories.near import Near, Probe, Said, later_nears, probe
 from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
 from memories.replacing import replace_memory
@@ -167,14 +167,13 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
     at_time = Q(valid_from=draft.valid_from) if draft.valid_from is not None else Q(pk=None)
     same = Memory.objects.select_related("group", "thread").filter(
         at_place | at_time,
-        folded_as(fold_start(draft.fold_hash)),
+        says(draft.hash, draft.fold_hash),
         group=group,
         scope=draft.scope,
         type=draft.type,
-        content_hash=draft.hash,
         state=State.LIVE,
     )
-    return max(same.order_by(), key=lambda row: row.key, default=None)
+    return newest(same)
 
 
 def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:

@@ -4,12 +4,15 @@ Hashes fall anywhere in an index, so each row that is new changes a page of ever
 fold equally: what is looked for letter by letter is found by its fold as well, and one index is enough.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Case, CharField, F, Func, Q, UniqueConstraint, When
+from django.db.models import Case, CharField, F, Func, Q, QuerySet, UniqueConstraint, When
 from django.db.models.lookups import Exact, In
 
 from memories.types import State, Type
+
+if TYPE_CHECKING:
+    from memories.models.memory import Memory
 
 FOLD_DIGITS: Final = 16  # 64 bits find the rows; each says by its whole hash whether it is meant
 TEXT_DIGITS: Final = 32  # 128 bits, for what no two rows may share
@@ -47,6 +50,16 @@ def fold_start(fold_hash: str) -> str:
 def folded_as(start: Any) -> Exact:
     """Give the condition that the fold's hash begins so; by it the index finds the rows, and perhaps others'."""
     return Exact(_first(FOLD_DIGITS, "fold_hash"), start)
+
+
+def says(content_hash: str, fold_hash: str) -> Q:
+    """Give the condition that a row is this text letter by letter; without the fold, every row of the group would be read."""
+    return Q(folded_as(fold_start(fold_hash)), content_hash=content_hash)
+
+
+def newest(rows: "QuerySet[Memory]") -> "Memory | None":
+    """Give the row that came last, of the few that are one text: sorted by key, SQLite would rather read the whole group."""
+    return max(rows.order_by(), key=lambda row: row.key, default=None)
 
 
 def folded_as_any(starts: Any) -> In:
