@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
 from importlib import import_module
-from typing import Any
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -19,6 +17,7 @@ _django = get_asgi_application()
 from loci_site.lifeline import end_with_parent  # noqa: E402
 from loci_site.mcp import mount  # noqa: E402
 from loci_site.server import PARENT_VARIABLE  # noqa: E402
+from loci_site.spreading import Message, Receive, Send, Spreading  # noqa: E402
 from loci_site.turns import take_short_turns  # noqa: E402
 from loci_site.write_watch import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
@@ -27,9 +26,6 @@ from memories.recall.counting import COUNTER  # noqa: E402
 
 # All views now, while nobody waits, rather than within the first request.
 import_module(settings.ROOT_URLCONF)
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
 
@@ -37,10 +33,18 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request, or live through the server's start and end."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
-    elif scope["type"] == "http" and scope["path"] == mount.PATH:
+    else:
+        await _spread(scope, receive, send)
+
+
+async def _answer(scope: Message, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http" and scope["path"] == mount.PATH:
         await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
     else:
         await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
+
+
+_spread = Spreading(_answer)
 
 
 async def _live(receive: Receive, send: Send) -> None:

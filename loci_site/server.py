@@ -19,6 +19,9 @@ from loci_site.lifeline import end_with_parent
 from memories.embedding import warm_up
 
 APPLICATION = "loci_site.asgi:application"
+# A kept connection without a call. uvicorn's 5 s are also what a usual client keeps one for, so that now and then a call
+# was on its way while the server closed.
+IDLE_S = 75
 GRACEFUL_S = 10  # open streams get this long; less than `up` waits before it kills
 # Set for the process below this one that uvicorn starts when the code may change.
 PARENT_VARIABLE = "LOCI_WEB_PARENT"
@@ -66,6 +69,7 @@ def server_config(*, is_reloading: bool = False) -> Config:
         # Only a proxy in front may say who asks.
         proxy_headers=bool(server.public_url),
         server_header=False,
+        timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=GRACEFUL_S,
     )
 

@@ -5,6 +5,10 @@ import os
 import signal
 import socket
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -101,6 +105,7 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
     with running(started, web_processes=2) as up:
         while up.output.count(WEB_READY) < 2:
             up.read_until(WEB_READY)
+        assert _is_told_to_connect_anew(up.port)
         killed = up.children("server")
         os.kill(up.process.pid, signal.SIGSTOP)  # so that nobody starts it again
         os.kill(killed[0], signal.SIGKILL)
@@ -121,6 +126,28 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
             assert up.stop() == 0
             assert all(handle.has_ended() for handle in handles)
     assert not (started / "memory.db-wal").exists()  # a copy of the one file is the whole store
+
+
+def _is_told_to_connect_anew(port: int) -> bool:
+    """Ask on a dozen kept connections at once until an answer says that it is the last; another process may take the next."""
+    told = threading.Event()
+
+    def ask() -> None:
+        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            for _ in range(200):
+                connection.request("GET", "/health")
+                answer = connection.getresponse()
+                assert answer.status == 200
+                answer.read()
+                if connection.sock is None and answer.headers["Connection"] == "close":
+                    told.set()
+                if told.is_set():
+                    return
+
+    with ThreadPoolExecutor(12) as clients:
+        for done in [clients.submit(ask) for _ in range(12)]:
+            done.result()
+    return told.is_set()
 
 
 def test_a_killed_worker_leaves_no_second_clock_behind(started: Path) -> None:
