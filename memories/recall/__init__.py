@@ -30,7 +30,7 @@ from memories.recall.choosing import Ranking, gather, place, usual_tuning
 from memories.recall.counting import COUNTER, Recall
 from memories.recall.fusion import MODES
 from memories.recall.query import Question, understand
-from memories.recall.relevance import JUDGED, is_answerable, is_padding
+from memories.recall.relevance import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.trace import Trace
 from memories.recall.tuning import Tuning
 from memories.text import clean_text
@@ -197,13 +197,14 @@ def _answer(
     """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
     limit = asked.max_results or settings.LOCI.retrieval.max_results
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
-    for key, _ in ranking.scores[limit:]:
-        trace.drop(key, f"beyond the first {limit}")
     rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
+    shown = _without_padding(best[:limit], ranking, question) if is_found else best[:NEAREST_SHOWN]
+    if asked.explain:
+        _tell_left_out(shown, ranking, question, limit=limit, is_found=is_found, trace=trace)
     portions, left_out = pack(
-        _without_padding(best[:limit], ranking, question, trace) if is_found else best[:NEAREST_SHOWN],
+        shown,
         token_budget=budget,
         encoder=encoder,
         summary_only=asked.summary_only or not is_found,
@@ -221,18 +222,21 @@ def _answer(
     }
 
 
-def _without_padding(best: list[Memory], ranking: Ranking, question: Question, trace: Trace) -> list[Memory]:
-    kept = []
-    for memory in best:
-        candidate = ranking.candidates[memory.key]
-        if memory.key not in ranking.asked and is_padding(
-            candidate.keyword,
-            candidate.vector * question.readable,  # what it cannot read is near to anything
-        ):
-            trace.drop(memory.key, "shares no word and is not near")
-        else:
-            kept.append(memory)
-    return kept
+def _without_padding(best: list[Memory], ranking: Ranking, question: Question) -> list[Memory]:
+    return [memory for memory in best if not fills_up(memory.key, ranking, question)]
+
+
+def _tell_left_out(
+    shown: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
+) -> None:
+    """Name what keeps each of the other candidates out: all of it, so that nobody raises a limit for nothing."""
+    settled = {memory.key for memory in shown} | trace.dropped.keys()
+    for at, (key, _) in enumerate(ranking.scores):
+        if key in settled:
+            continue
+        beyond = [f"beyond the first {limit}"] if at >= limit else []
+        filling = [FILLS_UP] if fills_up(key, ranking, question) else []
+        trace.drop(key, " and ".join([*beyond, *filling]) if is_found else NOTHING_NEAR)
 
 
 def _item(portion: Portion, scores: dict[int, float], asked: Asked, trace: Trace) -> Item:

@@ -10,7 +10,7 @@ from memories.keyed_rows import read_shown
 from memories.models import Memory
 from memories.recall.choosing import Ranking, gather, place, usual_tuning
 from memories.recall.query import Question
-from memories.recall.relevance import JUDGED, is_answerable, is_padding
+from memories.recall.relevance import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.trace import Trace
 from memories.visible_row import is_visible
 
@@ -43,15 +43,12 @@ def explain_place(
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
         return Explained(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
-    limit = settings.LOCI.retrieval.max_results
-    if rank > limit:
-        return Explained(rank, f"it ranks {rank}; {limit} are returned by default")
     if not _is_answerable(question, ranking, trace):
-        return Explained(rank, f"it ranks {rank}, but nothing found is near enough to be an answer")
-    found = ranking.candidates[memory.key]
-    if memory.key not in ranking.asked and is_padding(found.keyword, found.vector):
-        return Explained(rank, f"it ranks {rank}, but shares no word with the question and is not near")
-    return Explained(rank, f"it ranks {rank}")
+        return Explained(rank, f"it ranks {rank}, but {NOTHING_NEAR}")
+    limit = settings.LOCI.retrieval.max_results
+    against = [f"only {limit} are returned by default"] if rank > limit else []
+    against += [FILLS_UP] if fills_up(memory.key, ranking, question) else []
+    return Explained(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
 def filters_against(memory: Memory, visibility: Visibility) -> list[str]:

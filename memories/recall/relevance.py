@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from memories.recall.choosing import Ranking
 
 JUDGED = 10  # of the best candidates
+# What became of a candidate, wherever it is told.
+NOTHING_NEAR = "nothing found is near enough to be an answer"
+FILLS_UP = "it shares no word with the question and is not near"
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,13 @@ def level_of(cosines: Iterable[float]) -> float:
 def is_padding(keyword: float, cosine: float) -> bool:
     """Say whether a candidate only fills up the answer: it shares no word and is no nearer than unrelated texts are."""
     return not keyword and cosine < UNRELATED_MEAN + UNRELATED_SPREAD
+
+
+def fills_up(key: int, ranking: "Ranking", question: Question) -> bool:
+    """Say whether a candidate would only fill up this answer; what proves a relation that is asked for never does."""
+    found = ranking.candidates[key]
+    # What the model cannot read is near to anything.
+    return key not in ranking.asked and is_padding(found.keyword, found.vector * question.readable)
 
 
 def many() -> int:

@@ -8,13 +8,16 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Narrowing, Visibility
+from memories.embedding import Encoder
 from memories.inspect import explain_for
 from memories.models import Memory
+from memories.recall import Asked, recall
 from memories.recall.explaining import explain_place, filters_against
 from memories.recall.query import understand
 from memories.recall.trace import Trace
 from memories.visibility import recallable_by
-from tests.memories.builders import NOW, day, row
+from tests.memories.builders import NOW, day, kept, row
+from tests.people import person
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +52,56 @@ def test_one_beyond_the_first_ten_says_so(room: Visibility) -> None:
     for number in range(10):
         ledger_row(f"port port {number}")
     last = ledger_row("of all the many words here only a single one is about a port in the north")
-    assert reason(room, last, "port") == (11, "it ranks 11; 10 are returned by default")
+    assert reason(room, last, "port") == (11, "it ranks 11, but only 10 are returned by default")
+
+
+PORTS = [f"The deploy port of machine {number} is 808{number}." for number in range(10)]
+FILLS_UP = "it shares no word with the question and is not near"
+
+
+@pytest.mark.model
+def test_what_two_steps_leave_out_is_told_both(alice: User, ledger: Group, encoder: Encoder) -> None:
+    for port in PORTS:
+        kept(person(alice), port, group="ledger")
+    strange = kept(person(alice), "Grandmother knits woollen socks.", group="ledger")
+    why = explain_for(person(alice), strange, "deploy port")
+    assert (why.rank, why.reason) == (11, f"it ranks 11, but only 10 are returned by default and {FILLS_UP}")
+    answer = recall(person(alice), Asked("deploy port", group="ledger", explain=True))
+    assert answer.trace
+    assert answer.trace.dropped == {strange.key: f"beyond the first 10 and {FILLS_UP}"}
+    # Where more are asked for, the other step still stands.
+    wide = recall(person(alice), Asked("deploy port", group="ledger", max_results=20, explain=True))
+    assert wide.trace
+    assert wide.trace.dropped == {strange.key: FILLS_UP}
+
+
+@pytest.mark.model
+def test_where_there_is_no_answer_no_limit_is_the_reason(
+    alice: User, ledger: Group, encoder: Encoder
+) -> None:
+    stored = [kept(person(alice), port, group="ledger") for port in PORTS]
+    asked = "Do grandmothers knit woollen socks?"
+    answer = recall(person(alice), Asked(asked, group="ledger", max_results=1, explain=True))
+    assert answer.abstained
+    assert answer.trace
+    nearest = {item.memory.key for item in answer.nearest}
+    assert set(answer.trace.dropped) == {memory.key for memory in stored} - nearest
+    assert set(answer.trace.dropped.values()) == {"nothing found is near enough to be an answer"}
+    why = explain_for(person(alice), stored[0], asked)
+    assert why.reason == f"it ranks {why.rank}, but nothing found is near enough to be an answer"
+
+
+@pytest.mark.model
+def test_what_cannot_be_read_is_told_as_recall_takes_it(alice: User, ledger: Group, encoder: Encoder) -> None:
+    found = kept(person(alice), "部署端口是 8081。", group="ledger")
+    other = kept(person(alice), "奶奶织羊毛袜。", group="ledger")
+    answer = recall(person(alice), Asked("部署端口", group="ledger", explain=True))
+    assert [item.memory.key for item in answer.items] == [found.key]
+    assert answer.trace
+    assert answer.trace.dropped == {other.key: FILLS_UP}
+    # Its cosine alone would do: signs that the model was never taught are all alike to it.
+    assert answer.trace.numbers[other.key]["vector"] > 0.095
+    assert explain_for(person(alice), other, "部署端口").reason == f"it ranks 2, but {FILLS_UP}"
 
 
 @pytest.mark.parametrize(
