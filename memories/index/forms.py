@@ -21,6 +21,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # What an identifier of several parts has: aB, ABc or ab1. It begins with what few letters of a text are, so that the
 # search runs through the others at once.
 _MIXED = re.compile(r"[A-Z\d](?:(?<=[a-z][A-Z])|(?<=[A-Z]{2})(?=[a-z])|(?<=[A-Za-z]{2}\d))")
+_IDENTIFIER = re.compile(r"\w+")
 _SYMBOLS = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # Letters that no decomposition opens, and how they are typed without them.
 _SPELT = str.maketrans(
@@ -33,6 +34,7 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
 _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
+LONGEST_RUN = 6  # parts of an identifier that are taken together
 LEAST_STEM = 3  # Arabic letters; two are no word any more
 
 
@@ -83,6 +85,23 @@ def parts(word: str) -> list[str]:
     """Give the parts of an identifier in lower case: `getUserName` → get user name; empty where it has only one."""
     cut = [part.lower() for part in _CAMEL.findall(word)]
     return cut if len(cut) > 1 else []
+
+
+def inside_identifiers(text: str) -> set[str]:
+    """Give what stands inside the text's identifiers, part by part and together, in lower case: `getTaxRate` and `get_tax_rate`
+    → get, tax, rate, gettax, taxrate, gettaxrate.
+    """
+    found = set[str]()
+    if "_" in text or _MIXED.search(text):
+        for word in _IDENTIFIER.findall(text):
+            if word.isascii() and ("_" in word or _MIXED.search(word)):
+                cut = [part.lower() for part in _CAMEL.findall(word)]
+                found.update(
+                    "".join(cut[at:end])
+                    for at in range(len(cut))
+                    for end in range(at + 1, min(at + LONGEST_RUN, len(cut)) + 1)
+                )
+    return found
 
 
 def _symbols(text: str) -> list[str]:

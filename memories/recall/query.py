@@ -13,6 +13,7 @@ from memories.recall.tuning import TUNING, Tuning
 
 LATIN_END = "\u0250"
 _NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
+_FIRST_WORD = re.compile(r"^\s*\w+")
 _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 
 
@@ -43,7 +44,7 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         vector=encoder.question_vector(subject) if encoder else None,
         dates=named_dates(text),
         names=names_in(text),
-        named=names_in(text.lstrip()[1:]),
+        named=names_in(_FIRST_WORD.sub("", text)),
         asks_when=asks_when(text),
         said_by=said_by(text),
         readable=readable_share(text),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from memories.index.forms import forms_in
+from memories.index.forms import forms_in, inside_identifiers
 from memories.index.terms import Match, words
 from memories.models import Memory
 from memories.recall.candidates import Candidate
@@ -187,11 +187,18 @@ def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
 
 
 def _roots_in(text: str, wanted: set[str]) -> set[str]:
-    """Give those of the roots that a text has. Looking for each in an ASCII text takes less than looking at each word."""
+    """Give those of the roots that a text has, inside of identifiers too: the search finds `userName` in `getUserName`.
+
+    Looking for each in an ASCII text takes less than looking at each word.
+    """
     if text.isascii():
         lowered = text.lower()
-        return {form for form in wanted if _has_root(lowered, form)}
-    return wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
+        found = {form for form in wanted if _has_root(lowered, form)}
+    else:
+        found = wanted & {root(word) for word in {*words(text), *words(without_marks(text))}}
+    if len(found) == len(wanted):
+        return found
+    return found | (wanted & {root(word) for word in {*forms_in(text), *inside_identifiers(text)}})
 
 
 def _has_root(lowered: str, form: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.index.forms import forms_in, forms_of, pairs, parts, stem
+from memories.index.forms import forms_in, forms_of, inside_identifiers, pairs, parts, stem
 from memories.index.terms import Match, joined, match_for
 
 
@@ -88,3 +88,22 @@ def test_parts_that_belong_together_are_a_phrase() -> None:
         "etc nginx nginx conf",
         "ops example org",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("Plain words, A.B. and 3.5", set()),
+        ("the getTaxRate", {"get", "tax", "rate", "gettax", "taxrate", "gettaxrate"}),
+        ("tax_rate or TAX_RATE", {"tax", "rate", "taxrate"}),
+        ("HTTPServer", {"http", "server", "httpserver"}),
+        ("a1_b", {"a", "1", "b", "a1", "1b", "a1b"}),
+    ],
+)
+def test_what_stands_inside_of_identifiers(text: str, runs: set[str]) -> None:
+    assert inside_identifiers(text) == runs
+
+
+def test_of_a_long_identifier_six_parts_are_taken_together() -> None:
+    # 8 parts: 8 of one, 7 of two … 3 of six.
+    assert len(inside_identifiers("a_b_c_d_e_f_g_h")) == 8 + 7 + 6 + 5 + 4 + 3

@@ -27,6 +27,10 @@ from memories.recall.query import Question
         # Another spelling is the same name; a word in lower case is none.
         ({"mohammed"}, ["Muhhamed: Hi."], 0.0),
         ({"mohammed"}, ["muhhamed: hi."], 1.0),
+        # What stands inside an identifier is known, whole parts of it at least.
+        ({"username"}, ["Call getUserName first."], 0.0),
+        ({"username"}, ["Call get_user_name first."], 0.0),
+        ({"username"}, ["Call getUserNames first."], 1.0),
     ],
 )
 def test_the_share_of_unknown_names(names: set[str], contents: list[str], share: float) -> None:

@@ -22,6 +22,19 @@ def test_names_are_the_words_with_a_capital(text: str, names: set[str]) -> None:
     assert names_in(text) == names
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("HTTPServer fails", set()),  # stands first; no letter of it is a name of its own
+        ("iPhone or Nokia?", {"nokia"}),
+        (" Maria met John", {"john"}),
+        ("“Maria” is who?", {"maria"}),
+    ],
+)
+def test_the_first_word_names_nobody_for_its_capitals(text: str, named: set[str]) -> None:
+    assert understand(text, encoder=None).named == named
+
+
 def test_a_question_is_understood_without_a_model() -> None:
     question = understand("When did Maria sell the car in May 2023?", encoder=None)
     assert question.match is not None

@@ -260,6 +260,12 @@ def test_words_are_shared_whatever_their_endings(content: str, share: float) -> 
         ("tea", "steal tea", True),
         ("tea", "teass", True),
         ("tea", "teasss", False),  # more than five letters: its root is "teass"
+        ("name", "call getUserName", True),
+        ("username", "call getUserName", True),
+        ("username", "call get_user_name", True),
+        ("age", "call getPageSize", False),
+        ("sername", "call getUserName", False),
+        ("cplusplus", "written in C++", True),
     ],
 )
 def test_a_word_is_shared_where_a_texts_word_has_its_root(word: str, text: str, shares: bool) -> None:
@@ -271,7 +277,7 @@ def test_a_word_is_shared_where_a_texts_word_has_its_root(word: str, text: str, 
 def test_looking_for_roots_finds_what_looking_at_each_word_does() -> None:
     letters = random.Random(4)
     for _ in range(2000):
-        text = "".join(letters.choices("aassst '-.", k=letters.randint(0, 25)))
+        text = "".join(letters.choices("aassstSA1_ '-.", k=letters.randint(0, 25)))
         asked = Match(tuple("".join(letters.choices("ast", k=letters.randint(1, 8))) for _ in range(4)))
         assert shared_words(asked, [text]) == shared_words(asked, [f"{text} é"]), (asked, text)
 

@@ -6,12 +6,16 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Visibility
+from memories.batch import store_many
+from memories.draft import Draft
+from memories.embedding import Encoder
 from memories.models import Memory
-from memories.recall import rank_keys
+from memories.recall import Asked, rank_keys, recall
 from memories.recall.query import understand
 from memories.recall.trace import Trace
 from memories.visibility import recallable_by
 from tests.memories.builders import row
+from tests.people import person
 from tests.recall.facts import FACTS, Fact
 
 pytestmark = pytest.mark.django_db
@@ -64,3 +68,26 @@ def test_each_script_is_found_as_well_as_english(room: Visibility) -> None:
 def test_one_or_two_letters_are_found(room: Visibility, language: str, word: str) -> None:
     wanted = {fact.text for fact in FACTS[language] if word in fact.text}
     assert wanted & set(found_first(room, word, 5))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "question", ["userName", "UserName", "what is UserName?", "ServerFactory", "effectOnce"]
+)
+def test_a_part_of_an_identifier_is_an_answer(
+    alice: User, ledger: Group, encoder: Encoder, question: str
+) -> None:
+    texts = [fact.text for name in ("identifiers", "English") for fact in FACTS[name]]
+    store_many(person(alice), [Draft(text, group="ledger") for text in texts])
+    answer = recall(person(alice), Asked(question, group="ledger"))
+    assert answer.items, answer.nearest
+    last = question.rstrip("?").split()[-1].lower()
+    assert last in answer.items[0].memory.content.lower()
+
+
+@pytest.mark.model
+def test_an_identifier_that_shares_nothing_has_no_answer(
+    alice: User, ledger: Group, encoder: Encoder
+) -> None:
+    store_many(person(alice), [Draft(fact.text, group="ledger") for fact in FACTS["identifiers"]])
+    assert recall(person(alice), Asked("playStation", group="ledger")).abstained
