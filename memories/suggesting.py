@@ -14,6 +14,7 @@ from access.visibility import Visibility
 from memories.chains import find_memory
 from memories.draft import check_range
 from memories.index.base import search_index
+from memories.index.forms import sought_in, words_beside
 from memories.index.sqlite_prefix import Look, beginnings_of, looks_of, newest_with, words_between
 from memories.index.terms import words, words_with
 from memories.keyed_rows import read_shown
@@ -29,6 +30,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 8, 20
 RELATED = 0.47  # the cosine from which a memory is shown for its meaning alone
 MAX_CHARS = 200
 MAX_WORDS = 8
+MAX_FORMS = 32  # pairs of letters, names with signs
 LEAST_PREFIX = 2  # letters; one alone begins a tenth of all words
 WINDOW = 40  # newest matches that are put in order
 LOOKED_AT = 200  # newest memories whose own words are compared
@@ -81,6 +83,10 @@ def suggest(
     asked = words(typed)[:MAX_WORDS]
     if by_meaning:
         return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING, visibility, limit)
+    formed = sought_in(typed)[:MAX_FORMS]
+    if formed:
+        keys = _by_forms(text.lower(), formed, visibility)
+        return _shown(keys, typed.lower().split(), How.WORDS, visibility, limit)
     if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
         return []
     is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
@@ -107,6 +113,14 @@ def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bo
         wider = newest_with([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
         keys = _united(keys, _having(wider, [last], bool))
     return keys
+
+
+def _by_forms(typed: str, formed: Sequence[str], visibility: Visibility) -> list[int]:
+    """Give the keys of memories with all that was typed where some of it is no word of the index: `C++`, 端口, an emoji."""
+    beside = [[word] for word in words(words_beside(typed))[:MAX_WORDS]]
+    if beside and typed.endswith(beside[-1][0]):
+        beside[-1].append(f"{beside[-1][0]}*")
+    return newest_with(beside, visibility, forms=formed, limit=WINDOW)
 
 
 def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:

@@ -54,6 +54,22 @@ def forms_in(text: str) -> list[str]:
     return found
 
 
+def sought_in(text: str) -> list[str]:
+    """Give the forms of what words alone do not tell: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口*, which may go on."""
+    plain = unicodedata.normalize("NFKC", text)
+    found = [*_signed(text), *_symbols(plain)]
+    for run in _RUN.findall(plain):
+        letters = pairs(run)
+        found += letters[:-1] or [f"{letter}*" for letter in letters]
+    return found
+
+
+def words_beside(text: str) -> str:
+    """Give the text without what sought_in() looks for."""
+    plain = _SIGNED.sub(" ", unicodedata.normalize("NFKC", text))
+    return " ".join(word for word in plain.split() if not is_unspaced(word))
+
+
 def is_unspaced(word: str) -> bool:
     """Say whether a word is written in a script whose words pairs stand for."""
     return _RUN.search(word) is not None
@@ -71,7 +87,7 @@ def pairs(run: str) -> list[str]:
 def _identifiers(text: str) -> list[str]:
     found = list[str]()
     if "++" in text or "#" in text:
-        found += [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
+        found += _signed(text)
     if _DOT_LETTER.search(text):
         found += ["dot" + name.lower() for name in _DOT_NAME.findall(text)]
     if _MIXED.search(text):
@@ -79,6 +95,10 @@ def _identifiers(text: str) -> list[str]:
             if word.isascii() and _MIXED.search(word):
                 found += parts(word)
     return found
+
+
+def _signed(text: str) -> list[str]:
+    return [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
 
 
 def parts(word: str) -> list[str]:

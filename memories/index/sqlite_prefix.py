@@ -45,14 +45,18 @@ class Look(NamedTuple):
     pinned: int
 
 
-def newest_with(alternatives: Sequence[Sequence[str]], visibility: Visibility, *, limit: int) -> list[int]:
-    """Give the keys of the newest visible memories that have, of each group of alternatives, one word.
+def newest_with(
+    alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
+) -> list[int]:
+    """Give the keys of the newest visible memories that have, of each group of alternatives, one word, and all the forms.
 
     Words are letters and digits of any script, as terms.words() gives them; one that ends in "*" may go on.
     """
     where, params = render(visibility)
-    groups = [" OR ".join(_quoted(word) for word in words) for words in alternatives]
-    expression = f"{{content}} : ({' AND '.join(f'({group})' for group in groups)}){_rooms(visibility)}"
+    groups = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
+    wanted = [f"{{content}} : ({' AND '.join(groups)})"] if groups else []
+    wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
+    expression = " AND ".join(wanted) + _rooms(visibility)
     return [key for (key,) in fetch(_FOUND.format(where=where), [expression, *params, limit])]
 
 

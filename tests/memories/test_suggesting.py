@@ -313,3 +313,43 @@ def test_an_unfinished_word_that_ends_like_a_plural_is_no_shorter_word(alice: Us
     cafe = remember(alice, "Lunch is at the Cafés of the harbour.")
     for typed in ("cafe", "cafes", "café", "cafés"):
         assert [each.memory.key for each in suggest(person(alice), typed)] == [cafe.key], typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("C++", "The parser is written in C++ for speed."),
+        ("c++ pars", "The parser is written in C++ for speed."),
+        ("C#", "The desktop tool is written in C# by Anna."),
+        ("口", "部署端口是8081。"),
+        ("署端口", "部署端口是8081。"),
+        ("庭", "大きな庭がある。"),
+        ("🎉", "The release went out 🎉."),
+    ],
+)
+def test_names_with_signs_and_single_letters_of_scripts_without_spaces_are_found(
+    alice: User, ledger: Group, typed: str, found: str
+) -> None:
+    for text in (
+        "The parser is written in C++ for speed.",
+        "The desktop tool is written in C# by Anna.",
+        "The letter C comes third.",
+        "部署端口是8081。",
+        "大きな庭がある。",
+        "The release went out 🎉.",
+    ):
+        remember(alice, text)
+    [one] = suggest(person(alice), typed)
+    assert (one.text, one.how) == (found, How.WORDS)
+
+
+@pytest.mark.parametrize("typed", ["C++ walrus", "c++ pars ", "c# pars", "港", "端署"])
+def test_all_of_them_must_be_there(alice: User, ledger: Group, typed: str) -> None:
+    remember(alice, "The parser is written in C++ for speed.")
+    remember(alice, "部署端口是8081。")
+    assert suggest(person(alice), typed) == []
+
+
+def test_forms_of_other_groups_are_not_found(alice: User, bob: User, ledger: Group, garden: Group) -> None:
+    remember(alice, "部署端口是8081。", "garden")
+    assert suggest(person(bob), "口") == []

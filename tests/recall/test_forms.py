@@ -2,7 +2,16 @@
 
 import pytest
 
-from memories.index.forms import forms_in, forms_of, inside_identifiers, pairs, parts, stem
+from memories.index.forms import (
+    forms_in,
+    forms_of,
+    inside_identifiers,
+    pairs,
+    parts,
+    sought_in,
+    stem,
+    words_beside,
+)
 from memories.index.terms import Match, joined, match_for
 
 
@@ -107,3 +116,21 @@ def test_what_stands_inside_of_identifiers(text: str, runs: set[str]) -> None:
 def test_of_a_long_identifier_six_parts_are_taken_together() -> None:
     # 8 parts: 8 of one, 7 of two … 3 of six.
     assert len(inside_identifiers("a_b_c_d_e_f_g_h")) == 8 + 7 + 6 + 5 + 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sought", "beside"),
+    [
+        ("the deploy port", [], "the deploy port"),
+        ("C++ par", ["cplusplus"], "par"),
+        ("c#", ["csharp"], ""),
+        ("口", ["口*"], ""),
+        ("部署端 port", ["部署", "署端"], "port"),
+        ("ｱ", ["ア*"], ""),
+        ("🎉 8081", ["sign1f389"], "🎉 8081"),
+        ("café", [], "café"),
+    ],
+)
+def test_what_words_do_not_tell_is_sought_by_its_forms(text: str, sought: list[str], beside: str) -> None:
+    assert sought_in(text) == sought
+    assert words_beside(text) == beside
