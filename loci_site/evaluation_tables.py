@@ -8,8 +8,9 @@ from typing import Any
 
 from access.errors import InvalidInput
 from memories.recall.tuning import STEPS
-from sources.evaluation import ModeReport
+from sources.evaluation import ModeReport, QuerySet
 from sources.intervals import difference_interval
+from sources.jsonl import CORPUS
 from sources.metrics import Scores
 from sources.tuning_trials import MEASURES, Fold
 from sources.unrelated import Judgement, Point, curve
@@ -31,6 +32,7 @@ class Findings:
     gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
+    questions: dict[str, QuerySet] = field(default_factory=dict)
 
     def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
         """Give the findings as JSON values; of one set's modes alone, those at the top."""
@@ -47,7 +49,22 @@ class Findings:
             told["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
         if self.judgements:
             told["abstention"] = [vars(point) for point in curve(_all(self.judgements))]
+        if self.questions:
+            told["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
         return told
+
+    def left_out(self) -> list[str]:
+        """Say of each set what of its questions no measure can count right."""
+        said = []
+        for name, queries in self.questions.items():
+            if queries.unanswered:
+                unasked = "" if name in self.judgements else ", not asked (--abstain judges them)"
+                said.append(f"{name}: questions without an answer{unasked}: {len(queries.unanswered)}")
+            if queries.unknown_ids:
+                said.append(
+                    f"{name}: ids of answers that no line of {CORPUS} has, which count as not found: {queries.unknown_ids}"
+                )
+        return said
 
     def tables(self) -> dict[str, list[list[str]]]:
         """Give the tables that there is something for, by name: rows of cells, the head first."""

@@ -41,6 +41,26 @@ class Query:
 
 
 @dataclass(frozen=True)
+class QuerySet:
+    """The questions of a folder: those that are asked, those without an answer, and how many ids no text has.
+
+    A right id that no line of the corpus has is never found: it takes from every measure.
+    """
+
+    asked: tuple[Query, ...]
+    unanswered: tuple[Query, ...] = ()
+    unknown_ids: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Give the counts."""
+        return {
+            "asked": len(self.asked),
+            "without_answer": len(self.unanswered),
+            "unknown_ids": self.unknown_ids,
+        }
+
+
+@dataclass(frozen=True)
 class ModeReport:
     """One mode's scores over all questions and by category, the time of each search, and its rankings by question."""
 
@@ -67,8 +87,8 @@ class ModeReport:
         }
 
 
-def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> list[Query]:
-    """Read the questions of a folder that have an answer; `split` keeps those that split.json names so.
+def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> QuerySet:
+    """Read the questions of a folder; `split` keeps those that split.json names so, `limit` the first that have an answer.
 
     Raises:
         NotFound: there is no corpus or no questions.
@@ -77,11 +97,13 @@ def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> 
     if not (folder / CORPUS).is_file():
         raise NotFound(f"There is no {CORPUS} in {folder}.", hint=f"A folder has {CORPUS} and {QUERIES}.")
     chosen = _split_ids(folder, split) if split else None
-    queries = query_lines(folder / QUERIES)
-    kept = [q for q in queries if q.relevant and (chosen is None or q.id in chosen)]
-    if not kept:
+    queries = [q for q in query_lines(folder / QUERIES) if chosen is None or q.id in chosen]
+    asked = tuple(q for q in queries if q.relevant)[:limit]
+    if not asked:
         raise InvalidInput(f"No question of {folder / QUERIES} has an answer.", field="dir")
-    return kept[:limit]
+    there = {str(line.get("id")) for _, line in _lines(folder / CORPUS) if isinstance(line, dict)}
+    unknown = {id_ for query in asked for id_ in query.relevant} - there
+    return QuerySet(asked, tuple(q for q in queries if not q.relevant), len(unknown))
 
 
 def query_lines(path: Path) -> list[Query]:

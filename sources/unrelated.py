@@ -1,7 +1,7 @@
 """When recall should say that it knows nothing: questions without an answer, and how often it says so.
 
-They are made of a set's own: a group's questions asked of another group. Files queries_*.jsonl beside the questions hold
-such as look answerable and are not.
+They are made of a set's own: a group's questions asked of another group. Such as look answerable and are not are those with an
+empty `relevant`, and all in files queries_*.jsonl beside the questions, whose `relevant` names what misleads.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from memories.recall.query import Question, understand
 from memories.recall.relevance import JUDGED, is_answerable
 from memories.recall.trace import Trace
 from memories.visibility import recallable_by
-from sources.evaluation import Progress, Query, query_lines
+from sources.evaluation import Progress, QuerySet, query_lines
 
 MODE = "hybrid"
 OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)
@@ -46,24 +46,24 @@ class Point:
 
 
 def judge_all(
-    actor: Actor, folder: Path, queries: Sequence[Query], *, encoder: Encoder, progress: Progress
+    actor: Actor, folder: Path, queries: QuerySet, *, encoder: Encoder, progress: Progress
 ) -> list[Judgement]:
     """Judge a set's questions asked in their own group, in another one, and those made to look answerable."""
-    groups = sorted({query.group for query in queries})
+    groups = sorted({query.group for query in queries.asked})
     rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in groups}
     found = []
-    for done, query in enumerate(queries, start=1):
+    for done, query in enumerate(queries.asked, start=1):
         question = understand(query.text, encoder=encoder)
         found.append(_judge("answerable", question, rooms[query.group], query.relevant))
         others = [slug for slug in groups if slug != query.group]
         if others:
             found.append(_judge("another group's", question, rooms[others[done % len(others)]], ()))
         progress(f"judge {folder.name}", done)
-    for path in sorted(folder.glob("queries_*.jsonl")):
-        for query in query_lines(path):
-            if query.group in rooms:
-                question = understand(query.text, encoder=encoder)
-                found.append(_judge("looks answerable", question, rooms[query.group], ()))
+    misleading = [query for path in sorted(folder.glob("queries_*.jsonl")) for query in query_lines(path)]
+    for query in [*queries.unanswered, *misleading]:
+        if query.group in rooms:
+            question = understand(query.text, encoder=encoder)
+            found.append(_judge("looks answerable", question, rooms[query.group], ()))
     return found
 
 

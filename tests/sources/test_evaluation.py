@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from access.errors import InvalidInput, NotFound
+from loci_site.evaluation_tables import Findings
 from loci_site.scratch import scratch_database
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
@@ -59,7 +60,7 @@ def run(folder: Path, *arguments: str) -> Any:
 def test_every_question_is_asked_within_its_group(folder: Path) -> None:
     get_encoder(timeout_s=60)
     report = run(folder, "--mode", "all")
-    assert set(report) == {"keyword", "vector", "rrf", "weighted", "hybrid"}
+    assert set(report) == {"keyword", "vector", "rrf", "weighted", "hybrid", "questions"}
     hybrid = report["hybrid"]
     assert hybrid["all"]["n"] == 3  # what has no answer is not asked
     assert hybrid["all"]["R@1"] == 1.0
@@ -102,7 +103,7 @@ def test_a_run_file_holds_one_mode(folder: Path, tmp_path: Path) -> None:
 
 def test_a_split_keeps_the_questions_it_names(folder: Path) -> None:
     (folder / "split.json").write_text(json.dumps({"dev": ["q3"], "heldout": ["q1", "q2"]}), encoding="utf-8")
-    assert [query.id for query in read_queries(folder, split="dev")] == ["q3"]
+    assert [query.id for query in read_queries(folder, split="dev").asked] == ["q3"]
     with pytest.raises(InvalidInput, match="no split 'test'"):
         read_queries(folder, split="test")
 
@@ -129,6 +130,39 @@ def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: st
     (folder / "queries.jsonl").write_text(line, encoding="utf-8")
     with pytest.raises(InvalidInput, match=message):
         read_queries(folder)
+
+
+def test_what_has_no_answer_and_what_names_no_text_is_counted(tmp_path: Path) -> None:
+    queries = [QUERIES[0] | {"relevant": ["a2", "gone"]}, QUERIES[1] | {"relevant": ["gone"]}, QUERIES[3]]
+    read = read_queries(write_set(tmp_path / "set", queries=queries))
+    assert [query.id for query in read.asked] == ["q1", "q2"]
+    assert [query.id for query in read.unanswered] == ["q4"]
+    assert read.unknown_ids == 1
+    assert Findings(questions={"mine": read}).left_out() == [
+        "mine: questions without an answer, not asked (--abstain judges them): 1",
+        "mine: ids of answers that no line of corpus.jsonl has, which count as not found: 1",
+    ]
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    queries = [*QUERIES, QUERIES[0] | {"id": "q5", "relevant": ["gone"]}]
+    folder = write_set(tmp_path / "set", queries=queries)
+    counts = {"asked": 4, "without_answer": 1, "unknown_ids": 1}
+    assert run(folder)["questions"] == {"set": counts}
+    out = StringIO()
+    call_command("evaluate", str(folder), stdout=out)
+    assert "questions without an answer, not asked (--abstain judges them): 1" in out.getvalue()
+    assert "which count as not found: 1" in out.getvalue()
+    # Asked for, the question without an answer is judged: a row of its own in the table of kinds.
+    out = StringIO()
+    call_command("evaluate", str(folder), "--abstain", stdout=out)
+    [row] = [line for line in out.getvalue().splitlines() if "looks answerable" in line and " of " in line]
+    assert row.endswith(" of 1")
+    assert "questions without an answer: 1" in out.getvalue()
+    assert "not asked" not in out.getvalue()
 
 
 class CountingEncoder(Encoder):

@@ -233,7 +233,7 @@ def test_what_is_asked_for_alone_is_measured_alone(
     get_encoder(timeout_s=60)
     folder = write_set(tmp_path / "set")
     told = run(folder, "--abstain")
-    assert set(told) == {"abstention"}
+    assert set(told) == {"abstention", "questions"}
     call_command("evaluate", str(folder), "--ablate")
     shown = capsys.readouterr().out
     assert shown.startswith("ablation\nstep")

@@ -18,7 +18,7 @@ from loci_site.evaluation_tables import Findings, as_text, write_between_marks
 from loci_site.kept_database import fingerprint, kept_database
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
-from sources.evaluation import ModeReport, Query, ask_all, fill, read_queries
+from sources.evaluation import ModeReport, QuerySet, ask_all, fill, read_queries
 from sources.jsonl import CORPUS
 from sources.metrics import Scores
 from sources.tuning_trials import TrialSet, ablate, cross_validate, gather_trials
@@ -44,6 +44,9 @@ examples:
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
 {id, text, group, category, relevant: [ids]}. Both go through a database of their own; the store is not touched.
+A question without an answer has relevant: []. It is left out and counted; --abstain judges whether recall says that it knows
+nothing. So it does with the questions of files queries_*.jsonl beside it, which look answerable and are not, whatever
+their relevant names. An id in relevant that no line of the corpus has counts as not found, and is counted as well.
 Vectors and the filled databases are kept in LOCI_HOME/cache, so that a second run takes seconds.
 R@k: share of the right ones among the first k. H@k: any of them. A@k: all of them. The time is that of search and
 ranking, without embedding the question.
@@ -155,11 +158,12 @@ def _measure(folders: list[Path], wanted: Wanted) -> Findings:
 
 
 def _measure_one(
-    findings: Findings, folder: Path, queries: list[Query], wanted: Wanted, encoder: Encoder, bars: "Bars"
+    findings: Findings, folder: Path, queries: QuerySet, wanted: Wanted, encoder: Encoder, bars: "Bars"
 ) -> TrialSet:
     """Measure what the store of one set is needed for; give its questions for what is not."""
     actor, name = operator(), folder.absolute().name
-    ask = partial(ask_all, actor, queries, encoder=encoder, progress=bars.show)
+    findings.questions[name] = queries
+    ask = partial(ask_all, actor, queries.asked, encoder=encoder, progress=bars.show)
     if wanted.modes:
         findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
     if wanted.with_everywhere:
@@ -169,7 +173,7 @@ def _measure_one(
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
     if not (wanted.with_ablation or wanted.folds):
         return TrialSet(name, ())
-    trials = gather_trials(actor, name, queries, encoder=encoder, progress=bars.show)
+    trials = gather_trials(actor, name, queries.asked, encoder=encoder, progress=bars.show)
     if wanted.with_ablation:
         findings.gains[name] = ablate(trials, progress=bars.show)
     return trials
@@ -221,7 +225,8 @@ def _as_text(findings: Findings, *, with_intervals: bool) -> str:
     reports = [(name, report) for name, own in findings.modes.items() for report in own]
     several = len(findings.modes) > 1
     full = [(f"{name}\n" if several else "") + _table(report) for name, report in reports]
-    return "\n\n".join([*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())])
+    told = [*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())]
+    return "\n\n".join([*told, *findings.left_out()])
 
 
 def _table(report: ModeReport) -> str:
