@@ -104,6 +104,14 @@ def test_what_cannot_be_read_is_told_as_recall_takes_it(alice: User, ledger: Gro
     assert explain_for(person(alice), other, "部署端口").reason == f"it ranks 2, but {FILLS_UP}"
 
 
+@pytest.mark.model
+def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, encoder: Encoder) -> None:
+    other = kept(person(alice), "奶奶织羊毛袜。", group="ledger")
+    answer = recall(person(alice), Asked("部署端口", group="ledger", explain=True))
+    assert (answer.abstained, answer.items) == (True, ())
+    assert [item.memory.key for item in answer.nearest] == [other.key]
+
+
 @pytest.mark.parametrize(
     ("narrowing", "name"),
     [
