@@ -51,6 +51,22 @@ def test_nothing_relevant_ends_with_3(run: Run, ledger: Group) -> None:
     assert said.status == 3
 
 
+def test_what_is_found_and_fits_no_budget_is_told_so_and_ends_with_0(run: Run) -> None:
+    long = "The deploy port is 8081, since " + "the firewall lets it through and " * 10 + "so on."
+    remember(run, long)
+    cut = run("recall", "deploy port", "--group", "ledger", "--token-budget", "60")
+    assert cut.out == (
+        "1 found in ledger, and none fits the token budget: raise --token-budget, or ask for --summary-only.\n"
+    )
+    assert cut.status == 0
+    none = run("recall", "zebras in the savanna", "--group", "ledger", "--token-budget", "50")
+    assert none.out.splitlines() == [
+        "Nothing relevant in ledger.",
+        "1 of the nearest, and none fits the token budget: raise --token-budget, or ask for --summary-only.",
+    ]
+    assert none.status == 3
+
+
 def test_standard_input_is_read_and_cut_into_lines(run: Run) -> None:
     run("remember", "-", "--group", "ledger", stdin="Grüße\naus Köln".encode())
     assert Memory.objects.get().content == "Grüße\naus Köln"

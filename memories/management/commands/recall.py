@@ -22,7 +22,7 @@ examples:
   manage.py recall "deploy port" --explain
   manage.py recall "deploy port" --json | jq -r '.results[].content'
 
-exit status: 0 found, 3 nothing relevant, 1 an error, 2 wrong usage
+exit status: 0 found (also where nothing of it fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
 """
 MOMENTS: Final = ("as_of", "known_at", "after", "before")
 
@@ -61,7 +61,7 @@ class Command(FaceCommand):
             self.print_json(recalled_json(recalled))
         else:
             self._print(recalled)
-        return 0 if recalled.items else NOTHING_FOUND
+        return NOTHING_FOUND if recalled.abstained else 0
 
     def _print(self, recalled: Recalled) -> None:
         if recalled.degraded:
@@ -74,7 +74,7 @@ class Command(FaceCommand):
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
-            self.stdout.write(f"{recalled.left_out} more did not fit the token budget (--token-budget).")
+            self.stdout.write(_said_left_out(recalled))
         if recalled.trace is not None:
             self._print_trace(recalled, recalled.trace)
 
@@ -127,6 +127,13 @@ def _asked(options: dict[str, Any]) -> Asked:
         explain=options["explain"],
         mode=options["mode"],
     )
+
+
+def _said_left_out(recalled: Recalled) -> str:
+    if recalled.items or recalled.nearest:
+        return f"{recalled.left_out} more did not fit the token budget (--token-budget)."
+    found = "of the nearest" if recalled.abstained else f"found in {plain(recalled.group)}"
+    return f"{recalled.left_out} {found}, and none fits the token budget: raise --token-budget, or ask for --summary-only."
 
 
 def _said(detail: dict[str, Any]) -> str:
