@@ -29,6 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from bench.sizes import size
+
 if TYPE_CHECKING:
     from access.models import Group
     from maintenance.steps import Step
@@ -239,7 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--memories", type=int, nargs="+", default=[5_000, 10_000, 20_000])
+    parser.add_argument("--memories", type=size, nargs="+", default=[5_000, 10_000, 20_000])
     parser.add_argument(
         "--model", action="store_true", help="embed with the real model (needs LOCI_MODEL_DIR)"
     )

@@ -21,6 +21,7 @@ from typing import Any
 
 from bench.proof.home import environment, make_home
 from bench.proof.proof import REPOSITORY
+from bench.sizes import sizes
 
 HEAD = "| kind | rows | rows per CPU-s | rows/s by the clock | first tenth | last tenth | last/first | longest write lock, ms |"
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     with TemporaryDirectory(prefix="loci-imports-") as temporary:
         folder = Path(options.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for size in [_size(word) for word in options.sizes.split(",")]:
+        for size in options.sizes:
             print(_row(_measure(folder, "vectors", size)), flush=True)
             print(_row(_measure(folder, "export", size)), flush=True)
         if options.texts:
@@ -58,16 +59,13 @@ def _row(seen: dict[str, Any]) -> str:
     )
 
 
-def _size(word: str) -> int:
-    factor = {"k": 1000, "m": 1_000_000}.get(word[-1].lower(), 1)
-    return int(word.rstrip("kKmM")) * factor
-
-
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.imports", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--sizes", default="10k,100k", help="memories to bring in, such as 10k,100k,1m")
+    parser.add_argument(
+        "--sizes", type=sizes, default="10k,100k", help="memories to bring in, such as 10k,100k,1m"
+    )
     parser.add_argument("--texts", type=int, default=2000, help="raw texts to embed and bring in; 0 for none")
     parser.add_argument("--keep", help="leave the stores and the export in this folder")
     return parser.parse_args(arguments)

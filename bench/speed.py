@@ -27,6 +27,7 @@ import numpy as np
 
 from bench.proof.home import Home, environment, installed_models
 from bench.proof.proof import FOLDER, REPOSITORY
+from bench.sizes import sizes
 from bench.speed_calls import Agent, Timed, resident_mb, timed
 from bench.speed_load import Load, loads_on
 from bench.speed_report import put_into, report
@@ -75,9 +76,8 @@ class Measured:
 def main() -> None:
     """Measure the sizes asked for, print the tables, write the report where asked."""
     options = _options()
-    sizes = [_size(word) for word in options.sizes.split(",")]
     measured: list[dict[str, Any]] = []
-    for size in sizes:
+    for size in options.sizes:
         measured.append(asdict(measure(size, calls=options.calls, load_s=options.load_s)))
         print(report(measured[-1:]), flush=True)
     if options.report:
@@ -218,14 +218,11 @@ def _figures(timing: Timed) -> dict[str, float]:
     return {"p50": timing.at(0.5), "p95": timing.at(0.95), "cpu": timing.cpu_ms}
 
 
-def _size(word: str) -> int:
-    factor = {"k": 1000, "m": 1_000_000}.get(word[-1].lower(), 1)
-    return int(word.rstrip("kKmM")) * factor
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--sizes", default="10k,100k", help="memories in the store, such as 10k,100k,1m")
+    parser.add_argument(
+        "--sizes", type=sizes, default="10k,100k", help="memories in the store, such as 10k,100k,1m"
+    )
     parser.add_argument("--calls", type=int, default=CALLS, help="calls of each kind; at most 500")
     parser.add_argument("--load-s", type=float, default=60, help="seconds of ten clients at once; 0 for none")
     parser.add_argument("--report", help="put the tables between the marks of this page")

@@ -1,0 +1,52 @@
+"""The measuring programs say which option is wrong and what is allowed, before they build anything."""
+
+import argparse
+import subprocess
+import sys
+
+import pytest
+
+from bench import imports, probe
+from bench.proof.proof import REPOSITORY
+from bench.sizes import size, sizes
+
+
+@pytest.mark.parametrize(
+    ("word", "count"), [("500", 500), ("10k", 10_000), (" 100K", 100_000), ("1m", 10**6)]
+)
+def test_a_size_is_read(word: str, count: int) -> None:
+    assert size(word) == count
+
+
+@pytest.mark.parametrize("word", ["huge", "", "0", "-5", "1.5m", "10kk", "k", "1٠", "9999999999"])
+def test_what_is_no_size_is_refused_with_what_is_allowed(word: str) -> None:
+    with pytest.raises(
+        argparse.ArgumentTypeError, match="allowed are whole numbers from 1, such as 500, 10k or 1m"
+    ):
+        size(word)
+    with pytest.raises(argparse.ArgumentTypeError):
+        sizes(f"10k,{word}")
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments", "named"),
+    [(imports.main, ["--sizes", "10k,huge"], "--sizes"), (probe.main, ["huge"], "SIZE")],
+)
+def test_the_option_is_named(
+    main: object, arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)  # type: ignore[operator]
+    assert end.value.code == 2
+    assert f"error: argument {named}: 'huge' is no number of memories" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("program", "option"), [("speed", "--sizes"), ("cycle", "--memories")])
+def test_a_started_program_ends_without_a_traceback(program: str, option: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", f"bench.{program}", option, "huge"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"error: argument {option}: 'huge' is no number of memories" in done.stderr
+    assert "Traceback" not in done.stderr
