@@ -19,6 +19,7 @@ from memories.fence import escape
 from memories.inspect import inspect_memory
 from memories.models import Checkpoint, Memory
 from memories.pieces import available_encoder
+from memories.recall import Asked, recall
 from memories.recall.budget import count_tokens
 from memories.stats import memory_stats
 from memories.verbs import dispute, forget, pin, retract
@@ -256,3 +257,15 @@ def test_marks_with_spaces_are_made_harmless_in_little_time() -> None:
     began = time.process_time()
     escape("<" + " " * 100_000)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("query", ["", "deploy port"])
+def test_the_pack_labels_what_is_disputed_as_recall_does(alice: User, ledger: Group, query: str) -> None:
+    memory = kept(person(alice), "The deploy port is 8081.", group="ledger")
+    dispute(person(alice), memory.id, reason="the firewall says otherwise")
+    [item] = recall(person(alice), Asked("deploy port", group="ledger")).items
+    assert item.label == "disputed"
+    pack = get_context(person(alice), group="ledger", query=query)
+    [block] = re.findall(r"<memory [^>]*>", pack.text)
+    assert f'id="{memory.id}"' in block
+    assert 'trust="disputed"' in block
