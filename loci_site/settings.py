@@ -138,7 +138,7 @@ OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # a migration
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "formatters": {"line": {"format": "{asctime} {process} {levelname} {name}: {message}", "style": "{"}},
     "filters": {"refused_host": {"()": "loci_site.logs.RefusedHost"}},
     # stderr always: with `mcp --stdio`, stdout belongs to the protocol.
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},

@@ -55,7 +55,7 @@ class Child:
         )
         self.started_at = time.monotonic()
 
-    def note_death(self, code: int) -> None:
+    def note_death(self, ended: subprocess.Popen[bytes]) -> None:
         """Kill what the process left behind, and set when it is started again."""
         now = time.monotonic()
         self.kill_group()
@@ -64,7 +64,11 @@ class Child:
         wait = wait_before(self.deaths)
         self.start_at = now + wait
         logger.warning(
-            "The %s process ended (%s); it starts again in %g s.", self.part.name, reason(code), wait
+            "The %s process ended (%s); it starts again in %g s. It was process %s.",
+            self.part.name,
+            reason(ended.returncode),
+            wait,
+            ended.pid,
         )
 
     def kill_group(self) -> None:
@@ -131,8 +135,8 @@ class Supervisor:
         if child.process is None:
             if time.monotonic() >= child.start_at:
                 child.start(self._env)
-        elif (code := child.process.poll()) is not None:
-            child.note_death(code)
+        elif child.process.poll() is not None:
+            child.note_death(child.process)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stops += 1

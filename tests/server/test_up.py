@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -107,6 +108,9 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
             up.read_until(WEB_READY)
         assert _is_told_to_connect_anew(up.port)
         killed = up.children("server")
+        # Each line says whose it is.
+        said = re.findall(rf"^[\d-]+ [\d:,]+ (\d+) [A-Z]+ .*{WEB_READY}", up.output, re.M)
+        assert sorted(map(int, said)) == killed
         os.kill(up.process.pid, signal.SIGSTOP)  # so that nobody starts it again
         os.kill(killed[0], signal.SIGKILL)
         assert up.health()[0] == 200
@@ -115,8 +119,12 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
         os.kill(killed[1], signal.SIGKILL)
         while up.output.count(WEB_READY) < 4:
             up.read_until(WEB_READY)
-        for name in ("web", "web 2"):
-            assert f"The {name} process ended (killed by SIGKILL); it starts again in 1 s." in up.output
+        ends = re.findall(
+            r"The (web|web 2) process ended \(killed by SIGKILL\); it starts again in 1 s\. It was process (\d+)\.",
+            up.output,
+        )
+        assert {name for name, _ in ends} == {"web", "web 2"}
+        assert sorted(int(pid) for _, pid in ends) == killed
         processes = up.children("server")
         assert len(processes) == 2
         assert up.health()[0] == 200  # one has the database open from here on
