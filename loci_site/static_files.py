@@ -16,6 +16,10 @@ from whitenoise.responders import StaticFile
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 
+# The files found, by the settings that their addresses and headers depend on. What the packages bring stays as it is while
+# a process runs, and to look through the two hundred files takes longer than to answer most requests.
+_FOUND: dict[tuple[str, int | None, bool], dict[str, StaticFile]] = {}
+
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise has no types
     """Answers for static files, hands everything else on without leaving the thread it runs in."""
@@ -28,6 +32,14 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # Whit
         self.in_event_loop = iscoroutinefunction(get_response)
         if self.in_event_loop:
             markcoroutinefunction(self)
+
+    def add_files_from_finders(self) -> None:
+        """Look through the packages once for all handlers of this process: each test client has one of its own."""
+        key = (self.static_prefix, self.max_age, self.allow_all_origins)
+        if key not in _FOUND:
+            super().add_files_from_finders()
+            _FOUND[key] = dict(self.files)
+        self.files.update(_FOUND[key])
 
     def __call__(self, request: HttpRequest) -> Any:
         """Give the response, or a coroutine of it inside the event loop."""

@@ -33,6 +33,14 @@ async def test_static_files_come_inside_the_event_loop_too(async_client: AsyncCl
     assert (head.content, head["Content-Length"]) == (b"", str(len(answer.content)))
 
 
+def test_the_packages_are_looked_through_once_in_a_process(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.get(CSS)
+    monkeypatch.setattr("django.contrib.staticfiles.finders.get_finders", lambda: pytest.fail("again"))
+    assert Client().get(CSS).status_code == 200
+
+
 @pytest.mark.parametrize(
     "path", ["/static/../manage.py", "/static/admin/../../manage.py", "/static/nothing.css"]
 )

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,13 +60,6 @@ def send(body: Any, secret: str | None, *, version: str = MODERN, **headers: str
 def refusal(reply: Reply) -> dict[str, Any]:
     assert reply.status == 401
     return reply.message
-
-
-@pytest.fixture(autouse=True)
-def no_static_files(settings: Settings, tmp_path: Path) -> None:
-    """Each client of a test would read them all anew."""
-    settings.WHITENOISE_USE_FINDERS = False
-    settings.STATIC_ROOT = str(tmp_path)
 
 
 # --- Who asks ------------------------------------------------------------------------------------------------------
