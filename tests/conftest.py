@@ -1,13 +1,16 @@
 """What every test stands on; `tests/settings.py` has made the home folder before this is read."""
 
 import os
+import shutil
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from tests.fresh_homes import migrated
 from tests.settings import HOME, MODELS
 
 # Set by .ci/run: a machine that must run everything shall not pass because something was left out.
@@ -24,6 +27,13 @@ def no_waiting_recalls() -> Iterator[None]:
     # Not imported for a test that does not need Django.
     if counting := sys.modules.get("memories.recall.counting"):
         counting.COUNTER._pending.clear()
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None) -> bool:
+    """Put a copy of the migrated tables in the place of this process's database, and say that it is to be used."""
+    shutil.copy(migrated(), connection.settings_dict["TEST"]["NAME"])
+    return True
 
 
 @pytest.fixture

@@ -17,11 +17,12 @@ def with_tables(home: Path) -> Path:
     home.mkdir(mode=0o700, exist_ok=True)
     if MODELS.is_dir() and not (home / "models").exists():
         (home / "models").symlink_to(MODELS)
-    shutil.copy(_migrated(), home / DATABASE)
+    shutil.copy(migrated(), home / DATABASE)
     return home
 
 
-def _migrated() -> Path:
+def migrated() -> Path:
+    """Give the database to copy from."""
     made = SHARED / "migrated"
     with (SHARED / "migrated.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -6,6 +6,7 @@ The test runner loads these before any conftest. Each of its worker processes ma
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,11 @@ IS_FIRST = "LOCI_TEST_SHARED" not in os.environ
 SHARED = Path(os.environ.get("LOCI_TEST_SHARED") or tempfile.mkdtemp(prefix="loci-shared-"))
 os.environ["LOCI_TEST_SHARED"] = str(SHARED)
 MODELS = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
+
+# A run starts Loci some two hundred times. Where Python is told to keep nothing that it compiled (container images like
+# to), each start would compile the code anew: half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if MODELS.is_dir():
     (HOME / "models").symlink_to(MODELS)

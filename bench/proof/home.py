@@ -57,6 +57,8 @@ def make_home(path: Path) -> Home:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(mode=0o700, parents=True)
     (path / "models").symlink_to(installed_models())
+    if tables := os.environ.get("LOCI_TEST_TABLES"):  # set by the tests of the small forms
+        shutil.copy(tables, path / "memory.db")
     secret = _witness(path, "prepare")["secret"]
     (path / TOKEN_FILE).write_text(secret, encoding="ascii")
     return Home(path, secret)

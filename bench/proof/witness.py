@@ -15,12 +15,12 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 
 # Only after Django is set up can these be imported.
 from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from access.audit import verify_chain  # noqa: E402
 from access.models import AuditEntry  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
+from loci_site.first_start import migrate_if_needed  # noqa: E402
 from maintenance.backfill import embed_owed  # noqa: E402
 from memories.context import context_of, filter_tokens, neighbours_of  # noqa: E402
 from memories.index.base import search_index  # noqa: E402
@@ -35,7 +35,7 @@ BIRTHS = (Operation.STORE, Operation.IMPORT, Operation.MERGE)
 
 def prepare() -> dict[str, str]:
     """Make the tables, a user, and a token that may read, write and create groups."""
-    call_command("migrate", verbosity=0)
+    migrate_if_needed()
     user, _ = User.objects.get_or_create(username="prover", defaults={"is_superuser": True})
     scopes = ("read", "write", "create-group")
     return {"secret": create_token(operator(), user=user, name="proof", scopes=scopes).secret}

@@ -10,16 +10,14 @@ import sys
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from django.core.management import call_command
 
 from bench import demo
 from bench.demo import User
 
 
 def main() -> None:
-    """Make the tables, the people, three groups and about seventy memories."""
+    """Make the people, three groups and about seventy memories."""
     with contextlib.redirect_stdout(sys.stderr):
-        call_command("migrate", verbosity=0)
         secrets = demo.fill_store(decisions=20, traits=2)
     logins = {user.username: login(user) for user in User.objects.all()}
     sys.stdout.write(json.dumps({"tokens": secrets, "logins": logins}))

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.settings import MODELS, REPOSITORY
+from tests.fresh_homes import with_tables
+from tests.settings import REPOSITORY
 
 PEOPLE = "people.json"
 LONGEST_S = 60
@@ -72,8 +73,7 @@ class Site:
 
 def seed_home(home: Path) -> None:
     """Make a home with a filled store; its people's tokens and logins stand in PEOPLE."""
-    home.mkdir(mode=0o700)
-    (home / "models").symlink_to(MODELS)
+    with_tables(home)
     done = subprocess.run(
         [sys.executable, "-m", "tests.browser.seed"],
         cwd=REPOSITORY,

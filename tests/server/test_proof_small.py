@@ -19,7 +19,12 @@ from bench.proof.writers import by_command, by_process, over_http
 from bench.vec_chunk import Layout, compare, size_in_use
 
 # Whoever else works on the machine may make this slow, not wrong.
-pytestmark = [pytest.mark.model, pytest.mark.server, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.server,
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("empty_tables"),
+]
 QUIET = tqdm(disable=True)
 
 

@@ -8,7 +8,12 @@ from bench.proof.proof import Workshop
 from bench.proof.team import _grown, _slow, prove_team
 
 # Whoever else works on the machine may make this slow, not wrong.
-pytestmark = [pytest.mark.model, pytest.mark.server, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.server,
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("empty_tables"),
+]
 
 
 def test_a_deck_is_triaged_and_the_last_decisions_taken_back(tmp_path: Path) -> None:

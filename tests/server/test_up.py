@@ -7,15 +7,28 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
-from tests.server.running import WEB_READY, children_of, found, free_port, held, manage, running
+from tests.server.running import (
+    WEB_READY,
+    WORKER_READY,
+    Running,
+    children_of,
+    found,
+    free_port,
+    held,
+    manage,
+    running,
+)
 
 pytestmark = [
     pytest.mark.server,
@@ -23,24 +36,38 @@ pytestmark = [
 ]
 
 
+@dataclass(frozen=True)
+class First:
+    """The first start of a home: where it was, what it said, and its health."""
+
+    home: Path
+    port: int
+    said: str
+    status: int
+    health: dict[str, Any]
+
+
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that was started once."""
+def first(tmp_path_factory: pytest.TempPathFactory) -> First:
+    """Start in a home that was not there, and stop."""
     home = tmp_path_factory.mktemp("homes") / "home"
-    with running(home):
-        return home
-
-
-def test_the_first_start_says_all_that_a_person_needs(tmp_path: Path) -> None:
-    home = tmp_path / "home"
     with running(home) as up:
-        said = up.output
-        assert f"Loci is running at http://127.0.0.1:{up.port}\n" in said
-        password = found(r"user admin, password (\S+)", said)
-        secret = found(r'--header "Authorization: Bearer (loci_\S+)"', said)
-        config = json.loads(found(r"\n  (\{.*\})\n", said))
-        status, health = up.health()
-    url = f"http://127.0.0.1:{up.port}/mcp"
+        return First(home, up.port, up.output, *up.health())
+
+
+@pytest.fixture(scope="module")
+def started(first: First) -> Path:
+    """A home that was started once."""
+    return first.home
+
+
+def test_the_first_start_says_all_that_a_person_needs(first: First) -> None:
+    said = first.said
+    assert f"Loci is running at http://127.0.0.1:{first.port}\n" in said
+    password = found(r"user admin, password (\S+)", said)
+    secret = found(r'--header "Authorization: Bearer (loci_\S+)"', said)
+    config = json.loads(found(r"\n  (\{.*\})\n", said))
+    url = f"http://127.0.0.1:{first.port}/mcp"
     assert f"claude mcp add --transport http loci {url} --header" in said
     assert config["mcpServers"]["loci"] == {
         "type": "http",
@@ -49,11 +76,15 @@ def test_the_first_start_says_all_that_a_person_needs(tmp_path: Path) -> None:
     }
     assert len(password) == 23  # four parts of five characters, three dashes
     assert said.count(password) == 1
-    assert f"Data       {home}" in said
+    assert f"Data       {first.home}" in said
     assert "Recall works by keywords until this succeeds" in said
     assert "manage.py token create NAME" in said
-    assert (status, health["status"], health["checks"]["model"]["ok"]) == (200, "degraded", False)
-    assert home.stat().st_mode & 0o777 == 0o700
+    assert (first.status, first.health["status"], first.health["checks"]["model"]["ok"]) == (
+        200,
+        "degraded",
+        False,
+    )
+    assert first.home.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_first_token_has_every_right_and_no_end(started: Path) -> None:
@@ -68,10 +99,19 @@ def test_the_first_token_has_every_right_and_no_end(started: Path) -> None:
     assert token["expires_at"] is None
 
 
-def test_a_second_start_changes_nothing_and_shows_no_secret(started: Path) -> None:
+@pytest.fixture(scope="module")
+def again(started: Path) -> Iterator[tuple[Running, str]]:
+    """The second start, which goes on running, and the list of tokens from before it."""
     before = manage(started, "token", "list", "--json").stdout
     with running(started) as up:
-        said = up.output
+        yield up, before
+
+
+def test_a_second_start_changes_nothing_and_shows_no_secret(
+    again: tuple[Running, str], started: Path
+) -> None:
+    up, before = again
+    said = up.output
     assert "loci_" not in said.replace(str(started), "")
     assert "Prepared the database" not in said
     assert "token create NAME" in said
@@ -83,6 +123,25 @@ def test_a_second_start_changes_nothing_and_shows_no_secret(started: Path) -> No
     assert audit["detail"].startswith("2 rows")  # the admin and the first token
 
 
+def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, str], started: Path) -> None:
+    up, _ = again
+    answer = manage(started, "serve", "--port", str(free_port()))
+    assert answer.returncode == 1
+    assert f"Loci is running already with the data in {started} (process {up.process.pid})" in answer.stderr
+    assert up.health()[0] == 200
+
+
+def test_a_killed_web_process_is_started_again(again: tuple[Running, str]) -> None:
+    up, _ = again
+    first = up.child("server")
+    os.kill(first, signal.SIGKILL)
+    assert up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
+    status, _ = up.health()
+    assert status == 200
+    assert up.child("server") != first
+    assert up.stop() == 0
+
+
 def test_ctrl_c_stops_everything(started: Path) -> None:
     with running(started, with_worker=True) as up:
         worker = up.child("worker")
@@ -90,16 +149,6 @@ def test_ctrl_c_stops_everything(started: Path) -> None:
             assert up.stop(signal.SIGINT) == 0
             assert all(handle.has_ended() for handle in handles)
     assert up.lines[-1] == "Loci has stopped.\n"
-
-
-def test_a_killed_web_process_is_started_again(started: Path) -> None:
-    with running(started) as up:
-        first = up.child("server")
-        os.kill(first, signal.SIGKILL)
-        assert up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
-        status, _ = up.health()
-        assert status == 200
-        assert up.child("server") != first
 
 
 def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path) -> None:
@@ -158,7 +207,9 @@ def _is_told_to_connect_anew(port: int) -> bool:
     return told.is_set()
 
 
-def test_a_killed_worker_leaves_no_second_clock_behind(started: Path) -> None:
+def test_a_killed_worker_leaves_no_second_clock_behind_and_all_children_end_with_a_killed_parent(
+    started: Path,
+) -> None:
     with running(started, with_worker=True) as up:
         worker = up.child("worker")
         assert children_of(worker)  # the clock
@@ -166,10 +217,7 @@ def test_a_killed_worker_leaves_no_second_clock_behind(started: Path) -> None:
             os.kill(worker, signal.SIGKILL)
             assert all(handle.has_ended() for handle in handles)
         up.read_until("The worker process ended (killed by SIGKILL)")
-
-
-def test_the_children_end_with_a_killed_parent(started: Path) -> None:
-    with running(started, with_worker=True) as up:
+        up.read_until(WORKER_READY)
         worker = up.child("worker")
         with held(up.child("server"), worker, *children_of(worker)) as handles:
             up.process.kill()
@@ -184,16 +232,6 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert f"Port {port} is in use by another program." in answer.stderr
     assert f"up --port {port + 1}" in answer.stderr
     assert not (tmp_path / "home" / "memory.db").exists()
-
-
-def test_a_second_up_in_the_same_home_says_which_one_runs(started: Path) -> None:
-    with running(started) as up:
-        answer = manage(started, "serve", "--port", str(free_port()))
-        assert answer.returncode == 1
-        assert (
-            f"Loci is running already with the data in {started} (process {up.process.pid})" in answer.stderr
-        )
-        assert up.health()[0] == 200
 
 
 def test_a_host_that_others_reach_needs_allowed_hosts(tmp_path: Path) -> None:
