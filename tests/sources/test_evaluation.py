@@ -11,9 +11,11 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from access.errors import InvalidInput, NotFound
+from access.models import Group
 from loci_site.evaluation_tables import Findings
 from loci_site.scratch import scratch_database
 from memories.embedding import Encoder, get_encoder
+from memories.index.base import search_index
 from memories.models import Memory
 from sources.evaluation import read_queries
 from sources.vector_cache import CachedEncoder, VectorCache
@@ -94,6 +96,16 @@ def test_a_scratch_database_is_empty_migrated_and_gone_afterwards() -> None:
         assert Memory.objects.count() == 0
     assert not path.exists()
     assert connection.settings_dict["NAME"] == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_scratch_database_is_as_empty_and_runs_no_migration(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scratch_database():
+        Group.objects.create(slug="ledger")
+    monkeypatch.setattr("loci_site.scratch.call_command", lambda *_, **__: pytest.fail("migrated again"))
+    with scratch_database():
+        assert not Group.objects.exists()
+        assert search_index().missing_objects() == []
 
 
 def test_a_run_file_holds_one_mode(folder: Path, tmp_path: Path) -> None:
