@@ -52,7 +52,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a run goes about its work. `now` is what it takes for now; `max_seconds` ends it early, to be resumed."""
+    """How a run goes about its work. `now` is what it takes for now; `max_seconds` ends it early, to be resumed.
+
+    A resumed run keeps the share it was begun with, unless it is given another one.
+    """
 
     kind: str = "cycle"
     group: Group | None = None
@@ -123,7 +126,7 @@ def _begin(actor: Actor, plan: Plan) -> Run:
         actor=actor.name,
         now=plan.now or timezone.now(),
         started_at=timezone.now(),
-        cursor={"marks": marks},
+        cursor={"marks": marks, "max_share": plan.max_share},
     )
 
 
@@ -226,7 +229,8 @@ class _Worker:
 
     def _check_cap(self, retired: int, group: Group) -> None:
         """Raise where this run would retire more of the group than its share."""
-        share = settings.LOCI.maintenance.max_share if self.plan.max_share is None else self.plan.max_share
+        given = self.run.cursor.get("max_share") if self.plan.max_share is None else self.plan.max_share
+        share = settings.LOCI.maintenance.max_share if given is None else given
         self.run.cursor["retired"] += retired
         cap = max(CAP_AT_LEAST, int(share * self.run.cursor["live"]))
         if retired and share < 1 and self.run.cursor["retired"] > cap:
