@@ -7,6 +7,7 @@ and for identifiers (`getUserName`, `C++`, `python3`). A question's words get th
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 # Chinese, Japanese and Korean; words of Korean are spaced, but their endings are not.
 _EAST = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
@@ -17,11 +18,11 @@ _SIGNED = re.compile(r"(?<!\w)([A-Za-z][A-Za-z0-9]?)(\+\+|#)(?![\w#])")
 _DOT_NAME = re.compile(r"(?<!\S)\.([A-Za-z]{2,})\b")
 _DOT_LETTER = re.compile(r"\.[A-Za-z]{2}")
 _SIGNS = {"++": "plusplus", "#": "sharp"}
+SIGNS, DOT = tuple(_SIGNS.values()), "dot"  # how the forms of `C++`, `C#` end, and that of `.NET` begins
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # What an identifier of several parts has: aB, ABc or ab1. It begins with what few letters of a text are, so that the
 # search runs through the others at once.
 _MIXED = re.compile(r"[A-Z\d](?:(?<=[a-z][A-Z])|(?<=[A-Z]{2})(?=[a-z])|(?<=[A-Za-z]{2}\d))")
-_IDENTIFIER = re.compile(r"\w+")
 _SYMBOLS = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # Letters that no decomposition opens, and how they are typed without them.
 _SPELT = str.maketrans(
@@ -89,7 +90,7 @@ def _identifiers(text: str) -> list[str]:
     if "++" in text or "#" in text:
         found += _signed(text)
     if _DOT_LETTER.search(text):
-        found += ["dot" + name.lower() for name in _DOT_NAME.findall(text)]
+        found += [DOT + name.lower() for name in _DOT_NAME.findall(text)]
     if _MIXED.search(text):
         for word in _WORD.findall(text):
             if word.isascii() and _MIXED.search(word):
@@ -107,21 +108,39 @@ def parts(word: str) -> list[str]:
     return cut if len(cut) > 1 else []
 
 
-def inside_identifiers(text: str) -> set[str]:
-    """Give what stands inside the text's identifiers, part by part and together, in lower case: `getTaxRate` and `get_tax_rate`
-    → get, tax, rate, gettax, taxrate, gettaxrate.
+def runs_of(word: str) -> list[str]:
+    """Give an identifier's parts, alone and together: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
+    cut = parts(word) if word.isascii() and _MIXED.search(word) else []
+    ends = [(at, end) for at in range(len(cut)) for end in range(at + 1, min(at + LONGEST_RUN, len(cut)) + 1)]
+    return ["".join(cut[at:end]) for at, end in ends]
+
+
+def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -> bool:
+    """Say whether an identifier of the text has this run of parts, which is in lower case: `username` of `getUserName`.
+
+    `read_as` says what a run is compared as; it must begin with what is looked for. Only the words around these letters
+    are taken apart: all words of a page of code would take a hundred times as long.
     """
-    found = set[str]()
-    if "_" in text or _MIXED.search(text):
-        for word in _IDENTIFIER.findall(text):
-            if word.isascii() and ("_" in word or _MIXED.search(word)):
-                cut = [part.lower() for part in _CAMEL.findall(word)]
-                found.update(
-                    "".join(cut[at:end])
-                    for at in range(len(cut))
-                    for end in range(at + 1, min(at + LONGEST_RUN, len(cut)) + 1)
-                )
-    return found
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters are longer in lower case
+        return False
+    at = lowered.find(run)
+    while at >= 0:
+        if _may_begin(text, at):
+            start = at
+            while start and text[start - 1].isalnum():
+                start -= 1
+            word = _WORD.match(text, start)
+            if word and any(read_as(each) == run for each in runs_of(word[0])):
+                return True
+        at = lowered.find(run, at + 1)
+    return False
+
+
+def _may_begin(text: str, at: int) -> bool:
+    """Say whether a part of a word may begin here: not between two small letters, nor between two digits."""
+    around = text[at - 1 : at + 1] if at else ""
+    return not (len(around) == 2 and ((around.islower() and around.isalpha()) or around.isdigit()))
 
 
 def _symbols(text: str) -> list[str]:

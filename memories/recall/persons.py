@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from memories.index.base import Judged
-from memories.index.forms import inside_identifiers
+from memories.index.forms import stands_inside
 from memories.recall.candidates import Candidate
 from memories.recall.query import Question
 from memories.recall.ranking import SPEAKERS, speaker_of
@@ -42,8 +42,7 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
         beginnings = "\n".join(text[:LOOKED_THROUGH] for text in texts)
         said = {without_marks(word) for word in set(_WORD.findall(beginnings)) if word[0].isupper()}
         unknown = {name for name in unknown if not is_spelled_otherwise(without_marks(name), said)}
-    if unknown:
-        unknown -= {run for text in texts for run in inside_identifiers(text)}  # `UserName` of `getUserName`
+        unknown = {name for name in unknown if not any(stands_inside(text, name) for text in texts)}
     return len(unknown) / len(names) if names else 0.0
 
 

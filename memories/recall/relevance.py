@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from memories.index.forms import forms_in, inside_identifiers
+from memories.index.forms import DOT, SIGNS, forms_in, stands_inside
 from memories.index.terms import Match, words
 from memories.models import Memory
 from memories.recall.candidates import Candidate
@@ -179,26 +179,24 @@ def related_from(candidates: int) -> float:
 
 
 def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
-    """Give the share (0–1) of the words looked for that each text has, whatever their endings."""
+    """Give the share (0–1) of the words looked for that each text has, whatever their endings, inside identifiers too."""
     wanted = {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
-    if not wanted:
+    if match is None or not wanted:
         return [0.0] * len(contents)
-    return [len(_roots_in(text, wanted)) / len(wanted) for text in contents]
+    with_signs = any(term.endswith(SIGNS) or term.startswith(DOT) for term in match.terms)
+    return [len(_roots_in(text, wanted, with_signs=with_signs)) / len(wanted) for text in contents]
 
 
-def _roots_in(text: str, wanted: set[str]) -> set[str]:
-    """Give those of the roots that a text has, inside of identifiers too: the search finds `userName` in `getUserName`.
-
-    Looking for each in an ASCII text takes less than looking at each word.
-    """
-    if text.isascii():
+def _roots_in(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
+    """Give those of the roots that a text has. Looking for each in an ASCII text takes less than looking at each word."""
+    if not text.isascii():
+        found = wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
+    else:
         lowered = text.lower()
         found = {form for form in wanted if _has_root(lowered, form)}
-    else:
-        found = wanted & {root(word) for word in {*words(text), *words(without_marks(text))}}
-    if len(found) == len(wanted):
-        return found
-    return found | (wanted & {root(word) for word in {*forms_in(text), *inside_identifiers(text)}})
+        if with_signs:
+            found |= wanted & {root(form) for form in forms_in(text)}
+    return found | {form for form in wanted - found if stands_inside(text, form, read_as=root)}
 
 
 def _has_root(lowered: str, form: str) -> bool:

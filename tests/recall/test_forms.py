@@ -5,10 +5,11 @@ import pytest
 from memories.index.forms import (
     forms_in,
     forms_of,
-    inside_identifiers,
     pairs,
     parts,
+    runs_of,
     sought_in,
+    stands_inside,
     stem,
     words_beside,
 )
@@ -100,22 +101,42 @@ def test_parts_that_belong_together_are_a_phrase() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "runs"),
+    ("word", "runs"),
     [
-        ("Plain words, A.B. and 3.5", set()),
-        ("the getTaxRate", {"get", "tax", "rate", "gettax", "taxrate", "gettaxrate"}),
-        ("tax_rate or TAX_RATE", {"tax", "rate", "taxrate"}),
-        ("HTTPServer", {"http", "server", "httpserver"}),
-        ("a1_b", {"a", "1", "b", "a1", "1b", "a1b"}),
+        ("tax", []),
+        ("Tax", []),
+        ("getTaxRate", ["get", "gettax", "gettaxrate", "tax", "taxrate", "rate"]),
+        ("HTTPServer", ["http", "httpserver", "server"]),
+        ("gpt4", ["gpt", "gpt4", "4"]),
     ],
 )
-def test_what_stands_inside_of_identifiers(text: str, runs: set[str]) -> None:
-    assert inside_identifiers(text) == runs
+def test_the_runs_of_an_identifiers_parts(word: str, runs: list[str]) -> None:
+    assert runs_of(word) == runs
 
 
 def test_of_a_long_identifier_six_parts_are_taken_together() -> None:
     # 8 parts: 8 of one, 7 of two … 3 of six.
-    assert len(inside_identifiers("a_b_c_d_e_f_g_h")) == 8 + 7 + 6 + 5 + 4 + 3
+    assert len(runs_of("aaBbCcDdEeFfGgHh")) == 8 + 7 + 6 + 5 + 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "stands"),
+    [
+        ("call getTaxRate twice", "tax", True),
+        ("call getTaxRate twice", "taxrate", True),
+        ("call getTaxRate twice", "get", True),
+        ("call getTaxRate twice", "ax", False),
+        ("call getTaxRate twice", "call", False),  # a word of its own is no identifier
+        ("taxes, getTaxRate", "tax", True),
+        ("the HTTPServer", "server", True),
+        ("the HTTPServer", "p", False),
+        ("in python3", "python", True),
+        ("Größe von getTaxRate", "tax", True),
+        ("İstanbul getTaxRate", "tax", False),  # its lower case has one more letter
+    ],
+)
+def test_what_stands_inside_of_identifiers(text: str, run: str, stands: bool) -> None:
+    assert stands_inside(text, run) is stands
 
 
 @pytest.mark.parametrize(

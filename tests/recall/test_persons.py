@@ -29,7 +29,6 @@ from memories.recall.query import Question
         ({"mohammed"}, ["muhhamed: hi."], 1.0),
         # What stands inside an identifier is known, whole parts of it at least.
         ({"username"}, ["Call getUserName first."], 0.0),
-        ({"username"}, ["Call get_user_name first."], 0.0),
         ({"username"}, ["Call getUserNames first."], 1.0),
     ],
 )
