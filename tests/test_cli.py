@@ -28,6 +28,20 @@ def test_the_version_is_locis_own(tmp_path: Path) -> None:
     assert loci(tmp_path, "--version").stdout == f"Loci {__version__}\n"
 
 
+def test_a_command_that_serves_nobody_does_not_load_what_serves(tmp_path: Path) -> None:
+    code = "import django, sys; django.setup(); print(sorted({'ninja', 'pydantic', 'mcp'} & {*sys.modules}))"
+    environment = {"LOCI_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+
+
 def test_a_first_command_makes_the_database(tmp_path: Path) -> None:
     done = loci(tmp_path, "remember", "The deploy port is 8081.", "--group", "ledger")
     assert done.returncode == 0, done.stderr

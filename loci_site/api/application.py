@@ -3,6 +3,7 @@
 from django.http import Http404
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
+from ninja.openapi.docs import ABS_TPL_PATH
 
 from loci_site import __version__
 from loci_site.api import (
@@ -26,6 +27,12 @@ Every error is `{code, message, hint}`, with `field` where one value is at fault
 """
 
 
+class DocsPage(Swagger):
+    """The page of the documents with the files that ninja brings: where it is no app, it would ask another machine."""
+
+    template_cdn = str(ABS_TPL_PATH / "swagger.html")
+
+
 def build_api() -> NinjaAPI:
     """Give the application with all its routes."""
     made = RestAPI(
@@ -35,7 +42,7 @@ def build_api() -> NinjaAPI:
         urls_namespace="rest",
         auth=[Token(), Session()],
         # validatorUrl: else the page may ask a public service to check the document.
-        docs=Swagger(settings={"validatorUrl": None}),
+        docs=DocsPage(settings={"validatorUrl": None}),
     )
     for kind in (Exception, Http404, HttpError, ValidationError):
         made.add_exception_handler(kind, answer_fault)
