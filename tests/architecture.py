@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 # Each room may import itself and these.
@@ -31,7 +32,10 @@ class Source:
 
     path: str
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
 
     @property
     def room(self) -> str:
@@ -45,9 +49,9 @@ def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
     """Give every Python file under the folders; migrations are written by Django and left out."""
     paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
     return [
-        Source(path.relative_to(root).as_posix(), text, ast.parse(text))
+        Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
         for path in paths
-        if "migrations" not in path.parts and (text := path.read_text(encoding="utf-8")) is not None
+        if "migrations" not in path.parts
     ]
 
 
