@@ -89,7 +89,10 @@ def seed_home(home: Path) -> None:
 
 @contextmanager
 def serving(seeded: Path, home: Path) -> Iterator[Site]:
-    """Serve a copy of the seeded home; the first request waits in the open socket until the process is there."""
+    """Serve a copy of the seeded home; the first request waits in the open socket until the process is there.
+
+    It is asked here: a browser gives up after seconds, and on a busy machine a start takes longer.
+    """
     shutil.copytree(seeded, home, symlinks=True)
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -115,6 +118,7 @@ def serving(seeded: Path, home: Path) -> Iterator[Site]:
             ) as process,
         ):
             try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/login/", timeout=LONGEST_S).close()
                 yield Site(f"http://127.0.0.1:{port}", home, **json.loads((home / PEOPLE).read_text()))
             finally:
                 process.terminate()
