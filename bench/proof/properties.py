@@ -17,7 +17,7 @@ FILES = {
 }
 TIMES = 10  # as many examples as in `make test`
 SEEDS = (1, 2, 3)
-_CASES = re.compile(r"- (\d+) passing examples")
+_CASES = re.compile(r"- (\d+) passing\b")
 
 
 def prove_properties(workshop: Workshop) -> Finding:
@@ -29,7 +29,7 @@ def prove_properties(workshop: Workshop) -> Finding:
             for seed in seeds:
                 step = f"{what} · {seed}"
                 if step not in found:
-                    found[step] = _tried(file, seed=seed, times=times)
+                    found[step] = tried(file, seed=seed, times=times)
                     workshop.note(step, found[step])
                 bar.update()
     numbers = {
@@ -38,7 +38,11 @@ def prove_properties(workshop: Workshop) -> Finding:
     return Finding(numbers, tuple(fault for seen in found.values() for fault in seen["faults"]))
 
 
-def _tried(file: str, *, seed: int, times: int) -> dict[str, Any]:
+def tried(file: str, *, seed: int, times: int) -> dict[str, Any]:
+    """Run a file's properties; give how many examples passed, and what failed.
+
+    Raises ProofError where it could not be run, or nothing was tried.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "timeout=0", file]
     asked = ["--hypothesis-show-statistics", f"--hypothesis-seed={seed}"]
     done = subprocess.run(
@@ -51,5 +55,8 @@ def _tried(file: str, *, seed: int, times: int) -> dict[str, Any]:
     )
     if done.returncode not in (0, 1):
         raise ProofError(f"{file} could not be run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    examples = sum(map(int, _CASES.findall(done.stdout)))
+    if not (examples or done.returncode):  # a proof that looked at nothing shows nothing
+        raise ProofError(f"{file} tried no example, or says so in other words now:\n{done.stdout[-2000:]}")
     faults = [f"{file}, seed {seed}: {done.stdout[-3000:]}"] if done.returncode else []
-    return {"examples": sum(map(int, _CASES.findall(done.stdout))), "faults": faults}
+    return {"examples": examples, "faults": faults}

@@ -12,6 +12,7 @@ from bench.proof.home import make_home, run
 from bench.proof.kills import kill_server
 from bench.proof.ledger import Ledger
 from bench.proof.proof import Finding, Proof, ProofError, Workshop
+from bench.proof.properties import tried
 from bench.proof.report import marks, write_report
 from bench.proof.sentences import jobs
 from bench.proof.server import Server, bad_lines
@@ -168,6 +169,18 @@ def test_the_page_shows_the_last_finding_alone(tmp_path: Path) -> None:
 
 def test_no_two_sentences_are_alike() -> None:
     assert len({job.content for job in jobs(5000)}) == 5000
+
+
+def test_a_property_is_proven_by_the_examples_that_were_tried(tmp_path: Path) -> None:
+    file = tmp_path / "test_sum.py"
+    property_ = (
+        "from hypothesis import given, settings, strategies\n\n@settings(max_examples=7, database=None)\n"
+    )
+    file.write_text(property_ + "@given(strategies.integers())\ndef test_sum(n): assert n + 1 > n\n")
+    assert tried(str(file), seed=1, times=1) == {"examples": 7, "faults": []}
+    file.write_text("def test_nothing(): pass\n")
+    with pytest.raises(ProofError, match="tried no example"):
+        tried(str(file), seed=1, times=1)
 
 
 def test_large_chunks_waste_the_file_on_small_rooms(tmp_path: Path) -> None:
