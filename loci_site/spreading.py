@@ -33,8 +33,10 @@ class Spreading:
 
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start" and self._chance() < share_of_ends(self._calls):
-                # The client is told in the answer (RFC 9112, 9.6), so no call of it meets a connection that closes.
-                message = {**message, "headers": [*message["headers"], CLOSE]}
+                # The client is told in the answer (RFC 9112, 9.6), so no call of it meets a connection that closes. Streams
+                # say keep-alive: of two such headers many clients read the first.
+                kept = [header for header in message["headers"] if header[0].lower() != CLOSE[0]]
+                message = {**message, "headers": [*kept, CLOSE]}
             await send(message)
 
         self._calls += 1

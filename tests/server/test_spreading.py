@@ -62,6 +62,17 @@ async def test_an_answer_ends_its_connection_by_the_calls_that_are_answered_at_t
         assert body == {"type": "http.response.body", "body": b"ok"}
 
 
+async def test_the_end_takes_the_place_of_what_a_stream_says_of_its_connection() -> None:
+    async def streaming(scope: Message, receive: Receive, send: Send) -> None:
+        kept = [(b"Connection", b"keep-alive"), (b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": kept})
+
+    [ended] = await _ask(Spreading(streaming, chance=lambda: 0.0))
+    assert ended["headers"] == [(b"content-type", b"text/event-stream"), CLOSE]
+    [kept] = await _ask(Spreading(streaming, chance=lambda: 1.0))
+    assert kept["headers"] == [(b"Connection", b"keep-alive"), (b"content-type", b"text/event-stream")]
+
+
 async def test_a_call_that_failed_is_not_counted_any_more() -> None:
     inner = Answering()
     inner.may_go.set()
