@@ -36,6 +36,7 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
 _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
 LONGEST_RUN = 6  # parts of an identifier that are taken together
+LONGEST_IDENTIFIER = 200  # letters; more without a space are data (Base64), long to take apart, and no name
 LEAST_STEM = 3  # Arabic letters; two are no word any more
 
 
@@ -119,21 +120,25 @@ def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -
     """Say whether an identifier of the text has this run of parts, which is in lower case: `username` of `getUserName`.
 
     `read_as` says what a run is compared as; it must begin with what is looked for. Only the words around these letters
-    are taken apart: all words of a page of code would take a hundred times as long.
+    are taken apart, each once: all words of a page of code would take a hundred times as long.
     """
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters are longer in lower case
         return False
     at = lowered.find(run)
     while at >= 0:
+        after = at + 1
         if _may_begin(text, at):
             start = at
             while start and text[start - 1].isalnum():
                 start -= 1
             word = _WORD.match(text, start)
-            if word and any(read_as(each) == run for each in runs_of(word[0])):
-                return True
-        at = lowered.find(run, at + 1)
+            if word:
+                runs = runs_of(word[0]) if len(word[0]) <= LONGEST_IDENTIFIER else []
+                if any(read_as(each) == run for each in runs):
+                    return True
+                after = max(after, word.end())
+        at = lowered.find(run, after)
     return False
 
 

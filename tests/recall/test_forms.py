@@ -155,3 +155,19 @@ def test_what_stands_inside_of_identifiers(text: str, run: str, stands: bool) ->
 def test_what_words_do_not_tell_is_sought_by_its_forms(text: str, sought: list[str], beside: str) -> None:
     assert sought_in(text) == sought
     assert words_beside(text) == beside
+
+
+def test_a_word_is_taken_apart_once_however_often_the_letters_are_in_it() -> None:
+    compared = list[str]()
+
+    def compare(run: str) -> str:
+        compared.append(run)
+        return run
+
+    assert not stands_inside("taxiTaxiTaxi and Taxi", "tax", read_as=compare)
+    assert compared == ["taxi", "taxitaxi", "taxitaxitaxi", "taxi", "taxitaxi", "taxi"]
+
+
+@pytest.mark.parametrize(("letters", "stands"), [(200, True), (201, False)])
+def test_what_is_longer_than_an_identifier_is_not_taken_apart(letters: int, stands: bool) -> None:
+    assert stands_inside("tax" + "X" + "x" * (letters - 4), "tax") is stands
