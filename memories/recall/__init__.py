@@ -199,10 +199,8 @@ def _answer(
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
     rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_near = is_answerable(question, ranking, best, trace)
-    kept = _without_padding(best[:limit], ranking, question) if is_near else []
-    is_found = bool(kept)
-    shown = kept or best[:NEAREST_SHOWN]
+    is_found = is_answerable(question, ranking, best, trace)
+    shown = _without_padding(best, ranking, question)[:limit] if is_found else best[:NEAREST_SHOWN]
     if asked.explain:
         _tell_left_out(shown, ranking, question, limit=limit, is_found=is_found, trace=trace)
     portions, left_out = pack(

@@ -103,6 +103,8 @@ def is_answerable(question: Question, ranking: "Ranking", best: Sequence[Memory]
         answerable = reached >= wanted or has_all
     else:
         answerable = nearness.shared_words > 0
+    # What the model cannot read may reach what is wanted without a single candidate that recall would give.
+    answerable = answerable and not all(fills_up(memory.key, ranking, question) for memory in judged)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add("relevance", answerable=answerable, kind=measure.kind, **rounded)

@@ -110,6 +110,12 @@ def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, 
     answer = recall(person(alice), Asked("部署端口", group="ledger", explain=True))
     assert (answer.abstained, answer.items) == (True, ())
     assert [item.memory.key for item in answer.nearest] == [other.key]
+    # The trace and `inspect` say the same of it.
+    assert answer.trace
+    [judged] = [step for step in answer.trace.steps if step.name == "relevance"]
+    assert judged.detail["answerable"] is False
+    why = explain_for(person(alice), other, "部署端口")
+    assert why.reason == "it ranks 1, but nothing found is near enough to be an answer"
 
 
 @pytest.mark.parametrize(

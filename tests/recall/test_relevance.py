@@ -41,11 +41,14 @@ def judged_row(key: int, content: str) -> Judged:
 def ranking_of(
     *found: tuple[str, float], others: int = 100, level: float = 0.001, is_turn: bool = True
 ) -> Ranking:
-    """Rank texts given as (content, cosine) in this order, before so many others that are as near as `level`."""
+    """Rank texts given as (content, cosine) in this order, before so many others that are as near as `level`.
+
+    Both searches found each, so that none only fills up.
+    """
     texts = [(key, content, cosine) for key, (content, cosine) in enumerate(found)]
     texts += [(FILL + key, "Tea.", level) for key in range(others)]
     candidates = {
-        key: Candidate(key, 0.0, cosine, vector_rank=1, words=len(content.split()), is_turn=is_turn)
+        key: Candidate(key, 1.0, cosine, vector_rank=1, words=len(content.split()), is_turn=is_turn)
         for key, content, cosine in texts
     }
     scores = [(key, 1 / rank) for rank, (key, *_) in enumerate(texts, start=1)]
