@@ -54,7 +54,7 @@ class Progress:
 class Plan:
     """How a run goes about its work. `now` is what it takes for now; `max_seconds` ends it early, to be resumed.
 
-    A resumed run keeps the share it was begun with, unless it is given another one.
+    A resumed run keeps the share it was given last.
     """
 
     kind: str = "cycle"
@@ -83,6 +83,9 @@ def run_cycle(actor: Actor, plan: Plan | None = None) -> Run:
     plan = plan or Plan()
     check_plan(actor, plan)
     run = _unfinished(plan) or _begin(actor, plan)
+    if plan.max_share is not None:
+        run.cursor["max_share"] = plan.max_share  # also for who resumes it
+        run.save(update_fields=["cursor"])
     worker = _Worker(replace(actor, run=run.id), run, plan, time.monotonic())
     try:
         is_done = worker.work()
@@ -126,7 +129,7 @@ def _begin(actor: Actor, plan: Plan) -> Run:
         actor=actor.name,
         now=plan.now or timezone.now(),
         started_at=timezone.now(),
-        cursor={"marks": marks, "max_share": plan.max_share},
+        cursor={"marks": marks},
     )
 
 
@@ -229,8 +232,7 @@ class _Worker:
 
     def _check_cap(self, retired: int, group: Group) -> None:
         """Raise where this run would retire more of the group than its share."""
-        given = self.run.cursor.get("max_share") if self.plan.max_share is None else self.plan.max_share
-        share = settings.LOCI.maintenance.max_share if given is None else given
+        share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
         self.run.cursor["retired"] += retired
         cap = max(CAP_AT_LEAST, int(share * self.run.cursor["live"]))
         if retired and share < 1 and self.run.cursor["retired"] > cap:

@@ -285,6 +285,17 @@ def test_a_resumed_run_may_retire_what_it_was_begun_with(ledger: Group) -> None:
     assert "max_share" not in ended.cursor  # what was allowed once is not allowed for ever
 
 
+def test_a_run_that_is_resumed_twice_keeps_the_share_it_was_given_in_between(ledger: Group) -> None:
+    for number in range(30):
+        row(ledger, f"doubt {number}", expires_at=day(1))
+    begun = run_cycle(operator(), Plan(now=day(2), max_seconds=0))
+    allowed = run_cycle(operator(), Plan(max_share=1, max_seconds=0))
+    assert (allowed.pk, allowed.status) == (begun.pk, RunStatus.RUNNING)
+    ended = run_cycle(operator())
+    assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
+    assert not Memory.objects.filter(group=ledger, state="live").exists()
+
+
 def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
     assert run_cycle(operator(), Plan(now=day(2), max_share=0.1)).status == RunStatus.DONE
