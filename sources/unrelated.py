@@ -50,7 +50,8 @@ def judge_all(
 ) -> list[Judgement]:
     """Judge a set's questions asked in their own group, in another one, and those made to look answerable."""
     groups = sorted({query.group for query in queries.asked})
-    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in groups}
+    asked_in = {*groups, *(query.group for query in queries.unanswered)}
+    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in asked_in}
     found = []
     for done, query in enumerate(queries.asked, start=1):
         question = understand(query.text, encoder=encoder)

@@ -177,6 +177,17 @@ def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
     assert "not asked" not in out.getvalue()
 
 
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_a_question_without_an_answer_is_judged_where_its_group_has_no_other(tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    folder = write_set(tmp_path / "set", queries=[QUERIES[0], QUERIES[3] | {"group": "garden"}])
+    out = StringIO()
+    call_command("evaluate", str(folder), "--abstain", stdout=out)
+    [row] = [line for line in out.getvalue().splitlines() if "looks answerable" in line and " of " in line]
+    assert row.endswith(" of 1")
+
+
 class CountingEncoder(Encoder):
     """Gives vectors that say which text they belong to, and counts what it is asked."""
 
