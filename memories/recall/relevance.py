@@ -50,11 +50,12 @@ class Measure:
 TALK = Measure("talk", wanted=0.64, words=0.2, first=0.5, level=0.3, others=-5.0)
 # Statements are asked for in other words, and are about anything: of many, one is always near.
 FACTS = Measure("facts", wanted=0.33, words=0.3, level=-0.5)
-FEW = Measure("few", wanted=0.0, words=0.45, strangers=0.0)  # related_from() says what is wanted
+FEW = Measure("few", wanted=0.0, words=0.3, strangers=0.0)  # related_from() says what is wanted
 UNKNOWN = Measure("unknown", wanted=0.47, words=0.45, strangers=0.0)  # modes to compare with read no texts
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
+ABOVE_NEAREST = 1.4  # spreads; a question on the group's matters is nearer to all of them than an unrelated text
 MANY = 60
 MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
 ROOT_CHARS = 5
@@ -173,11 +174,12 @@ def many() -> int:
 
 
 def related_from(candidates: int) -> float:
-    """Give what is asked of the nearest of so many candidates: more than nine in ten nearest unrelated ones have.
+    """Give what is asked of the nearest of so many candidates: more than the nearest unrelated one has.
 
-    The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean.
+    The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean. Of many statements no more is asked.
     """
-    return UNRELATED_MEAN + UNRELATED_SPREAD * (sqrt(2 * log(max(candidates, 2))) + 0.7)
+    nearest = sqrt(2 * log(max(candidates, 2)))
+    return min(UNRELATED_MEAN + UNRELATED_SPREAD * (nearest + ABOVE_NEAREST), FACTS.wanted)
 
 
 def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
