@@ -55,7 +55,9 @@ UNKNOWN = Measure("unknown", wanted=0.47, words=0.45, strangers=0.0)  # modes to
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
-ABOVE_NEAREST = 1.4  # spreads; a question on the group's matters is nearer to all of them than an unrelated text
+ABOVE_NEAREST = (
+    1.4  # spreads; a question on the group's matters is nearer to all of them than an unrelated text
+)
 MANY = 60
 MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
 ROOT_CHARS = 5
