@@ -3,7 +3,7 @@
 import os
 import sys
 
-from django.core.management import BaseCommand, execute_from_command_line
+from django.core.management import BaseCommand
 from django.db import DatabaseError
 
 from loci_site import __version__
@@ -50,7 +50,9 @@ def main(argv: list[str] | None = None) -> None:
             return
         if words[1:2] and words[1] in NEEDING_TABLES and not {"-h", "--help"} & set(words):
             make_tables()
-        execute_from_command_line(words)
+        from loci_site.command_list import Commands  # noqa: PLC0415 - wrong settings are told below
+
+        Commands(words).execute()
     except ConfigError as wrong:
         sys.exit(str(wrong))
     except BrokenPipeError:

@@ -5,9 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from django.core.management import get_commands, load_command_class
 from django.test import Client
 
 from loci_site import __version__
+from loci_site.command_list import GROUPS, REFUSED, Commands, help_of
+from loci_site.reference.errors import ROOMS
 from tests.settings import REPOSITORY
 
 
@@ -57,6 +61,48 @@ def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Run 'loci migrate'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_list_has_each_of_our_commands_once_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in ROOMS)
+    assert sorted(name for names in GROUPS.values() for name in names) == ours
+    for words in ([], ["help"], ["--help"]):
+        Commands(["/opt/bin/loci", *words]).execute()
+        shown = capsys.readouterr().out
+        rows = [line[2:].split("  ")[0] for line in shown.splitlines() if line[:3].strip()[:1].islower()]
+        assert sorted(name for name in rows if name in get_commands()) == ours
+    assert "'loci COMMAND --help'" in shown
+    assert "flush" not in shown
+    Commands(["/opt/bin/loci", "help", "--commands"]).execute()
+    assert capsys.readouterr().out.split() == ours
+
+
+def test_the_help_in_the_list_is_the_commands_own() -> None:
+    for name in (name for names in GROUPS.values() for name in names):
+        assert help_of(name) == load_command_class(str(get_commands()[name]), name).help
+
+
+def test_the_usage_names_the_program_that_was_called(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Commands(["/opt/bin/loci", "export", "--help"]).execute()
+    assert capsys.readouterr().out.startswith("usage: loci export ")
+
+
+def test_a_store_is_not_flushed_from_the_command_line(tmp_path: Path) -> None:
+    loci(tmp_path, "remember", "The deploy port is 8081.", "--group", "ledger")
+    done = loci(tmp_path, "flush", "--noinput")
+    assert done.returncode == 1
+    assert "the audit log included" in done.stderr
+    assert "memory purge ID" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert '"live": 1' in loci(tmp_path, "stats", "--group", "ledger", "--json").stdout
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_goes_past_the_write_path_is_refused_with_what_to_use(name: str) -> None:
+    assert name in get_commands()
+    with pytest.raises(SystemExit, match=rf"^Loci does not run '{name}'\. (It|What it prints) would "):
+        Commands(["loci", name]).execute()
 
 
 def test_the_root_leads_to_the_browser_pages(client: Client) -> None:

@@ -10,9 +10,11 @@ from loci_site.reference import markdown as md
 from loci_site.reference.errors import ROOMS
 
 INTRO = """\
-Every command is `manage.py NAME` in a checkout and `loci NAME` where Loci is installed. All take `--help`. Commands act
-for whoever runs them on the machine, who may read the database's file anyway: they see every group. Status: 0 done,
-1 an error, 2 wrong usage; `recall` ends with 3 where nothing is relevant."""
+Every command is `manage.py NAME` in a checkout and `loci NAME` where Loci is installed. All take `--help`; without a
+name they are listed. Of Django's own, `migrate`, `check`, `shell` and `dbshell` are there; those that would destroy rows or
+write them past the audit log, such as `flush` and `loaddata`, are refused with what to use instead. Commands act for
+whoever runs them on the machine, who may read the database's file anyway: they see every group. Status: 0 done, 1 an
+error, 2 wrong usage; `recall` ends with 3 where nothing is relevant."""
 OF_DJANGO = frozenset(action for action in DjangoHelpFormatter.show_last) | {"--help", "-h"}
 
 

@@ -5,3 +5,5 @@ from loci_site.management.commands.up import Command as UpCommand
 
 class Command(UpCommand):
     """The same command under the name that people try first."""
+
+    help = "Run Loci (the same as up)."
