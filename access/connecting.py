@@ -9,15 +9,21 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import LociError
+from access.running_address import running_address
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 
 
 def base_url() -> str:
-    """Give the address that people and agents use, without a slash at the end."""
+    """Give the address that people and agents use, without a slash at the end.
+
+    That is the public one, else the one of the server that runs, else the one that it would have by the settings.
+    """
     server = settings.LOCI.server
     if server.public_url:
         return str(server.public_url).rstrip("/")
+    if running := running_address(settings.LOCI.home):
+        return running
     host = ANY_ADDRESS.get(server.host, f"[{server.host}]" if ":" in server.host else server.host)
     return f"http://{host}:{server.port}"
 

@@ -131,6 +131,14 @@ def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, 
     assert up.health()[0] == 200
 
 
+def test_a_token_made_while_it_runs_names_its_real_address(again: tuple[Running, str], started: Path) -> None:
+    up, _ = again
+    assert up.port != 8000  # which a command without its settings would name
+    said = manage(started, "token", "create", "passer-by").stdout
+    assert f"http://127.0.0.1:{up.port}/mcp" in said
+    assert ":8000" not in said
+
+
 def test_a_killed_web_process_is_started_again(again: tuple[Running, str]) -> None:
     up, _ = again
     first = up.child("server")
