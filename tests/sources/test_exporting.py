@@ -123,6 +123,20 @@ def test_the_command_writes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("filled")
+def test_a_file_that_is_there_is_overwritten_only_when_asked_to(tmp_path: Path) -> None:
+    file, out = tmp_path / "all.jsonl", StringIO()
+    file.write_text("mine")
+    with pytest.raises(CommandError, match=r"all\.jsonl is there already\. .* with --overwrite\."):
+        call_command("export", str(file), "--json", stdout=out)
+    assert file.read_text() == "mine"
+    assert json.loads(out.getvalue())["code"] == "conflict"
+    assert not AuditEntry.objects.filter(operation="export").exists()
+    call_command("export", str(file), "--overwrite", stdout=StringIO())
+    assert json.loads(file.read_text().splitlines()[0])["kind"] == "header"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("filled")
 def test_without_a_file_the_lines_go_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("export", "--group", "ledger")
     captured = capsys.readouterr()

@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from access.errors import LociError
+from access.errors import Conflict, LociError
 from access.tokens import operator
 from sources.exporting import ExportReport, export
 from sources.replacing import replaced_file
@@ -21,6 +21,7 @@ examples:
   manage.py export loci.jsonl                     the whole store, with its log
   manage.py export --group ledger > ledger.jsonl
   manage.py export loci.jsonl --vectors --json    with vectors, so that an import need not embed
+  manage.py export loci.jsonl --overwrite         in place of the file that is there
 """
 
 
@@ -32,7 +33,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("file", type=Path, nargs="?", help="where to write; default: standard output")
+        parser.add_argument("file", type=Path, nargs="?", help="a new file; default: standard output")
+        parser.add_argument("--overwrite", action="store_true", help="take the place of a file that is there")
         parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
         parser.add_argument("--vectors", action="store_true", help="write the vectors, too")
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
@@ -42,6 +44,12 @@ class Command(BaseCommand):
         # Where the lines go to standard output, the answer must not stand among them.
         answer = self.stdout if path else self.stderr
         try:
+            if path and path.is_file() and not options["overwrite"]:
+                raise Conflict(
+                    f"{path} is there already.",
+                    hint="Name a new file, or let it be replaced with --overwrite.",
+                    field="file",
+                )
             with _opened(path) as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
                 report = export(
                     operator(),
