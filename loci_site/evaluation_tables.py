@@ -208,7 +208,8 @@ def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
     points: list[Point] = curve(every) if every else []
     for point in points:
         limit = "as it is" if point.offset == 0 else f"{point.offset:+.2f}".replace("-", "−")
-        rows.append([limit, _percent(point.precision), _percent(point.recall), _percent(point.lost)])
+        precision = "–" if point.precision is None else _percent(point.precision)
+        rows.append([limit, precision, _percent(point.recall), _percent(point.lost)])
     return rows
 
 

@@ -37,10 +37,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Point:
-    """What abstaining at one limit does: shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost."""
+    """What abstaining at one limit does: shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost.
+
+    `precision` is None where it never abstained.
+    """
 
     offset: float
-    precision: float
+    precision: float | None
     recall: float
     lost: float
 
@@ -80,7 +83,7 @@ def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -
         points.append(
             Point(
                 offset,
-                right / (right + wrong) if right + wrong else 1.0,
+                right / (right + wrong) if right + wrong else None,
                 right / len(unrelated) if unrelated else 0.0,
                 lost / len(answered) if answered else 0.0,
             )

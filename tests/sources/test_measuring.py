@@ -1,5 +1,6 @@
 """What evaluation works out beside scores: intervals, gains, folds, the curve of abstention, tables in a page."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,14 @@ def test_the_curve_counts_what_each_limit_holds_back() -> None:
     assert (stricter.precision, stricter.recall, stricter.lost) == (2 / 4, 1.0, 1 / 4)
 
 
-def test_without_unrelated_questions_nothing_is_recalled_and_no_claim_is_wrong() -> None:
-    [point] = curve([Judgement("answerable", 0.3, is_found=True)], (0.0,))
-    assert (point.precision, point.recall, point.lost) == (1.0, 0.0, 0.0)
+def test_where_it_never_abstained_there_is_no_precision() -> None:
+    judgements = [Judgement("answerable", 0.3, is_found=True)]
+    [point] = curve(judgements, (0.0,))
+    assert (point.precision, point.recall, point.lost) == (None, 0.0, 0.0)
+    findings = Findings(judgements={"set": judgements})
+    assert ["as it is", "–", "0.0", "0.0"] in findings.tables()["abstention"]
+    told = json.loads(json.dumps(findings.as_dict(with_intervals=False)))["abstention"]
+    assert {row["offset"]: row["precision"] for row in told}[0.0] is None
 
 
 def test_a_page_tells_what_is_held_back_what_it_costs_and_how_well_kinds_are_told_apart() -> None:
