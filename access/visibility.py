@@ -9,14 +9,17 @@ from access.actor import READ, Actor
 from access.errors import NotPermitted
 from access.models import Group
 
+RETRACTED = "retracted"  # memories.types.State.RETRACTED, which this room may not import
+
 
 @dataclass(frozen=True)
 class Visibility:
     """The rows a call may touch. A caller can narrow it, never widen it.
 
     `groups` holds group keys; None means every group (a superuser's list). With `include_global`, global memories of
-    any group are seen as well. Empty `types`, `tags` and `scope` do not narrow. `now` is when the question is asked:
-    what has expired by then is never seen.
+    any group are seen as well. Empty `types`, `tags` and `scope` do not narrow. Where `types` do, what was retracted is
+    seen of the `retracted_types` as well, as far as `states` hold it. `now` is when the question is asked: what has
+    expired by then is never seen.
     """
 
     groups: frozenset[int] | None
@@ -25,6 +28,7 @@ class Visibility:
     trusts: frozenset[str]
     now: datetime
     types: frozenset[str] = frozenset()
+    retracted_types: frozenset[str] = frozenset()
     scope: str = ""
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0
@@ -37,6 +41,12 @@ class Visibility:
     def is_history(self) -> bool:
         """True for a question about the past."""
         return self.as_of is not None or self.known_at is not None
+
+    def has_type(self, type_: str, *, state: str) -> bool:
+        """Say whether a memory's type is asked for, in this state."""
+        if not self.types or type_ in self.types:
+            return True
+        return state == RETRACTED and type_ in self.retracted_types
 
 
 @dataclass(frozen=True)

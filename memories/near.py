@@ -34,6 +34,7 @@ _LATER = Prepared(
     ),
     3,
 )
+_NOT_EVENTS = frozenset(Type.values) - {Type.EPISODIC}
 # What these say does not bind: turned down, or held back as unsafe.
 _MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
@@ -119,7 +120,8 @@ class Probe:
 def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe:
     """Search the group's memories and the global ones of the same type for near ones, retracted ones included.
 
-    One vector search; what contradicts is looked for among its hits.
+    What was retracted is looked for in the other types as well: what is wrong of an entity is no fact either. Events are
+    compared with events alone. One vector search; what contradicts is looked for among its hits.
     """
     newest = max((key for (key,) in _NEWEST.rows()), default=0)
     if vector is None:
@@ -131,6 +133,7 @@ def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe
         trusts=frozenset(Trust.values),
         now=timezone.now(),
         types=frozenset({said.type}),
+        retracted_types=frozenset() if said.type == Type.EPISODIC else _NOT_EVENTS,
     )
     return Probe(search_nears(said, vector, visibility), newest)
 

@@ -64,7 +64,7 @@ def _rooms(v: Visibility) -> Q:
 def _kinds(v: Visibility) -> Q:
     condition = Q(state__in=v.states, trust__in=v.trusts)
     if v.types:
-        condition &= Q(type__in=v.types)
+        condition &= Q(type__in=v.types) | Q(state=State.RETRACTED, type__in=v.retracted_types)
     if v.min_confidence > 0:
         condition &= Q(confidence__gte=v.min_confidence)
     for tag in sorted(v.tags):

@@ -26,7 +26,7 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
     return (
         m.state in v.states
         and m.trust in v.trusts
-        and (not v.types or m.type in v.types)
+        and v.has_type(m.type, state=m.state)
         and m.confidence >= v.min_confidence
         and v.tags.issubset(m.tags)
     )

@@ -332,7 +332,7 @@ def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bo
 def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     table = np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        table[code] = state in v.states and trust in v.trusts and (not v.types or type_ in v.types)
+        table[code] = state in v.states and trust in v.trusts and v.has_type(type_, state=state)
     return table
 
 

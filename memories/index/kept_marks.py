@@ -53,7 +53,7 @@ class KeptMarks(Generic[T]):
         """Give what `mark` says is allowed, as it said it before where that still holds."""
         if names_times(v):
             return mark(v).allowed
-        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types)
+        key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
         now, version, known = milliseconds(v.now), self._version, self._kept
         kept = known.get(key)
         # What had ended at `since` has ended later as well; of what had not, the first to end is `until`.

@@ -1,6 +1,7 @@
 """The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ SELECT m.key, -f.rank FROM memories_fts AS f CROSS JOIN memories_memory AS m ON 
 WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rank LIMIT %s
 """
 _NEAREST = """
-SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow} ORDER BY distance
+SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow}
 """
 _PIECES = """
 AND piece IN (
@@ -83,11 +84,13 @@ class Engine:
         """Ask the vectors in memory, or vec0 where they are not there."""
         if table is not None:
             return find_near(_ask(table, visibility, limit), vector)
-        narrow, params = _narrow(visibility)
+        parts = [_narrow(part) for part in _parted(visibility)]
+        sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(limit, MAX_K)
         while True:
             # vec0 gives k rows of each room, and takes no LIMIT beside k.
-            rows = _query(_NEAREST.format(narrow=narrow), [vector.tobytes(), k, *params])[:k]
+            params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
+            rows = _query(f"{sql} ORDER BY distance", params)[:k]
             hits = _best_pieces(rows)
             # Long memories have many pieces: look further until there are enough memories, or no more pieces.
             if len(hits) >= limit or len(rows) < k or k == MAX_K:
@@ -139,6 +142,15 @@ def _ask(table: AnyTable, visibility: Visibility, limit: int, stand: IndexStand 
     )
 
 
+def _parted(v: Visibility) -> list[Visibility]:
+    """Give Visibilities that together allow what this one does and no row twice: vec0 knows no "or"."""
+    others = v.retracted_types - v.types
+    if not v.types or not others or State.RETRACTED not in v.states:
+        return [v]
+    plain = replace(v, retracted_types=frozenset())
+    return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
+
+
 def _narrow(v: Visibility) -> tuple[str, Params]:
     """Give a Visibility as constraints on memories_vec; what its columns cannot say is asked of the rows."""
     parts: list[str] = []
@@ -172,6 +184,8 @@ def _standing(v: Visibility) -> str:
             return ">= 1"
         if v.states == {State.LIVE, State.RETRACTED}:
             return "!= 0"
+        if v.states == {State.RETRACTED}:
+            return "= -1"
     return ""
 
 

@@ -71,7 +71,11 @@ def _kinds(v: Visibility) -> tuple[str, Params]:
     sql = f"m.state IN ({holders(v.states)}) AND m.trust IN ({holders(v.trusts)})"
     params: Params = [*sorted(v.states), *sorted(v.trusts)]
     if v.types:
-        sql, params = f"{sql} AND m.type IN ({holders(v.types)})", [*params, *sorted(v.types)]
+        is_type, types = f"m.type IN ({holders(v.types)})", sorted(v.types)
+        if v.retracted_types:
+            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({holders(v.retracted_types)})"
+            is_type, types = f"({is_type} OR {withdrawn})", types + sorted(v.retracted_types)
+        sql, params = f"{sql} AND {is_type}", [*params, *types]
     if v.min_confidence > 0:
         sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
     for tag in sorted(v.tags):

@@ -22,7 +22,7 @@ from memories.index.sqlite_vectors import query, read_stand
 from memories.index.terms import Match
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.types import State
-from memories.visibility import RECALLED
+from memories.visibility import EVERY_TRUST, RECALLED
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,6 +65,27 @@ def near(room: Group, seed: int, **fields: object) -> list[int]:
     """Give the memories found, nearest first; fails where the table in memory was not asked."""
     assert following.current_table(read_stand()) is not None
     return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(room, **fields), limit=5)]
+
+
+def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(room: Group) -> None:
+    fact, wrong_fact = remembered(room, 1), remembered(room, 2, state="retracted")
+    remembered(room, 3, type="entity")
+    wrong_entity = remembered(room, 4, type="entity", state="retracted")
+    remembered(room, 5, type="episodic", state="retracted")
+    asked = {
+        "states": frozenset({"live", "retracted"}),
+        "trusts": EVERY_TRUST,
+        "types": frozenset({"semantic"}),
+        "retracted_types": frozenset({"semantic", "entity"}),
+    }
+    with transaction.atomic():  # by SQL, while the table is behind
+        assert following.current_table(read_stand()) is None
+        hits = search_index().nearest(unit_vector(4), seen(room, **asked), limit=5)
+        best = search_index().nearest(unit_vector(4), seen(room, **asked), limit=1)
+    found = [hit.key for hit in hits]
+    assert (found[0], set(found)) == (wrong_entity.key, {fact.key, wrong_fact.key, wrong_entity.key})
+    assert best == hits[:1]
+    assert near(room, 4, **asked) == found
 
 
 def test_what_is_written_is_found_by_the_next_search(room: Group) -> None:

@@ -14,7 +14,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.near import Said, later_nears
 from memories.standing import live_twin
 from memories.twins import live_twins
-from memories.verbs import approve
+from memories.verbs import approve, retract
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
 
@@ -48,6 +48,17 @@ def test_a_store_takes_few_statements(alice: User, ledger: Group) -> None:
         keep(person(alice), TEXTS[1], group="ledger")
     assert len(statements(seen)) <= 19
     assert len(seen) <= 21  # with the transaction's own
+
+
+def test_what_was_retracted_of_other_types_is_found_by_the_same_search(alice: User, ledger: Group) -> None:
+    ends = {"semantic": "", "entity": "!", "procedural": ".."}
+    said = [kept(person(alice), TEXTS[0][:-1] + end, group="ledger", type=type_) for type_, end in ends.items()]  # fmt: skip
+    for memory in said:
+        retract(person(alice), memory.id)
+    with CaptureQueriesContext(connection) as seen:
+        stored = keep(person(alice), TEXTS[0], group="ledger")
+    assert {near.id for near in stored.near} == {memory.id for memory in said}
+    assert sum("FROM memories_vec " in sql for sql in statements(seen)) == 1
 
 
 def test_a_turn_of_a_conversation_takes_few_more(alice: User, ledger: Group) -> None:

@@ -1,6 +1,7 @@
 """A retracted text comes back by no road: not by restating, replacing, merging, importing or approving it, nor in disguise."""
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 from django.contrib.auth.models import User
@@ -219,6 +220,78 @@ def test_a_near_restatement_waits_with_a_conflict_on_every_road(alice: User, led
     assert recall(person(alice), Asked("Where does the backup go?", group="ledger")).items == ()
 
 
+KESTREL = "Kestrel is the third boat of the harbour fleet."
+OF_KESTREL = "What is Kestrel?"
+FACTS = ("semantic", "procedural", "entity")
+
+
+@pytest.mark.parametrize(("was", "is_now"), [*product(FACTS, repeat=2)])
+@pytest.mark.parametrize(
+    "text", [KESTREL[:-1], f"{KESTREL[:-1]}!", "Kestrel is the harbour fleet's third boat."]
+)
+def test_a_near_restatement_waits_whatever_its_type(
+    alice: User, ledger: Group, was: str, is_now: str, text: str
+) -> None:
+    wrong = kept(person(alice), KESTREL, group="ledger", type=was)
+    retract(person(alice), wrong.id)
+    stored = keep(agent(alice), text, group="ledger", type=is_now)
+    assert (stored.outcome, stored.why) == ("queued", f"it restates {wrong.id}, which was retracted; a curator decides")  # fmt: skip
+    [tie] = Link.objects.all()
+    assert (tie.kind, tie.source, tie.target) == (LinkKind.CONFLICT, stored.memory, wrong)
+    assert recall(person(alice), Asked(OF_KESTREL, group="ledger")).items == ()
+
+
+def test_a_restatement_of_another_type_replaces_nothing(alice: User, ledger: Group) -> None:
+    wrong = kept(person(alice), KESTREL, group="ledger", type="entity")
+    other, third = (kept(person(alice), text, group="ledger") for text in (OTHER, THIRD))
+    retract(person(alice), wrong.id)
+    assert edit(person(alice), other.id, Edit(content=KESTREL[:-1])).outcome == "queued"
+    assert keep(agent(alice), KESTREL.upper()[:-1], supersedes=third.id).outcome == "queued"
+    with pytest.raises(Conflict, match="restates"):
+        merge(person(alice), other.id, third.id, content=f"{KESTREL}..")
+    assert {fresh(memory).state for memory in (other, third)} == {"live"}
+
+
+@pytest.mark.parametrize(("scope", "outcome"), [("global", "queued"), ("group", "created")])
+def test_a_restatement_in_another_group_waits_where_the_retracted_one_was_global(
+    alice: User, ledger: Group, garden: Group, scope: str, outcome: str
+) -> None:
+    wrong = kept(person(alice), KESTREL, group="ledger", type="entity", scope=scope)
+    retract(person(alice), wrong.id)
+    assert keep(agent(alice), KESTREL[:-1], group=garden.slug).outcome == outcome
+
+
+@pytest.mark.parametrize(("was", "is_now"), [("episodic", "semantic"), ("entity", "episodic")])
+def test_an_event_and_a_fact_do_not_restate_each_other(
+    alice: User, ledger: Group, was: str, is_now: str
+) -> None:
+    retract(person(alice), kept(person(alice), KESTREL, group="ledger", type=was).id)
+    kept(agent(alice), KESTREL[:-1], group="ledger", type=is_now)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kestrel is boat 4 of the harbour fleet.",
+        "Kestrel is not boat 3 of the harbour fleet.",
+        "Merlin is boat 3 of the harbour fleet.",
+    ],
+)
+def test_another_fact_does_not_wait_for_what_was_retracted_of_another_type(
+    alice: User, ledger: Group, text: str
+) -> None:
+    wrong = kept(person(alice), "Kestrel is boat 3 of the harbour fleet.", group="ledger", type="entity")
+    retract(person(alice), wrong.id)
+    kept(agent(alice), text, group="ledger")
+    assert not Link.objects.exists()
+
+
+def test_what_counts_in_another_type_is_not_compared(alice: User, ledger: Group) -> None:
+    kept(person(alice), KESTREL, group="ledger", type="entity")
+    assert kept(agent(alice), KESTREL[:-1], group="ledger").type == "semantic"
+    assert not Link.objects.exists()
+
+
 # A text that waited, or was hidden, while the same text was withdrawn elsewhere
 
 
@@ -306,4 +379,5 @@ def test_a_person_who_lifts_it_opens_every_road(alice: User, store: Memory) -> N
         "new_version",
         "queued",
     )
-    assert by_another_type(alice, WRONG) == "created"
+    # No longer refused; what it restates is still retracted, so it waits as it would in its own type.
+    assert by_another_type(alice, WRONG) == by_store(alice, WRONG) == "queued"
