@@ -3,4 +3,13 @@
 
 def memories_said(count: int) -> str:
     """Give "1 memory" or "7 memories"."""
-    return "1 memory" if count == 1 else f"{count} memories"
+    return count_said(count, "memory")
+
+
+def count_said(count: int, noun: str) -> str:
+    """Give "1 link" or "7 links"; the noun is told of one alone."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{count} {noun}es"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"

@@ -1,5 +1,6 @@
 """The lines of an export: which tables it holds, which of their columns, and how a row is written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db.models import Model
 from access.models import ApiToken, AuditEntry, Group
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.snapshot import FIELDS, as_json
+from memories.wording import count_said
 from relations.models import EntityAlias, Relation
 
 FORMAT = "loci-export"
@@ -93,6 +95,12 @@ LOG = Kind(
 )  # fmt: skip
 # In the order of an export: each points only to what stands before it.
 KINDS = (GROUP, THREAD, MEMORY, LINK, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
+
+
+def kinds_said(counts: Mapping[str, int]) -> str:
+    """Give counts by kind in words: "2 groups, 1 memory, 17 log rows"."""
+    said = (count_said(count, "log row" if kind == LOG.name else kind) for kind, count in counts.items())
+    return ", ".join(said) or "nothing"
 
 
 def record_of(kind: Kind, row: Model) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_without_a_file_the_lines_go_to_standard_output(capsys: pytest.CaptureFi
         "memory",
         "end",
     ]
-    assert "Exported 1 group, 1 memory of 1 groups" in captured.err
+    assert "Exported 1 group, 1 memory of 1 group." in captured.err
 
 
 @pytest.mark.django_db

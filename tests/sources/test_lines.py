@@ -211,7 +211,7 @@ def test_the_command_tells_true_counts(tmp_path: Path) -> None:
 def test_the_command_ends_with_an_error_when_a_line_failed(tmp_path: Path) -> None:
     file = written(tmp_path / "chats.jsonl", line(1, "One."), "oops")
     out = StringIO()
-    with pytest.raises(CommandError, match=r"1 lines were not stored\.\n  line 2: it is not JSON"):
+    with pytest.raises(CommandError, match=r"1 line was not stored\.\n  line 2: it is not JSON"):
         call_command("import", str(file), "--json", stdout=out)
     answer = json.loads(out.getvalue())
     assert (answer["format"], answer["created"], answer["faults"][0]["line"]) == ("lines", 1, 2)

@@ -124,7 +124,7 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({"file": str(path), "rows": count})
         else:
-            self.stdout.write(f"{count:,} rows are in {path}.")
+            self.stdout.write(f"{count:,} {'row is' if count == 1 else 'rows are'} in {path}.")
         return 0
 
 

@@ -15,7 +15,7 @@ from memories.moments import parse_moment
 from memories.render import done_json, memory_json
 from memories.types import Type
 from memories.verbs import Done
-from memories.wording import memories_said
+from memories.wording import count_said, memories_said
 
 EXAMPLES: Final = """\
 examples:
@@ -179,14 +179,14 @@ def _edited_json(edited: Edited, *, dry_run: bool) -> dict[str, Any]:
 def _lines(done: Done) -> list[str]:
     """Say in words what was done and what follows."""
     would = f"{done.verb} would leave" if done.dry_run else f"{done.verb}:"
-    lines = [f"{would} {done.id} {done.state}, {done.trust}; {done.changed} rows changed."]
+    lines = [f"{would} {done.id} {done.state}, {done.trust}; {count_said(done.changed, 'row')} changed."]
     lines += [f"- {plain(said)}" for said in done.consequences]
     if done.successor is not None:
         lines.append(f"In its place: {done.successor}")
     if (proof := done.certificate) is not None:
         lines.append(
-            f"Gone: {memories_said(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
-            f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
+            f"Gone: {memories_said(proof.memories)}, {count_said(proof.pieces, 'piece')}, {count_said(proof.links, 'link')}, "
+            f"{count_said(proof.log_payloads, 'log payload')}, {count_said(proof.recall_logs, 'logged recall')}."
         )
         lines += [f"Still there: {plain(said)}" for said in proof.remains]
     return lines

@@ -6,7 +6,7 @@ from typing import Any, Final
 from access.tokens import operator
 from memories.management.output import FaceCommand, plain
 from memories.stats import FURTHER, Stats, memory_stats
-from memories.wording import memories_said
+from memories.wording import count_said, memories_said
 
 EXAMPLES: Final = """\
 examples:
@@ -49,7 +49,13 @@ def _rows(counted: Stats) -> list[list[str]]:
         "trusts": _listed(counted.by_trust),
         "scopes": _listed(counted.by_scope),
         "pinned": str(counted.pinned),
-        "waiting": f"{counted.waiting} candidates, {counted.conflicts} conflicts, {counted.duplicates} possible duplicates",
+        "waiting": ", ".join(
+            [
+                count_said(counted.waiting, "candidate"),
+                count_said(counted.conflicts, "conflict"),
+                count_said(counted.duplicates, "possible duplicate"),
+            ]
+        ),
         "relations": str(counted.relations),
         "pieces": f"{counted.pieces}, {counted.pieces_owed} without vectors yet",
         "recalls": f"{counted.recalls_7_days} in 7 days",

@@ -13,7 +13,9 @@ from tqdm import tqdm
 
 from access.errors import Conflict, LociError
 from access.tokens import operator
+from memories.wording import count_said
 from sources.exporting import ExportReport, export
+from sources.records import kinds_said
 from sources.replacing import replaced_file
 
 EXAMPLES: Final = """\
@@ -72,6 +74,6 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO]:
 
 
 def _as_text(report: ExportReport) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in report.counts.items()) or "nothing"
+    counts = kinds_said(report.counts)
     log = "" if report.has_log else " The log stays here: it goes along with the whole store alone."
-    return f"Exported {counts} of {len(report.groups)} groups.{log}"
+    return f"Exported {counts} of {count_said(len(report.groups), 'group')}.{log}"

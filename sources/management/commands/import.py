@@ -15,9 +15,11 @@ from access.errors import LociError
 from access.tokens import operator
 from memories.tombstones import key_missing_text
 from memories.types import Scope, Type
+from memories.wording import count_said
 from sources.faults import LineFault
 from sources.incoming import import_file
 from sources.jsonl import LineRules, LinesReport, source_name
+from sources.records import kinds_said
 from sources.restoring import RestoreReport
 
 EXAMPLES: Final = """\
@@ -65,7 +67,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self.stdout.write(_as_json(report) if options["json"] else _as_text(report, dry=options["dry_run"]))
         if report.faults:
-            raise CommandError(f"{len(report.faults)} lines were not stored.{_list(report.faults)}")
+            raise CommandError(f"{_were(len(report.faults))} not stored.{_list(report.faults)}")
 
 
 def _with_bar(path: Path, rules: LineRules, options: dict[str, Any]) -> LinesReport | RestoreReport:
@@ -99,16 +101,22 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
     trial = "Nothing was written. It would be: " if dry else ""
     if isinstance(report, LinesReport):
         return (
-            f"{trial}{report.lines} lines from {report.source}: {report.created} created, {report.unchanged} unchanged, "
+            f"{trial}{count_said(report.lines, 'line')} from {report.source}: {report.created} created, {report.unchanged} unchanged, "
             f"{report.reinforced} restated, {report.queued} waiting for a curator, {len(report.faults)} not stored."
         )
-    added = ", ".join(f"{count} {name}" for name, count in report.added.items()) or "nothing"
+    added = kinds_said(report.added)
     there = sum(report.unchanged.values())
-    loose = f" {report.loose} successors are in neither file nor store." if report.loose else ""
+    loose = f" {_successors(report.loose)} in neither file nor store." if report.loose else ""
     missing = f" {said}." if (said := key_missing_text(report.missing_keys)) else ""
-    return (
-        f"{trial}From store {report.origin}: {added} added; {there} lines were here already.{loose}{missing}"
-    )
+    return f"{trial}From store {report.origin}: {added} added; {_were(there)} here already.{loose}{missing}"
+
+
+def _were(lines: int) -> str:
+    return f"{count_said(lines, 'line')} {'was' if lines == 1 else 'were'}"
+
+
+def _successors(count: int) -> str:
+    return f"{count_said(count, 'successor')} {'is' if count == 1 else 'are'}"
 
 
 def _list(faults: tuple[LineFault, ...]) -> str:
