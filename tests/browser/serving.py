@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -55,6 +56,15 @@ class Site:
         """Give one memory as REST tells it."""
         found: dict[str, Any] = self.call(who, "GET", f"memories/{id_}")
         return found
+
+    def wait_for_model(self) -> None:
+        """Wait until the web process has loaded its model, which it begins at its start."""
+        for _ in range(10 * LONGEST_S):
+            with urllib.request.urlopen(f"{self.url}/health", timeout=LONGEST_S) as answer:
+                if json.load(answer)["checks"]["model"]["detail"] == "loaded":
+                    return
+            time.sleep(0.1)
+        raise AssertionError("the model was never loaded")
 
     def manage(self, *words: str) -> str:
         """Run one command on the same store; give what it said."""

@@ -31,7 +31,8 @@ def test_pages_are_accessible_and_fit(page_as: PageAs, axe: Check, fits: Check, 
         fits(page)
 
 
-def test_the_search_finds_as_one_types_and_enter_opens(page_as: PageAs, axe: Check) -> None:
+def test_the_search_finds_as_one_types_and_enter_opens(site: Site, page_as: PageAs, axe: Check) -> None:
+    site.wait_for_model()  # the palette asks once in a pause, and without it by words alone
     page = page_as("alice")
     page.goto("/admin/")
     page.keyboard.press("Control+k")
