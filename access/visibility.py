@@ -9,8 +9,6 @@ from access.actor import READ, Actor
 from access.errors import NotPermitted
 from access.models import Group
 
-RETRACTED = "retracted"  # memories.types.State.RETRACTED, which this room may not import
-
 
 @dataclass(frozen=True)
 class Visibility:
@@ -41,12 +39,6 @@ class Visibility:
     def is_history(self) -> bool:
         """True for a question about the past."""
         return self.as_of is not None or self.known_at is not None
-
-    def has_type(self, type_: str, *, state: str) -> bool:
-        """Say whether a memory's type is asked for, in this state."""
-        if not self.types or type_ in self.types:
-            return True
-        return state == RETRACTED and type_ in self.retracted_types
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,13 @@ def _rooms(v: Visibility) -> Q:
     return condition & Q(scope=v.scope) if v.scope else condition
 
 
+def has_type(v: Visibility, type_: str, *, state: str) -> bool:
+    """Say whether a memory's type is asked for, in this state."""
+    if not v.types or type_ in v.types:
+        return True
+    return state == State.RETRACTED and type_ in v.retracted_types
+
+
 def _kinds(v: Visibility) -> Q:
     condition = Q(state__in=v.states, trust__in=v.trusts)
     if v.types:

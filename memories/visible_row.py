@@ -9,6 +9,7 @@ from datetime import datetime
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.types import NOT_WITHDRAWN, State, Type
+from memories.visibility import has_type
 
 
 def is_visible(memory: Memory, v: Visibility) -> bool:
@@ -26,7 +27,7 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
     return (
         m.state in v.states
         and m.trust in v.trusts
-        and v.has_type(m.type, state=m.state)
+        and has_type(v, m.type, state=m.state)
         and m.confidence >= v.min_confidence
         and v.tags.issubset(m.tags)
     )

@@ -21,6 +21,7 @@ from memories.index.kept_hits import KeptHits
 from memories.index.kept_marks import KeptMarks, Marked, milliseconds
 from memories.index.memory_order import MemoryOrder, best_of
 from memories.types import Scope, State, Trust, Type
+from memories.visibility import has_type
 
 WORDS = DIMENSIONS // 64
 # Signs only choose whom to compare: with these numbers the true ten best of 41,000 real vectors are among them in 99.95 of
@@ -332,7 +333,7 @@ def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bo
 def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     table = np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        table[code] = state in v.states and trust in v.trusts and v.has_type(type_, state=state)
+        table[code] = state in v.states and trust in v.trusts and has_type(v, type_, state=state)
     return table
 
 
