@@ -1,5 +1,6 @@
 """What the doctor says: one finding for each check, and all of them together."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -39,6 +40,12 @@ class Diagnosis:
 
 REPAIR = "run 'loci doctor --repair'"
 MAX_NAMED = 5
+
+
+def stale_or_ok(check: str, stale: Iterable[object], *, said: str, fine: str) -> Finding:
+    """Give the finding of a check of what repair() makes anew: how many rows are stale, and what is `said` of them."""
+    count = sum(1 for _ in stale)
+    return wrong(check, f"{count} {said}", REPAIR) if count else ok(check, fine)
 
 
 def ok(check: str, detail: str) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from django.db import IntegrityError, transaction
 
 from maintenance.columns import write_columns
-from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
+from maintenance.doctor_findings import Finding, stale_or_ok
 from maintenance.doctor_forms import stale_of_text
 from memories.models import Memory
 from memories.text import fold_hash
@@ -16,10 +16,8 @@ from memories.text import fold_hash
 
 def check_folds() -> Finding:
     """Every memory is found by the folded text that this version of Loci looks for."""
-    count = sum(1 for _ in stale_folds())
-    if count:
-        return wrong("folds", f"{count} are found by another spelling than their own", REPAIR)
-    return ok("folds", "all texts are found by their own spelling")
+    said = "are found by another spelling than their own"
+    return stale_or_ok("folds", stale_folds(), said=said, fine="all texts are found by their own spelling")
 
 
 def stale_folds() -> Iterator[Memory]:

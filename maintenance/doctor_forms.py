@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from django.db import transaction
 
 from maintenance.columns import write_columns
-from maintenance.doctor_findings import REPAIR, Finding, ok, wrong
+from maintenance.doctor_findings import Finding, stale_or_ok
 from memories.index.forms import forms_of
 from memories.models import Memory
 
@@ -14,10 +14,8 @@ ROWS_AT_ONCE = 500
 
 def check_forms() -> Finding:
     """Every memory has the forms of its words that this version of Loci searches by."""
-    count = sum(1 for _ in stale_forms())
-    if count:
-        return wrong("forms", f"{count} are out of date", REPAIR)
-    return ok("forms", "the forms of all words are up to date")
+    fine = "the forms of all words are up to date"
+    return stale_or_ok("forms", stale_forms(), said="are out of date", fine=fine)
 
 
 def stale_forms() -> Iterator[Memory]:

@@ -11,7 +11,7 @@ from access.audit import chain_names, verify_chain
 from access.models import AuditEntry
 from maintenance.backfill import owed_pieces
 from maintenance.chain_faults import faulty_chains
-from maintenance.doctor_findings import REPAIR, Finding, first_of, notice, ok, wrong
+from maintenance.doctor_findings import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from memories.context import context_of
 from memories.embedding import model_status
 from memories.index.base import search_index
@@ -131,10 +131,8 @@ def _end(key: int, successors: dict[int, int | None]) -> int:
 
 def check_contexts() -> Finding:
     """What stands around each live memory is up to date."""
-    count = sum(1 for _ in stale_contexts())
-    if count:
-        return wrong("contexts", f"{count} are out of date", REPAIR)
-    return ok("contexts", "what stands around each memory is up to date")
+    fine = "what stands around each memory is up to date"
+    return stale_or_ok("contexts", stale_contexts(), said="are out of date", fine=fine)
 
 
 def stale_contexts() -> Iterator[Memory]:
