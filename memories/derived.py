@@ -25,6 +25,7 @@ from memories.snapshot import TIED, changes, snapshot
 from memories.text import fold
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
+from memories.wording import memories_said
 
 WITHDRAWN: Final = "a source was withdrawn"
 # What becomes of a fact that loses what it rested on, by its trust; one that a person verified stays, with a conflict.
@@ -57,7 +58,7 @@ class Weakened:
     def said(self) -> str:
         """Say what becomes of it."""
         if not self.falls or self.head.state != State.LIVE:
-            return f"the fact {self.head.id} loses evidence; it rests on {_memories(self.left)} now"
+            return f"the fact {self.head.id} loses evidence; it rests on {memories_said(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
         less = LESS.get(self.head.trust, self.head.trust)
@@ -87,7 +88,7 @@ class Reach:
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
         if self.freed:
-            lines.append(f"{_memories(len(self.freed))} that it stood for besides count again")
+            lines.append(f"{memories_said(len(self.freed))} that it stood for besides count again")
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(
@@ -299,7 +300,3 @@ def _ask(actor: Actor, head: Memory, source: Memory) -> None:
         Link.objects.filter(pk=tie.pk).exclude(status=LinkStatus.OPEN).update(
             status=LinkStatus.OPEN, settled_at=None, settled_by=""
         )
-
-
-def _memories(count: int) -> str:
-    return "1 memory" if count == 1 else f"{count} memories"

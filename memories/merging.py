@@ -21,6 +21,7 @@ from memories.snapshot import as_json, changes, snapshot
 from memories.standing import Done, change, must_be, must_be_person, permitted, target
 from memories.ties import Move, as_payload, from_payload, move_back, move_ties
 from memories.types import Operation, Scope, State, Trust
+from memories.wording import count_said
 
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
 UNITED: Final = ("confidence", "importance", "tags", "pinned", "trust", "last_accessed")
@@ -260,4 +261,4 @@ def _value(name: str, kept: Any) -> Any:
 
 def _count(moves: list[Move]) -> str:
     rows = len({(move.table, move.key) for move in moves})
-    return "1 tie" if rows == 1 else f"{rows} ties"
+    return count_said(rows, "tie")

@@ -29,11 +29,7 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:
-            where = (
-                f"in {counted.group}"
-                if counted.group
-                else f"in {counted.groups} group{'' if counted.groups == 1 else 's'}"
-            )
+            where = f"in {counted.group}" if counted.group else f"in {count_said(counted.groups, 'group')}"
             self.stdout.write(
                 f"{memories_said(counted.memories)} {plain(where)}, {counted.live} of them live"
             )
