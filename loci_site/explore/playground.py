@@ -31,6 +31,7 @@ BOOSTS = {
     "length": "too short or too long to say much",
     "confidence": "how sure it is",
     "trust": "verified or disputed",
+    "elsewhere": "another group's",
     "relation": "hangs on an entity that the question names",
 }
 FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")

@@ -19,11 +19,15 @@ from memories.recall.tuning import TUNING, Tuning
 
 @dataclass(frozen=True)
 class Gathered:
-    """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores."""
+    """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores.
+
+    `room` is the key of the one group that is asked in, None where all are.
+    """
 
     candidates: list[Candidate]
     rows: Mapping[int, Judged]
     related: Related = NOTHING
+    room: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,13 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
     own = {c.key: rows[c.key] for c in there}
     found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
     # Each for itself: what only a relation brings makes no turn of what a search found.
-    return Gathered([*look_around(found, own), *look_around(beside, own)], own, related)
+    around = [*look_around(found, own), *look_around(beside, own)]
+    return Gathered(around, own, related, _room(visibility))
+
+
+def _room(visibility: Visibility) -> int | None:
+    groups = visibility.groups or ()
+    return next(iter(groups)) if len(groups) == 1 else None
 
 
 def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
@@ -74,8 +84,9 @@ def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, 
     if mode == "hybrid":
         boosts = related.boosts(scores, tuning)
         scores = adjust(
-            scores, gathered.candidates, gathered.rows, question, tuning=tuning, related=boosts, trace=trace
-        )
+            scores, gathered.candidates, gathered.rows, question,
+            tuning=tuning, related=boosts, room=gathered.room, trace=trace,
+        )  # fmt: skip
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     asked = frozenset(key for key, why in related.reasons.items() if why.is_asked)
     return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked)
@@ -84,4 +95,5 @@ def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, 
 def _found(gathered: Gathered) -> Gathered:
     """Leave out what only a relation brought."""
     candidates = [c for c in gathered.candidates if c.is_found]
-    return Gathered(candidates, {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows})
+    rows = {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows}
+    return replace(gathered, candidates=candidates, rows=rows, related=NOTHING)

@@ -51,6 +51,7 @@ class Parts(NamedTuple):
     length: float
     confidence: float
     trust: float
+    elsewhere: float
     relation: float = 0.0
 
 
@@ -62,11 +63,13 @@ def adjust(
     *,
     tuning: Tuning = TUNING,
     related: Mapping[int, float] | None = None,
+    room: int | None = None,
     trace: Trace,
 ) -> dict[int, float]:
     """Give the scores with each boost added; the trace keeps every part. Fused scores are about 0–1.
 
-    `related` has the boosts of what hangs on the entities that the question names, by key.
+    `related` has the boosts of what hangs on the entities that the question names, by key. `room` is the key of the one
+    group that is asked in, None where all are.
     """
     turns = {c.key: rows[c.key].thread_id or 0 for c in candidates if c.is_turn}
     threads = thread_scores(fused, turns)
@@ -78,6 +81,7 @@ def adjust(
             question,
             Near(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
             tuning,
+            room,
         )
         for c in candidates
     }
@@ -107,7 +111,9 @@ def adjust(
     return adjusted
 
 
-def _parts(c: Candidate, row: Judged, question: Question, near: Near, tuning: Tuning) -> Parts:
+def _parts(
+    c: Candidate, row: Judged, question: Question, near: Near, tuning: Tuning, room: int | None
+) -> Parts:
     """Give what is added to one candidate."""
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
     return Parts(
@@ -120,6 +126,7 @@ def _parts(c: Candidate, row: Judged, question: Question, near: Near, tuning: Tu
         length=length_part(c.words, is_turn=c.is_turn, tuning=tuning),
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
+        elsewhere=-tuning.elsewhere_penalty if room not in (None, row.group_id) else 0.0,
     )
 
 

@@ -25,6 +25,7 @@ class Tuning:
     length_penalty: float = (
         0.15  # for each doubling of a turn beyond 100 words; the setting retrieval.length_penalty
     )
+    elsewhere_penalty: float = 0.1  # another group's global memory, where one group is asked in
     # Of 0.05 to 0.2 and 0.2 to 0.5, by the questions of tests/recall/test_relating.py. 0.5 finds one more of them, but a
     # relation shall push aside what has the question's own words no further than a date does.
     relation_boost: float = 0.15  # proves, or is the other end of, a relation of a named entity
@@ -46,6 +47,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "the subject alone": {"by_subject": False},
     "the penalty for long turns": {"length_penalty": 0.0},
     "the penalty for the very short": {"short_penalty": 0.0},
+    "the group asked in": {"elsewhere_penalty": 0.0},
     "the relations": {"by_relations": False},
     "the share by kind": {"fact_share": 0.45, "long_share": 0.45},
 }

@@ -57,6 +57,13 @@ def test_each_step_can_be_taken_out() -> None:
         assert scores[1] == pytest.approx(left)
 
 
+@pytest.mark.parametrize(("room", "lift"), [(7, 0.0), (8, -0.1), (None, 0.0)])
+def test_another_groups_global_memory_comes_after_the_groups_own(room: int | None, lift: float) -> None:
+    row, candidate = memory(group_id=7), Candidate(1, words=50)
+    scores = adjust({1: 0.0}, [candidate], {1: row}, asking(), room=room, trace=Trace())
+    assert scores[1] == pytest.approx(lift)
+
+
 def test_a_plain_memory_keeps_its_score() -> None:
     assert adjusted(memory(), asking()) == 0.0
 
