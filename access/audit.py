@@ -3,10 +3,10 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.copying import like
-from access.many_rows import FEW, ManyInsert, is_at_hand
+from access.many_rows import FEW, Adapted, ManyInsert, is_at_hand
 from access.models import AuditEntry, AuditHead, AuditPayload
 from access.prepared import Prepared, PreparedUpdate
 from access.ready_json import ReadyJson, canonical_json
@@ -29,10 +29,15 @@ AFTER, DROPPED = "after:", "dropped:"
 VERIFIED_AT_ONCE = 2000  # rows in memory
 _HEAD = Prepared(lambda origin: AuditHead.objects.select_for_update().filter(pk=origin).order_by())
 _MOVE_HEAD = PreparedUpdate(
-    lambda seq, hash_, origin: (AuditHead.objects.filter(pk=origin), {"seq": seq, "hash": hash_}), 3
+    lambda seq, hash_, origin, before: (
+        AuditHead.objects.filter(pk=origin, seq=before),
+        {"seq": seq, "hash": hash_},
+    ),
+    4,
 )
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
 _SALT_BYTES = 16
+_NOTHING: Mapping[str, Any] = {}  # is said
 _DOER = ("actor", "via", "token", "client", "run")
 
 
@@ -57,19 +62,17 @@ class ChainReport:
         return self.broken_at is None
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One thing done, before it is a row of the log."""
 
     operation: str
     memory_id: UUID | None = None
     group: UUID | None = None
     subject: str = ""
-    payload: "Mapping[str, Any] | ReadyJson | Sealed" = field(default_factory=dict)
+    payload: "Mapping[str, Any] | ReadyJson | Sealed" = _NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(NamedTuple):
     """What a row says, with its salt and its digest."""
 
     payload: dict[str, Any] | ReadyJson
@@ -97,16 +100,49 @@ def append(
 
 def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> None:
     """Write rows at the end of this store's chain, in order, as append() does one: the head is locked once for all."""
-    if len(events) < FEW or not is_at_hand():
-        _append_few(actor, events, at=at)
-        return
-    # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
-    with transaction.atomic(savepoint=False):
-        head = _locked_head(OWN)
-        rows, said = _columns(actor, events, head=head, at=at or timezone.now())
-        keys = _ENTRIES.add_columns(rows)
-        _PAYLOADS.add_columns({"entry_id": keys, **said})
-        _MOVE_HEAD.run(head.seq + len(events), rows["hash"][-1], head.origin)
+    if events:
+        appending = Appending(actor, events, at=at)
+        appending.make()
+        appending.write()
+
+
+class Appending:
+    """Rows on their way to the end of this store's chain, inside one transaction of the caller's that has the write lock.
+
+    make() asks no database: a thread may do it while the caller writes something else. Until write() nothing else may be
+    appended.
+    """
+
+    def __init__(self, actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> None:
+        self._actor, self._events, self._at = actor, events, at or timezone.now()
+        self._by_columns = len(events) >= FEW and is_at_hand()
+        self._head = _locked_head(OWN) if self._by_columns else AuditHead()
+        self._entries = self._payloads = Adapted(0, {}, {})
+        self._last = ""
+
+    def make(self) -> None:
+        """Make the rows."""
+        if not self._by_columns:
+            return
+        rows, said = _columns(self._actor, self._events, head=self._head, at=self._at)
+        self._entries = _ENTRIES.adapted(rows)
+        self._payloads = _PAYLOADS.adapted({"entry_id": range(len(self._events)), **said})
+        self._last = rows["hash"][-1]
+
+    def write(self) -> None:
+        """Insert the rows that were made.
+
+        Raises:
+            RuntimeError: something else was appended meanwhile; nothing is written.
+        """
+        if not self._by_columns:
+            _append_few(self._actor, self._events, at=self._at)
+            return
+        # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
+        with transaction.atomic(savepoint=False):
+            _move_head(self._head, self._head.seq + len(self._events), self._last)
+            keys = _ENTRIES.add_adapted(self._entries)
+            _PAYLOADS.add_adapted(self._payloads.with_own("entry_id", keys))
 
 
 def _append_few(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> list[AuditEntry]:
@@ -122,7 +158,7 @@ def _append_few(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
             entry.hash = previous = chain_hash(previous, entry)
         _ENTRIES.add(rows)
         _PAYLOADS.add(said)
-        _MOVE_HEAD.run(rows[-1].seq, previous, head.origin)
+        _move_head(head, rows[-1].seq, previous)
     return rows
 
 
@@ -318,6 +354,12 @@ def row_fault(entry: AuditEntry, previous: str, expected: int) -> str:
     if row is not None and payload_digest(row.salt, row.payload) != entry.digest:
         return "what the row says was changed"
     return ""
+
+
+def _move_head(head: AuditHead, seq: int, hash_: str) -> None:
+    """Let a chain end with another row; `head` is where it ended."""
+    if _MOVE_HEAD.run(seq, hash_, head.origin, head.seq) != 1:
+        raise RuntimeError("Something else was appended to the log meanwhile.")
 
 
 def _locked_head(origin: str) -> AuditHead:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 # New objects between two looks for cycles, of which a batch has none: with Python's 700, the looks take a twentieth.
 YOUNG: Final = 10_000
-TURN_S: Final = 0.001  # of a thread, while others wait for the interpreter; as Python has it, a batch waits 5 ms at a time
+TURN_S: Final = 0.0002  # of a thread, while others wait for the interpreter; as Python has it, a batch waits 5 ms at a time
 _guard = threading.Lock()
 _here = threading.local()
 T = TypeVar("T")
@@ -43,14 +43,43 @@ class Turns:
 
     Only one thread works in Python at a time. A thread that writes and gives the interpreter up for a short query waits
     for a whole turn of a thread that helps, with the write lock; helpers that keep to the long statements cost nothing.
+    Of two that help, each waits for the other as well, and the one that writes for both: so what it will ask for next goes
+    first, and alone.
     """
 
     def __init__(self) -> None:
-        self._is_given = threading.Event()
-        self._is_given.set()
-        self.wait = self._is_given.wait  # in a helper, before each bit of work
-        self.give = self._is_given.set
-        self.take = self._is_given.clear
+        self._guard, self._pressing = threading.Lock(), 0
+        self._is_given, self._is_free = threading.Event(), threading.Event()
+        self.wait = self._is_free.wait  # in a helper, before each bit of work
+        self.give()
+
+    def give(self) -> None:
+        """Let the helpers work."""
+        with self._guard:
+            self._is_given.set()
+            if not self._pressing:
+                self._is_free.set()
+
+    def take(self) -> None:
+        """Let the helpers rest."""
+        with self._guard:
+            self._is_given.clear()
+            self._is_free.clear()
+
+    @contextmanager
+    def pressing(self) -> Iterator[None]:
+        """Work in a helper, while the others rest, on what the thread that writes waits for next."""
+        with self._guard:
+            self._pressing += 1
+            self._is_free.clear()
+        try:
+            self._is_given.wait()
+            yield
+        finally:
+            with self._guard:
+                self._pressing -= 1
+                if not self._pressing and self._is_given.is_set():
+                    self._is_free.set()
 
     @contextmanager
     def given_at_end(self) -> Iterator[None]:

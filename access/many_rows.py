@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -26,6 +26,19 @@ _NOTHING = type(None)
 Columns = Mapping[str, Sequence[Any]]  # by the columns' attributes, such as `group_id`
 
 
+class Adapted(NamedTuple):
+    """So many rows' values as the library takes them, by the database's names: each row's own, and what all share."""
+
+    number: int
+    own: dict[str, Sequence[Any]]
+    shared: dict[str, Any]
+
+    def with_own(self, column: str, values: Sequence[Any]) -> "Adapted":
+        """Give the rows with other values in a column, which are as the library takes them."""
+        shared = {name: value for name, value in self.shared.items() if name != column}
+        return Adapted(self.number, {**self.own, column: values}, shared)
+
+
 class ManyInsert(Generic[M]):
     """The INSERT of many rows of a model, whose values are no expressions, on SQLite inside a transaction.
 
@@ -41,7 +54,7 @@ class ManyInsert(Generic[M]):
         self._names = [field.attname for field in self._fields]
         self._values = itemgetter(*self._names)  # of a row's own dict: past the model's descriptors
         self._timed = [field for field in self._fields if getattr(field, "auto_now", False)]
-        self._ties = [field for field in self._fields if field.is_relation]
+        self._ties = {field.name: field for field in self._fields if field.is_relation}
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
@@ -62,34 +75,49 @@ class ManyInsert(Generic[M]):
 
     def add_columns(self, columns: Columns) -> range:
         """Insert rows given by all their columns but the key; give the keys, where the database counts them."""
-        connection: Any = connections[DEFAULT_DB_ALIAS]
-        adapted = {f.column: _adapted(f, columns[f.attname], connection) for f in self._fields}
-        count = len(next(iter(adapted.values())))
-        first = 1 if self._key is None else self._next_key()
-        if self._key is not None:
-            adapted[self._key.column] = range(first, first + count)
-        at = 0
-        for size in _sizes(count):
-            self._insert({name: values[at : at + size] for name, values in adapted.items()}, size)
-            at += size
-        return range(first, first + count)
+        return self.add_adapted(self.adapted(columns))
 
-    def _insert(self, columns: Columns, count: int) -> None:
-        own, shared = dict[str, Sequence[Any]](), dict[str, Any]()
-        for name, values in columns.items():
+    def adapted(self, columns: Columns) -> Adapted:
+        """Give rows' columns as add_adapted() takes them. Asks no database: a thread may do it before the rows' turn."""
+        connection: Any = connections[DEFAULT_DB_ALIAS]
+        own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
+        for field in self._fields:
+            values = columns[field.attname]
+            count = len(values)
+            # Equal objects need not be the same text as JSON: 1, 1.0 and true are equal.
+            is_ready = kind_of(field) == "JSONField"
+            if is_ready:
+                values = _adapted(field, values, connection)
             if values.count(values[0]) < count:
-                own[name] = values
+                own[field.column] = values if is_ready else _adapted(field, values, connection)
             elif values[0] is not None:
-                shared[name] = values[0]
+                shared[field.column] = values[0] if is_ready else _adapted(field, values[:1], connection)[0]
+        return Adapted(count, own, shared)
+
+    def add_adapted(self, rows: Adapted) -> range:
+        """Insert rows; give the keys, where the database counts them."""
+        first = self.next_key()
+        keys = range(first, first + rows.number)
+        own, at = {**rows.own}, 0
+        if self._key is not None:
+            own[str(self._key.column)] = keys
+        for size in _sizes(rows.number):
+            self._insert({name: values[at : at + size] for name, values in own.items()}, rows.shared, size)
+            at += size
+        return keys
+
+    def _insert(self, own: Columns, shared: Mapping[str, Any], count: int) -> None:
         if not own:
-            name, value = shared.popitem()
-            own[name] = [value] * count
+            [name, *others] = shared
+            own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
         sql = _statement(self._table, tuple(own), tuple(shared), count)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor, long_statement():
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
-    def _next_key(self) -> int:
-        """Give the key that SQLite would give next: nobody else writes until the transaction ends."""
+    def next_key(self) -> int:
+        """Give the key that SQLite would give next: nobody else writes until the transaction ends. 1 where it counts none."""
+        if self._key is None:
+            return 1
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [self._table])
             given = cursor.fetchone()
@@ -97,18 +125,17 @@ class ManyInsert(Generic[M]):
 
     def _set_ties(self, rows: Sequence[Any]) -> None:
         """Give rows the keys of what was saved only after they were tied to it."""
-        for field in self._ties:
-            for row in rows:
-                held = row.__dict__
-                target = (
-                    None if held.get(field.attname) is not None else row._state.fields_cache.get(field.name)
-                )
-                if target is not None and target.pk is not None:
-                    held[field.attname] = getattr(target, field.target_field.attname)
-                elif target is not None:
+        for row in rows:
+            held = row.__dict__
+            for name, target in row._state.fields_cache.items():
+                field = self._ties.get(name)
+                if field is None or target is None or held.get(field.attname) is not None:
+                    continue
+                if target.pk is None:
                     row._prepare_related_fields_for_save(
                         operation_name="bulk_create"
                     )  # it says what is missing
+                held[field.attname] = getattr(target, field.target_field.attname)
 
 
 def _sizes(count: int) -> Iterator[int]:

@@ -35,6 +35,7 @@ BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes 
 # Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
 EMBEDDED_DRAFTS = 128
 AHEAD = 2  # batches that are embedded while one is written: the one is cut while the other's vectors are made
+CUT_AT_ONCE = 64  # texts; then the thread that writes may have its turn
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
 
 Vectors = NDArray[np.float32]
@@ -91,7 +92,12 @@ def store_many(
     turns = Turns()
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
     coming = _batches((_checked(index, draft, turns) for index, draft in enumerate(placed)), most=most)
-    embedded = _embedded(groups, coming, None if dry_run else encoder, vectors, turns)
+    if dry_run:
+        encoder = None
+    if vectors is None:
+        embedded = _embedded(groups, coming, encoder, turns)
+    else:
+        embedded = _with_vectors(groups, coming, encoder, vectors, turns)
     pending = list[Pending]()
     with (
         bulk_work(),
@@ -117,19 +123,14 @@ def store_many(
 
 
 def _embedded(
-    groups: "_Groups",
-    coming: Iterator[list[Pending]],
-    encoder: Encoder | None,
-    vectors: Vectors | None,
-    turns: Turns,
+    groups: "_Groups", coming: Iterator[list[Pending]], encoder: Encoder | None, turns: Turns
 ) -> Generator[list[Pending], None, None]:
     """Give the batches in order, ready to be written; while one is written, the next ones are checked and embedded in threads.
 
     What a batch's sources have brought is looked up before the batches ahead of it are written. That only spares work:
-    it is looked up again where it is written. Where little is spared, only after a batch that brought what was known.
+    it is looked up again where it is written.
     """
     ahead: deque[tuple[list[Pending], Future[None]]] = deque()
-    is_looked_up = True
     with (
         closing(made_ahead(coming, name="loci-import-check", turns=turns)) as checked,
         ThreadPoolExecutor(AHEAD, thread_name_prefix="loci-import") as threads,
@@ -137,15 +138,35 @@ def _embedded(
     ):
         for batch in checked:
             _refuse_closed(groups, batch)
-            if is_looked_up:
-                _skip_known(groups, batch)
-            waiting = [p for p in batch if not p.outcome]
-            ahead.append((batch, threads.submit(_embed, waiting, encoder, vectors, turns)))
+            _skip_known(groups, batch)
+            ahead.append((batch, threads.submit(_embed, batch, encoder, turns)))
             if len(ahead) > AHEAD:
-                yield (written := _finished(turns, *ahead.popleft()))
-                is_looked_up = vectors is None or any(p.outcome == Outcome.UNCHANGED for p in written)
+                yield _finished(turns, *ahead.popleft())
         while ahead:
             yield _finished(turns, *ahead.popleft())
+
+
+def _with_vectors(
+    groups: "_Groups",
+    coming: Iterator[list[Pending]],
+    encoder: Encoder | None,
+    vectors: Vectors,
+    turns: Turns,
+) -> Generator[list[Pending], None, None]:
+    """Give the batches as _embedded() does, with the vectors that are there. One thread checks and cuts: two would be in
+    each other's way.
+
+    What a batch's sources have brought is looked up only after a batch that brought what was known.
+    """
+    cut = (_give_vectors(batch, encoder, vectors, turns) for batch in coming)
+    is_looked_up = True
+    with closing(made_ahead(cut, name="loci-import-check", turns=turns)) as ready:
+        for batch in ready:
+            _refuse_closed(groups, batch)
+            if is_looked_up:
+                _skip_known(groups, batch)
+            yield batch
+            is_looked_up = any(p.outcome == Outcome.UNCHANGED for p in batch)
 
 
 def _finished(turns: Turns, batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
@@ -228,20 +249,38 @@ def _skip_known(groups: _Groups, batch: list[Pending]) -> None:
             p.outcome, p.id = Outcome.UNCHANGED, known.id
 
 
-def _embed(batch: list[Pending], encoder: Encoder | None, vectors: Vectors | None, turns: Turns) -> None:
-    """Give each draft its pieces and vectors: those handed in where one piece is the whole text."""
+def _embed(batch: list[Pending], encoder: Encoder | None, turns: Turns) -> None:
+    """Give each draft that is still to be written its pieces and vectors."""
     turns.wait()
-    rest = batch
-    if vectors is not None and encoder is not None:
-        for p, spans in zip(batch, cut_all([passage_of(p.draft) for p in batch], encoder), strict=True):
-            if len(spans) == 1:
-                p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
-        rest = [p for p in batch if p.embedded is None]
-    passages = [passage_of(p.draft) for p in rest]
-    for p, embedded in zip(rest, embed_passages(passages, encoder=encoder), strict=True):
+    _embed_all([p for p in batch if not p.outcome], encoder)
+
+
+def _embed_all(batch: list[Pending], encoder: Encoder | None) -> None:
+    passages = [passage_of(p.draft) for p in batch]
+    for p, embedded in zip(batch, embed_passages(passages, encoder=encoder), strict=True):
         p.embedded = embedded
-    for p in batch:
-        _ = p.pieces.blobs  # made here, and kept
+        _ = embedded.blobs  # made here, and kept
+
+
+def _give_vectors(
+    batch: list[Pending], encoder: Encoder | None, vectors: Vectors, turns: Turns
+) -> list[Pending]:
+    """Give each draft the vector handed in where one piece is the whole text; embed the others."""
+    waiting = [p for p in batch if not p.outcome]
+    for start in range(0, len(waiting), CUT_AT_ONCE):
+        turns.wait()
+        if encoder is not None:
+            _give_to_whole(waiting[start : start + CUT_AT_ONCE], encoder, vectors)
+    turns.wait()
+    _embed_all([p for p in waiting if p.embedded is None], encoder)
+    return batch
+
+
+def _give_to_whole(some: list[Pending], encoder: Encoder, vectors: Vectors) -> None:
+    for p, spans in zip(some, cut_all([passage_of(p.draft) for p in some], encoder), strict=True):
+        if len(spans) == 1:
+            p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
+            _ = p.embedded.blobs
 
 
 def _resolve_groups(groups: _Groups, batch: list[Pending]) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit import Event, Sealed, seal
+from access.audit import Appending, Event, Sealed, seal
 from access.bulk_work import Turns
 from access.errors import LociError
 from memories import writing
@@ -213,12 +213,14 @@ class BatchWriter:
         said = self._said(rows)
         writing.MEMORIES.add(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
+        self.events += [
+            Event(Operation.STORE, row.id, p.room.id, payload=payload)
+            for (p, row), payload in zip(self.new, said(), strict=True)
+        ]
+        log = self._log()
         self._insert_pieces(self.new)
         writing.add_names(rows)
-        self.events += [
-            Event(Operation.STORE, row.id, row.group.id, payload=payload)
-            for row, payload in zip(rows, said(), strict=True)
-        ]
+        log()
 
     def _said(self, rows: Sequence[Memory]) -> Callable[[], Sequence[Sealed]]:
         """Begin to make what the log says of new rows, while the database takes them; give what waits for it."""
@@ -229,8 +231,23 @@ class BatchWriter:
         return partial(self.turns.result, self.aside.submit(self._sealed, rows))
 
     def _sealed(self, rows: Sequence[Memory]) -> Sequence[Sealed]:
-        self.turns.wait()
-        return seal(all_after(rows))
+        with self.turns.pressing():
+            return seal(all_after(rows))
+
+    def _log(self) -> Callable[[], None]:
+        """Begin to make the log's rows of what was done, while the database takes the pieces; give what writes them."""
+        appending, self.events = Appending(self.actor, self.events, at=self.now), []
+        making = self.aside.submit(self._made, appending)
+
+        def write() -> None:
+            self.turns.result(making)
+            appending.write()
+
+        return write
+
+    def _made(self, appending: Appending) -> None:
+        with self.turns.pressing():
+            appending.make()
 
     def _take(self, step: Step) -> None:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""

@@ -1,8 +1,8 @@
 """What becomes of a draft, by rules that one store and many at once share."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
 from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict, InvalidInput, NotPermitted
@@ -24,8 +24,7 @@ class Fate(Enum):
     NEW = "new"
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A draft with what is known of its text; `replaces` is what the caller names, or what its source said before."""
 
     draft: Draft
@@ -42,8 +41,7 @@ class Case:
         return self.replaces if self.replaces is not None and self.replaces.state == State.LIVE else None
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What is to happen and why. `memory` has the text already; `lapsed` had it, until its time was over."""
 
     fate: Fate

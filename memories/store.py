@@ -188,7 +188,7 @@ def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory |
         case Fate.RESTATED if verdict.memory is not None:
             return _restated(actor, verdict.memory, case, prepared)
     if case.origin is not None:
-        case = replace(case, draft=replace(case.draft, source_ref=""))  # the source's first row keeps it
+        case = case._replace(draft=replace(case.draft, source_ref=""))  # the source's first row keeps it
     if verdict.lapsed is not None:
         writing.make_way(actor, verdict.lapsed)
     return _written(actor, replace(prepared, draft=case.draft), case, lapsed=verdict.lapsed)
