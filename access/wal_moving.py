@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 CACHE_KIB = (
     65_536  # texts' hashes fall anywhere in their index: with the usual 16 MiB each is read again and again
 )
-MOST_PAGES = 8000  # 32 MiB; half of what journal_size_limit leaves the WAL
+MOST_PAGES = 15_000  # 59 MiB; journal_size_limit leaves the WAL 64
 # What a thread left, since it was written meanwhile, is moved by the work itself: only once all is moved does the WAL
 # begin anew.
 REST_PAGES = 2500
