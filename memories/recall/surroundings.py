@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from memories.index.base import Judged
 from memories.recall.candidates import Candidate
 
-# What split() parts an ASCII text at beside a single space. Looking for each takes less than looking at each letter.
-_OTHER_SPACES = ("\n", "  ", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f")
 CHARS_PER_WORD = 10  # at most: scripts without spaces, addresses and the like are no one-word texts
 
 
@@ -28,10 +26,13 @@ def word_count(text: str) -> int:
 
 
 def _is_even(text: str) -> bool:
-    """Say whether single spaces stand between the words and nowhere else: then counting them is ten times as quick."""
+    """Say whether single spaces stand between the words and nowhere else: then counting them is five times as quick.
+
+    Whatever else an ASCII text is parted at cannot be printed.
+    """
     if not text.isascii() or text[:1] in ("", " ") or text[-1] == " ":
         return False
-    return not any(space in text for space in _OTHER_SPACES)
+    return text.isprintable() and "  " not in text
 
 
 def _is_turn(row: Judged, thread_candidates: int) -> bool:

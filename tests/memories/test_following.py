@@ -258,6 +258,26 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
     assert len(rows_read) == len({*rows_read}) >= 5
 
 
+@pytest.mark.parametrize(("small_room", "counted"), [(3, True), (4, False)])
+def test_common_words_are_counted_where_the_room_is_not_small(
+    room: Group, monkeypatch: pytest.MonkeyPatch, small_room: int, counted: bool
+) -> None:
+    for number in range(4):
+        remembered(room, number)
+    asked = list[Sequence[str]]()
+
+    def counts(terms: Sequence[str]) -> list[int]:
+        asked.append(terms)
+        return [4] * len(terms)
+
+    monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
+    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
+    monkeypatch.setattr(sqlite_both, "_counts", counts)
+    found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(room), limit=4)
+    assert len(found.words) == 4
+    assert bool(asked) is counted
+
+
 # It ends without closing: what closes a database last clears the log that the others read.
 WRITER = """
 import os
