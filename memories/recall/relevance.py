@@ -58,6 +58,7 @@ UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
 ABOVE_NEAREST = (
     1.4  # spreads; a question on the group's matters is nearer to all of them than an unrelated text
 )
+ABOVE_PADDING = 1.6  # spreads: docs/recall.md says what it leaves out
 MANY = 60
 MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
 ROOT_CHARS = 5
@@ -160,7 +161,7 @@ def level_of(cosines: Iterable[float]) -> float:
 
 def is_padding(keyword: float, cosine: float) -> bool:
     """Say whether a candidate only fills up the answer: it shares no word and is no nearer than unrelated texts are."""
-    return not keyword and cosine < UNRELATED_MEAN + UNRELATED_SPREAD
+    return not keyword and cosine < UNRELATED_MEAN + ABOVE_PADDING * UNRELATED_SPREAD
 
 
 def fills_up(key: int, ranking: "Ranking", question: Question) -> bool:

@@ -313,7 +313,7 @@ def test_of_few_memories_less_nearness_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keyword", "cosine", "padding"), [(0.0, 0.05, True), (0.0, 0.10, False), (1.2, -0.1, False)]
+    ("keyword", "cosine", "padding"), [(0.0, 0.13, True), (0.0, 0.15, False), (1.2, -0.1, False)]
 )
 def test_what_shares_no_word_and_is_not_near_only_fills_up(
     keyword: float, cosine: float, padding: bool
