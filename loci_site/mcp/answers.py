@@ -22,7 +22,6 @@ from memories.render import (
     checkpoint_json,
     done_json,
     inspection_json,
-    item_json,
     near_json,
     pack_json,
     recalled_json,
@@ -49,10 +48,9 @@ def stored_answer(stored: Stored) -> CallToolResult:
 
 def recalled_answer(recalled: Recalled) -> CallToolResult:
     """Give what was found; as text, every memory between its marks."""
-    body = recalled_json(recalled) | {
-        "results": [_item(item) for item in recalled.items],
-        "nearest": [_item(item) for item in recalled.nearest],
-    }
+    body = recalled_json(recalled)
+    for name, items in (("results", recalled.items), ("nearest", recalled.nearest)):
+        body[name] = [_item(item, said) for item, said in zip(items, body[name], strict=True)]
     return _result(shapes.RecallAnswer.model_validate(body), text=_recalled_text(recalled))
 
 
@@ -143,8 +141,7 @@ def _remarks(recalled: Recalled) -> list[str]:
     return remarks
 
 
-def _item(item: Item) -> Json:
-    body = item_json(item)
+def _item(item: Item, body: Json) -> Json:
     date = item.memory.valid_from or item.memory.created_at
     return body | {
         "text": body["content"],
