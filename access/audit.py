@@ -114,9 +114,10 @@ class Appending:
     """
 
     def __init__(self, actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> None:
-        self._actor, self._events, self._at = actor, events, at or timezone.now()
+        self._actor, self._events, self._given_at = actor, events, at
         self._by_columns = len(events) >= FEW and is_at_hand()
         self._head = _locked_head(OWN) if self._by_columns else AuditHead()
+        self._at = at or timezone.now()  # once the head is its own
         self._entries = self._payloads = Adapted(0, {}, {})
         self._last = ""
 
@@ -133,11 +134,13 @@ class Appending:
         """Insert the rows that were made.
 
         Raises:
-            RuntimeError: something else was appended meanwhile; nothing is written.
+            RuntimeError: the rows were not made, or something else was appended meanwhile; nothing is written.
         """
         if not self._by_columns:
-            _append_few(self._actor, self._events, at=self._at)
+            _append_few(self._actor, self._events, at=self._given_at)
             return
+        if not self._last:
+            raise RuntimeError("The rows were not made.")
         # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
         with transaction.atomic(savepoint=False):
             _move_head(self._head, self._head.seq + len(self._events), self._last)

@@ -78,7 +78,7 @@ class ManyInsert(Generic[M]):
         return self.add_adapted(self.adapted(columns))
 
     def adapted(self, columns: Columns) -> Adapted:
-        """Give rows' columns as add_adapted() takes them. Asks no database: a thread may do it before the rows' turn."""
+        """Give columns of one row or more as add_adapted() takes them. Asks no database: a thread may do it before the rows' turn."""
         connection: Any = connections[DEFAULT_DB_ALIAS]
         own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
         for field in self._fields:
@@ -96,7 +96,7 @@ class ManyInsert(Generic[M]):
 
     def add_adapted(self, rows: Adapted) -> range:
         """Insert rows; give the keys, where the database counts them."""
-        first = self.next_key()
+        first = self._next_key()
         keys = range(first, first + rows.number)
         own, at = {**rows.own}, 0
         if self._key is not None:
@@ -114,7 +114,7 @@ class ManyInsert(Generic[M]):
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor, long_statement():
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
-    def next_key(self) -> int:
+    def _next_key(self) -> int:
         """Give the key that SQLite would give next: nobody else writes until the transaction ends. 1 where it counts none."""
         if self._key is None:
             return 1

@@ -156,15 +156,19 @@ def _with_vectors(
     """Give the batches as _embedded() does, with the vectors that are there. One thread checks and cuts: two would be in
     each other's way.
 
-    What a batch's sources have brought is looked up only after a batch that brought what was known.
+    What a batch's sources have brought is looked up only after a batch that brought what was known, and where texts are
+    left to be embedded.
     """
-    cut = (_give_vectors(batch, encoder, vectors, turns) for batch in coming)
+    cut = (_given_to_whole(batch, encoder, vectors, turns) for batch in coming)
     is_looked_up = True
     with closing(made_ahead(cut, name="loci-import-check", turns=turns)) as ready:
         for batch in ready:
             _refuse_closed(groups, batch)
-            if is_looked_up:
+            is_left = any(not p.outcome and p.embedded is None for p in batch)
+            if is_looked_up or (is_left and encoder is not None):
                 _skip_known(groups, batch)
+            if is_left:
+                _embed_all([p for p in batch if not p.outcome and p.embedded is None], encoder)
             yield batch
             is_looked_up = any(p.outcome == Outcome.UNCHANGED for p in batch)
 
@@ -262,25 +266,21 @@ def _embed_all(batch: list[Pending], encoder: Encoder | None) -> None:
         _ = embedded.blobs  # made here, and kept
 
 
-def _give_vectors(
+def _given_to_whole(
     batch: list[Pending], encoder: Encoder | None, vectors: Vectors, turns: Turns
 ) -> list[Pending]:
-    """Give each draft the vector handed in where one piece is the whole text; embed the others."""
+    """Give each text that is one piece the vector handed in for it."""
+    if encoder is None:
+        return batch
     waiting = [p for p in batch if not p.outcome]
     for start in range(0, len(waiting), CUT_AT_ONCE):
         turns.wait()
-        if encoder is not None:
-            _give_to_whole(waiting[start : start + CUT_AT_ONCE], encoder, vectors)
-    turns.wait()
-    _embed_all([p for p in waiting if p.embedded is None], encoder)
+        some = waiting[start : start + CUT_AT_ONCE]
+        for p, spans in zip(some, cut_all([passage_of(p.draft) for p in some], encoder), strict=True):
+            if len(spans) == 1:
+                p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
+                _ = p.embedded.blobs
     return batch
-
-
-def _give_to_whole(some: list[Pending], encoder: Encoder, vectors: Vectors) -> None:
-    for p, spans in zip(some, cut_all([passage_of(p.draft) for p in some], encoder), strict=True):
-        if len(spans) == 1:
-            p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
-            _ = p.embedded.blobs
 
 
 def _resolve_groups(groups: _Groups, batch: list[Pending]) -> None:

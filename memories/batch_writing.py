@@ -14,6 +14,7 @@ from access.actor import Actor
 from access.audit import Appending, Event, Sealed, seal
 from access.bulk_work import Turns
 from access.errors import LociError
+from access.many_rows import is_at_hand
 from memories import writing
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, to_replace, with_scope
 from memories.known import Origin, TextKey, find_origins, find_texts
@@ -217,10 +218,12 @@ class BatchWriter:
             Event(Operation.STORE, row.id, p.room.id, payload=payload)
             for (p, row), payload in zip(self.new, said(), strict=True)
         ]
-        log = self._log()
+        # Elsewhere the chain's head is locked last: who restates one of these locks the row first, then the head.
+        log = self._log() if is_at_hand() else None
         self._insert_pieces(self.new)
         writing.add_names(rows)
-        log()
+        if log is not None:
+            log()
 
     def _said(self, rows: Sequence[Memory]) -> Callable[[], Sequence[Sealed]]:
         """Begin to make what the log says of new rows, while the database takes them; give what waits for it."""

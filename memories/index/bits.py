@@ -104,6 +104,7 @@ class Allowed:
 
     part: Part
     rows: Keys
+    in_rooms: int  # rows of the rooms, whatever else is asked of them
 
     @property
     def share(self) -> float:
@@ -165,8 +166,10 @@ class VectorTable:
 
     def _allowed(self, v: Visibility) -> Marked["Allowed"]:
         part = Part(self._part.columns, self._part.count)
-        rows = _allowed_rows(part.columns, part.count, v)
-        return Marked(Allowed(part, rows), len(rows), int(part.columns.until[rows].min(initial=FOREVER)))
+        rows, in_rooms = _allowed_rows(part.columns, part.count, v)
+        return Marked(
+            Allowed(part, rows, in_rooms), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
+        )
 
     def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
@@ -308,12 +311,13 @@ def _sorted(columns: Columns, count: int) -> Columns:
     return _picked(columns, np.concatenate([order, rest]))
 
 
-def _allowed_rows(columns: Columns, count: int, v: Visibility) -> Keys:
+def _allowed_rows(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
+    """Give the rows that are allowed, and how many there are in the rooms."""
     if v.groups is None:
-        return np.flatnonzero(_marks(columns, slice(count), v))
+        return np.flatnonzero(_marks(columns, slice(count), v)), count
     # The rooms first: of a million rows a group has few, and the other columns are read for those alone.
     rows = np.flatnonzero(_in_rooms(columns, count, v))
-    return rows[_marks(columns, rows, v)]
+    return rows[_marks(columns, rows, v)], len(rows)
 
 
 def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:

@@ -229,9 +229,10 @@ def _expression(ask: Ask, match: Match) -> tuple[str, int]:
 def _affordable(ask: Ask, match: Match) -> Match:
     """Give the question's words without the most common ones where there are so many texts that ranking takes long.
 
-    Of a small room the index passes over what stands in others: counting would take as long as it spares.
+    Of small rooms the index passes over what stands in others: counting would take longer than what it spares. What else
+    is asked of their rows the index does not know.
     """
-    if len(ask.table) <= POSTING_BUDGET or len(ask.allowed.rows) <= SMALL_ROOM:
+    if len(ask.table) <= POSTING_BUDGET or ask.allowed.in_rooms <= SMALL_ROOM:
         return match
     return within_budget(match, COUNTS.of(str(connection.settings_dict["NAME"]), match.terms, _counts))
 

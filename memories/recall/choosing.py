@@ -34,13 +34,14 @@ class Gathered:
 class Ranking:
     """Keys with their scores, best first, the candidates that they were chosen from, and what was read of those.
 
-    `asked` are those that prove, or are the other end of, a relation that the question asks for.
+    `asked` are those that prove, or are the other end of, a relation that the question asks for; `room` is that of Gathered.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, Judged]
     asked: frozenset[int] = frozenset()
+    room: int | None = None
 
 
 def usual_tuning() -> Tuning:
@@ -89,7 +90,7 @@ def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, 
         )  # fmt: skip
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     asked = frozenset(key for key, why in related.reasons.items() if why.is_asked)
-    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked)
+    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked, gathered.room)
 
 
 def _found(gathered: Gathered) -> Gathered:

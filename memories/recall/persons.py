@@ -8,7 +8,7 @@ from memories.index.base import Judged
 from memories.index.forms import stands_inside
 from memories.recall.candidates import Candidate
 from memories.recall.query import Question
-from memories.recall.ranking import SPEAKERS, speaker_of
+from memories.recall.ranking import SPEAKERS, elsewhere_part, speaker_of
 from memories.recall.tuning import TUNING
 from memories.text import without_marks
 
@@ -59,14 +59,20 @@ def lead_of_others(
     ranked: Sequence[tuple[int, float]],
     candidates: Mapping[int, Candidate],
     rows: Mapping[int, Judged],
+    room: int | None = None,
 ) -> float:
     """Give how far turns of others lead those by or about the one speaker whom the question names; 0 where they do not.
 
-    Strength is the mean of the best score and of the three best, without what ranking adds for the speaker.
+    Strength is the mean of the best score and of the three best, without what ranking adds for the speaker and takes off what
+    comes from elsewhere than the group asked in, `room`: that changes who is first, not who said it.
     """
     if not question.names:
         return 0.0
-    turns = [(rows[key].content, score) for key, score in ranked if candidates[key].is_turn]
+    turns = [
+        (rows[key].content, score - elsewhere_part(rows[key], room))
+        for key, score in ranked
+        if candidates[key].is_turn
+    ]
     said = [(speaker_of(content), content, score) for content, score in turns]
     named = (question.names & frozenset().union(*(speaker for speaker, _, _ in said))) - ROLES
     if len(named) != 1:

@@ -126,8 +126,13 @@ def _parts(
         length=length_part(c.words, is_turn=c.is_turn, tuning=tuning),
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
-        elsewhere=-tuning.elsewhere_penalty if room not in (None, row.group_id) else 0.0,
+        elsewhere=elsewhere_part(row, room, tuning),
     )
+
+
+def elsewhere_part(row: Judged, room: int | None, tuning: Tuning = TUNING) -> float:
+    """Give what is taken off another group's memory, where one group is asked in."""
+    return -tuning.elsewhere_penalty if room not in (None, row.group_id) else 0.0
 
 
 def _told(share: float, score: float, parts: Parts, final: float) -> dict[str, float]:

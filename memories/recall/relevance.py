@@ -132,7 +132,7 @@ def _nearness(
         shared_by_first=shares[0],
         level=level_of(cosines.values()) if measure.level else 0.0,
         unknown_names=unknown_share(question.named, contents) if measure.strangers else 0.0,
-        others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows)
+        others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows, ranking.room)
         if measure.others
         else 0.0,
     )

@@ -143,3 +143,11 @@ def test_rows_made_in_a_thread_are_those_that_are_made_one_by_one(alice: User) -
     assert verify_chain().rows == 10
     rows = [*AuditEntry.objects.order_by("seq").values_list("subject", "at", "actor", "payload_row__payload")]
     assert rows[:5] == rows[5:]
+
+
+def test_rows_that_were_not_made_are_not_written(alice: User) -> None:
+    with transaction.atomic():
+        appending = Appending(person(alice), [Event("run", subject=f"step {number}") for number in range(5)])
+        with pytest.raises(RuntimeError, match="not made"):
+            appending.write()
+    assert (verify_chain().is_whole, verify_chain().rows) == (True, 0)

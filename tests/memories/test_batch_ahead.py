@@ -1,6 +1,7 @@
 """Many at once: the next batches are embedded in threads while one is written."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from access.models import AuditEntry, Group
 from memories import batch
 from memories.batch import store_many
 from memories.draft import Draft
-from memories.models import Memory
+from memories.embedding import Encoder
+from memories.models import Memory, Piece
 from memories.snapshot import TIED, snapshot
 from tests.people import person
 
@@ -94,7 +96,7 @@ def test_the_next_batch_is_checked_while_one_is_written(
     assert Memory.objects.count() == 15
 
 
-def test_with_ready_vectors_sources_are_looked_up_ahead_only_while_they_are_known(
+def test_with_ready_vectors_sources_are_looked_up_first_only_while_they_are_known(
     actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, looked_up = batch._skip_known, list[int]()
@@ -106,7 +108,7 @@ def test_with_ready_vectors_sources_are_looked_up_ahead_only_while_they_are_know
     monkeypatch.setattr(batch, "_skip_known", skip)
     drafts, vectors = facts(18), np.zeros((18, 384), dtype=np.float32)
     store_many(actor, drafts, vectors=vectors)
-    assert looked_up == [0]  # until the first is written
+    assert looked_up == [0]
     looked_up.clear()
     assert store_many(actor, drafts, vectors=vectors).unchanged == 18
     assert looked_up == [0, 3, 6, 9, 12, 15]
@@ -139,3 +141,38 @@ def test_a_fault_before_writing_does_not_wait_for_those_who_wait_for_a_turn(
     with pytest.raises(ValueError, match="broken"):
         store_many(actor, facts(30))
     assert looked_up == [0, 3, 6]
+
+
+class Counting:
+    """The real encoder, which counts the texts that it makes vectors of."""
+
+    def __init__(self, own: Encoder) -> None:
+        self._own, self.texts = own, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        self.texts += len(texts)
+        return self._own.encode(texts)
+
+
+@pytest.mark.model
+def test_texts_of_several_pieces_are_embedded_only_where_they_are_written(
+    actor: Actor, ledger: Group, encoder: Encoder
+) -> None:
+    """Though vectors were handed in: of a long text they say too little."""
+    drafts = [
+        replace(fact, content=f"{fact.content} " + "A lighthouse stands here. " * 100) for fact in facts(3)
+    ]
+    vectors, counting = np.zeros((3, 384), dtype=np.float32), Counting(encoder)
+
+    def store(who: Actor) -> batch.BatchResult:
+        counting.texts = 0
+        return store_many(who, drafts, vectors=vectors, encoder=counting)  # type: ignore[arg-type]
+
+    stranger = replace(actor, all_groups=False, roles={})
+    assert (len(store(stranger).refused), counting.texts) == (3, 0)
+    assert store(actor).created == 3
+    assert counting.texts == Piece.objects.count() > 3
+    assert (store(actor).unchanged, counting.texts) == (3, 0)

@@ -19,6 +19,7 @@ from memories.index import following, sqlite, sqlite_both, sqlite_rows
 from memories.index.base import Judged, Vector, search_index
 from memories.index.bits import Keys, VectorTable
 from memories.index.sqlite_vectors import query, read_stand
+from memories.index.term_counts import TermCounts
 from memories.index.terms import Match
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.types import State
@@ -273,9 +274,26 @@ def test_common_words_are_counted_where_the_room_is_not_small(
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
     monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
     monkeypatch.setattr(sqlite_both, "_counts", counts)
+    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
     found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(room), limit=4)
     assert len(found.words) == 4
     assert bool(asked) is counted
+
+
+def test_common_words_are_counted_in_a_large_room_of_which_little_is_asked(
+    room: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index ranks every match of the room, whatever else is asked of the rows."""
+    for number in range(4):
+        remembered(room, number)
+    counted = list[Sequence[str]]()
+    monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)
+    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", 3)
+    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
+    monkeypatch.setattr(sqlite_both, "_counts", lambda terms: counted.append(terms) or [4] * len(terms))
+    asked = seen(room, types=frozenset({"entity"}))
+    search_index().find(Match(("lighthouse", "2")), unit_vector(2), asked, limit=4)
+    assert counted
 
 
 # It ends without closing: what closes a database last clears the log that the others read.
