@@ -1,6 +1,6 @@
 """What a group's own memories need against another group's global ones: `python -m bench.rooms FOLDER [FOLDER …]`.
 
-Each folder is as for `manage.py evaluate`. Its corpus is stored with every memory global, as facts are by default. Then
+Each folder is as for `manage.py evaluate`, with questions of two groups at least. Its corpus is stored with every memory global, as facts are by default. Then
 each question is asked twice: in its own group ("own"), and in another one that knows nothing of it ("other"), where
 another group's memory is the right answer. One row for each penalty that a memory from elsewhere may get. A set of one group is
 cut into parts, as if each was a team's.
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.proof.home import environment, make_home
-from bench.proof.proof import REPOSITORY
+from bench.proof.proof import REPOSITORY, ProofError
 
 PARTS = 20  # of a set that has one group
 
@@ -25,14 +25,24 @@ PARTS = 20  # of a set that has one group
 def main(arguments: Sequence[str]) -> None:
     """Measure each folder and print a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.rooms", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folders", nargs="+", type=Path, help="corpus.jsonl, queries.jsonl, split.json")
-    parser.add_argument("--split", default="dev", help="the questions that split.json lists by this name")
+    parser.add_argument(
+        "folders", nargs="+", type=Path, help="corpus.jsonl, queries.jsonl, perhaps split.json"
+    )
+    parser.add_argument("--split", default="", help="only the questions that split.json lists by this name")
     options = parser.parse_args(arguments)
+    for folder in options.folders:
+        for name in ("corpus.jsonl", "queries.jsonl", *(["split.json"] if options.split else [])):
+            if not (folder / name).is_file():
+                parser.error(f"there is no {name} in {folder}")
     print("| set | penalty | own R@10 | own MRR | other R@10 | other MRR |\n|---|---|---|---|---|---|")
     for folder in options.folders:
         with TemporaryDirectory(prefix="loci-rooms-") as temporary:
-            parted = _parted(folder, Path(temporary) / folder.name)
-            for row in _measure(Path(temporary) / "home", parted, options.split):
+            try:
+                parted = _parted(folder, Path(temporary) / folder.name)
+                rows = _measure(Path(temporary) / "home", parted, options.split)
+            except (ProofError, ValueError, KeyError) as fault:
+                parser.error(f"{folder.name}: {fault}")
+            for row in rows:
                 print(f"| {folder.name} | " + " | ".join(f"{value:g}" for value in row) + " |", flush=True)
 
 
@@ -42,10 +52,12 @@ def _measure(home: Path, folder: Path, split: str) -> list[list[float]]:
         [sys.executable, "-m", "bench.rooms_work", str(folder), split],
         cwd=REPOSITORY,
         env=environment(home) | {"PATH": os.environ.get("PATH", "")},
-        stdout=subprocess.PIPE,
+        capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    if done.returncode != 0:
+        raise ProofError(done.stderr.strip().splitlines()[-1])
     rows: list[list[float]] = json.loads(done.stdout)
     return rows
 
@@ -62,7 +74,8 @@ def _parted(folder: Path, into: Path) -> Path:
     into.mkdir(parents=True)
     for name, lines in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
         (into / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    (into / "split.json").write_bytes((folder / "split.json").read_bytes())
+    if (folder / "split.json").is_file():
+        (into / "split.json").write_bytes((folder / "split.json").read_bytes())
     return into
 
 

@@ -33,6 +33,8 @@ def main(folder: Path, split: str) -> None:
     names = dict(Memory.objects.values_list("key", "source_ref"))
     queries = read_queries(folder, split=split).asked
     slugs = sorted({query.group for query in queries})
+    if len(slugs) < 2:
+        raise SystemExit("the questions are all of one group; another one is needed to ask in")
     rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in slugs}
     own, other = list[Asked](), list[Asked]()
     for query in queries:

@@ -125,7 +125,13 @@ def _nearness(
     """Work out what the measure looks at."""
     rows = ranking.rows
     contents = (row.content for row in rows.values())
-    shares = shared_words(question.match, [memory.content for memory in judged])
+    # What would not be given shares nothing: five letters in common are no word of the question yet.
+    shares = [
+        0.0 if fills_up(memory.key, ranking, question) else share
+        for memory, share in zip(
+            judged, shared_words(question.match, [memory.content for memory in judged]), strict=True
+        )
+    ]
     return Nearness(
         nearest_cosine=max((cosines[memory.key] for memory in judged if memory.key in cosines), default=0.0),
         shared_words=max(shares),
