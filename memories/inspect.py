@@ -24,7 +24,7 @@ from memories.recall.query import understand
 from memories.recall.trace import Step, Trace
 from memories.statements import Statement, statements_around, visible_keys
 from memories.text import clean_text
-from memories.types import Shown, shown
+from memories.types import Shown, State, shown
 from memories.visibility import as_q, listed_by, recallable_by
 
 MAX_LOG_ROWS = 50
@@ -120,7 +120,7 @@ def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowin
 
 def _hidden_because(memory: Memory) -> str:
     if shown(memory.state, memory.trust) is Shown.HIDE:
-        return f"recall hides what is {memory.state} and {memory.trust}"
+        return f"recall hides what is {memory.trust if memory.state == State.LIVE else memory.state}"
     if memory.expires_at is not None:
         return f"it expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"
     if memory.valid_to is not None:

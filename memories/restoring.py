@@ -71,7 +71,7 @@ def _restored(actor: Actor, memory: Memory, undo: Undo | None, *, reason: str, d
     if memory.state not in RESTORABLE:
         raise Conflict(
             f"{memory.id} is {memory.state}; 'restore' takes one that is {', '.join(RESTORABLE)}.",
-            hint="A retracted text comes back when a curator lifts its tombstone.",
+            hint="A retracted text may be stored again once a curator has lifted its tombstone.",
         )
     check_scope(memory)
     check_not_withdrawn(memory)

@@ -1,11 +1,10 @@
-"""Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves.
-
-The vectors are kept in half precision (768 bytes), which moves a cosine by less than 0.0001.
+"""Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves,
+in half precision (768 bytes), which moves a cosine by less than 0.0001.
 
 A search marks the rows that a Visibility may allow, and chooses those to compare exactly in two steps: the first thousand
 by how many signs they share with the question, of these the first hundred or so by the question's own numbers against
-their signs. The marks allow a little more than the Visibility (times are in whole milliseconds;
-tags, confidence and the past are not here), never less: whoever asks checks the rows themselves.
+their signs. The marks allow a little more than the Visibility (times are in whole milliseconds; tags, confidence and the past
+are not here), never less: whoever asks checks the rows themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,10 +43,8 @@ Halves = NDArray[np.float16]
 Keys = NDArray[np.int64]
 Reader = Callable[[Keys], Vectors]  # gives the vectors of pieces in their order, zeros for one that is gone
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
-_KIND = {
-    names: code
-    for code, names in enumerate((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
-}
+_KINDS = ((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
+_KIND = {names: code for code, names in enumerate(_KINDS)}
 
 
 class PieceRow(NamedTuple):
@@ -307,8 +304,7 @@ def _fill(target: Columns, where: slice, source: Columns) -> None:
 
 def _sorted(columns: Columns, count: int) -> Columns:
     order = np.argsort(columns.piece[:count], kind="stable")
-    rest = np.arange(count, len(columns.piece))
-    return _picked(columns, np.concatenate([order, rest]))
+    return _picked(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
 
 
 def _allowed_rows(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:

@@ -232,7 +232,7 @@ def test_an_inspection_shows_versions_log_and_why(alice: User, ledger: Group) ->
     assert seen.shown == "hide"
     assert {row["operation"] for row in seen.log} == {"store", "supersede"}
     assert seen.why is not None
-    assert (seen.why.rank, seen.why.reason) == (None, "recall hides what is superseded and active")
+    assert (seen.why.rank, seen.why.reason) == (None, "recall hides what is superseded")
     assert inspect_memory(person(alice), second.id, query="deploy port").why.rank == 1  # type: ignore[union-attr]
 
 

@@ -224,18 +224,25 @@ def _as_text(findings: Findings, *, with_intervals: bool) -> str:
     tables.pop("modes", None)  # told in full below
     reports = [(name, report) for name, own in findings.modes.items() for report in own]
     several = len(findings.modes) > 1
-    full = [(f"{name}\n" if several else "") + _table(report) for name, report in reports]
+    full = [
+        (f"{name}\n" if several else "") + _table(report, with_intervals=with_intervals)
+        for name, report in reports
+    ]
     told = [*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())]
     return "\n\n".join([*told, *findings.left_out()])
 
 
-def _table(report: ModeReport) -> str:
+def _table(report: ModeReport, *, with_intervals: bool) -> str:
     lines: dict[str, Scores] = {"all": {**report.scores, "n": len(report.times_ms)}, **report.categories}
-    width = max(len(report.mode), *map(len, lines))
+    width = max(len(report.mode), len("95 % from"), *map(len, lines))
     head = f"{report.mode:<{width}} {'n':>6}" + "".join(f"{column:>9}" for column in COLUMNS)
     rows = [
         f"{name:<{width}} {int(scores['n']):>6}" + "".join(f"{scores[column]:>9.4f}" for column in COLUMNS)
         for name, scores in lines.items()
     ]
+    if with_intervals:
+        bounds = report.intervals()
+        for name, at in (("95 % from", 0), ("95 % to", 1)):
+            rows.append(f"{name:<{width}} {'':>6}" + "".join(f"{bounds[c][at]:>9.4f}" for c in COLUMNS))
     ms = report.as_dict()["ms"]
     return "\n".join([head, *rows, f"per question: p50 {ms['p50']} ms, p95 {ms['p95']} ms"])

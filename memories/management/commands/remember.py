@@ -12,6 +12,7 @@ from memories.chains import parse_id
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
 from memories.labels import label_of
 from memories.management.output import FaceCommand, plain, read_text
+from memories.models import Memory
 from memories.moments import parse_moment
 from memories.render import stored_json
 from memories.store import Outcome, Stored, store
@@ -112,7 +113,7 @@ def _lines(stored: Stored) -> list[str]:
     if stored.superseded:
         lines.append(f"It replaces {stored.superseded}.")
     lines += [
-        f"Near: {near.id} {plain(near.memory.content)[:80]}"
+        f"Near: {near.id}{_elsewhere(near.memory, stored)} {plain(near.memory.content)[:80]}"
         f" ({plain('; '.join(filter(None, [label_of(near.memory), near.why])))})"
         for near in stored.near
     ]
@@ -121,3 +122,8 @@ def _lines(stored: Stored) -> list[str]:
     if stored.removed_characters:
         lines.append(f"{stored.removed_characters} control characters were taken out.")
     return lines
+
+
+def _elsewhere(memory: Memory, stored: Stored) -> str:
+    """Name the group of what another one says: nobody shall take its place by mistake."""
+    return "" if memory.group.slug == stored.group else f" in {plain(memory.group.slug)}:"

@@ -61,5 +61,7 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({"lifted": [tombstone_json(mark) for mark in lifted]})
         else:
-            self.stdout.write(f"{len(lifted)} lifted; the text may be stored again.")
+            waits = any(mark.kind == "retracted" for mark in lifted)
+            then = "; a curator approves it then, since it restates what was retracted" if waits else ""
+            self.stdout.write(f"{len(lifted)} lifted; the text may be stored again{then}.")
         return 0
