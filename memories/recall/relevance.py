@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from memories.index.base import Judged
 from memories.index.forms import DOT, SIGNS, forms_in, stands_inside
 from memories.index.terms import Match, words
 from memories.models import Memory
@@ -14,7 +15,7 @@ from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
 from memories.recall.persons import lead_of_others, unknown_share
 from memories.recall.query import Question
-from memories.recall.ranking import speaker_of
+from memories.recall.ranking import is_dated, speaker_of
 from memories.recall.trace import Trace
 from memories.text import without_marks
 
@@ -129,7 +130,9 @@ def _nearness(
     shares = [
         0.0 if fills_up(memory.key, ranking, question) else share
         for memory, share in zip(
-            judged, shared_words(question.match, [memory.content for memory in judged]), strict=True
+            judged,
+            shared_words(question.match, [_dated(memory, rows, question) for memory in judged]),
+            strict=True,
         )
     ]
     return Nearness(
@@ -142,6 +145,14 @@ def _nearness(
         if measure.others
         else 0.0,
     )
+
+
+def _dated(memory: Memory, rows: Mapping[int, Judged], question: Question) -> str:
+    """Give the text as it is compared: of an event of a date that the question names, with that date, as the model reads it."""
+    moment = rows[memory.key].valid_from if memory.key in rows else None
+    if moment is None or not is_dated(rows[memory.key], question.dates):
+        return memory.content
+    return f"{memory.content} [{moment.day} {moment:%B %Y, %Y-%m-%d}]"
 
 
 def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
