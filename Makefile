@@ -20,10 +20,10 @@ NAME = $(wordlist 2,99,$(MAKECMDGOALS))
 $(eval $(filter-out serve test lint lock clean help,$(wordlist 2,99,$(MAKECMDGOALS))):;@:)
 endif
 
-.PHONY: help serve test lint lock proof bench clean
+.PHONY: help serve test lint lock proof bench recall-tables clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 serve: .venv/.installed-serve ## install what is missing, then run Loci (Ctrl-C stops it)
 	@LOCI_HOME="$(LOCI_HOME)" exec $(PY) manage.py up $(ARGS)
@@ -43,6 +43,11 @@ proof: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## run the long proofs, or
 
 bench: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure speed (ARGS="--sizes 10k,100k --report docs/speed.md")
 	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.speed $(ARGS)
+
+recall-tables: .venv/.installed-dev $(TEST_HOME)/.model-8-bit ## measure recall into docs/recall.md (SETS="folder folder")
+	@test -n "$(SETS)" || { echo 'Say which sets to measure: make recall-tables SETS="folder folder"' >&2; exit 1; }
+	@LOCI_HOME="$(TEST_HOME)" $(PY) manage.py evaluate $(SETS) --split dev --write-docs docs/recall.md
+	@LOCI_TEST_MODELS="$(TEST_HOME)/models" exec $(PY) -m bench.scripts --report docs/recall.md
 
 UV_COMPILE = .venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet

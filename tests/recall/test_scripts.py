@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Visibility
+from bench.script_facts import FACTS, Fact
 from memories.batch import store_many
 from memories.draft import Draft
 from memories.embedding import Encoder
@@ -16,7 +17,6 @@ from memories.recall.trace import Trace
 from memories.visibility import recallable_by
 from tests.memories.builders import row
 from tests.people import person
-from tests.recall.facts import FACTS, Fact
 
 pytestmark = pytest.mark.django_db
 LEAST = 0.95  # of English

@@ -1,4 +1,4 @@
-"""The same facts in several scripts, each with a question that shares words with it; written for these tests.
+"""The same facts in several scripts, each with a question that shares words with it; written for Loci's tests and bench.scripts.
 
 A question differs from its fact as questions do: another order, other endings and small words, no whole phrase.
 """
