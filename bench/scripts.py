@@ -6,15 +6,12 @@ alone and in the usual mode. A row for each language: the share of questions who
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.proof.home import environment, make_home
-from bench.proof.proof import REPOSITORY
+from bench.proof.home import make_home, run
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,15 +25,8 @@ def main(arguments: Sequence[str]) -> None:
         home = Path(temporary) / "home"
         make_home(home)
         report = [str(options.report.absolute())] if options.report else []
-        done = subprocess.run(
-            [sys.executable, "-m", "bench.scripts_work", *report],
-            cwd=REPOSITORY,
-            env=environment(home) | {"PATH": os.environ.get("PATH", "")},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-    for row in json.loads(done.stdout):
+        told = run([sys.executable, "-m", "bench.scripts_work", *report], home)
+    for row in json.loads(told):
         print("| " + " | ".join(row) + " |")
 
 

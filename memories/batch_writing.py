@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from django.utils import timezone
@@ -28,6 +29,7 @@ from memories.store import Outcome
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
 
+T = TypeVar("T")
 CONFIRMED = ("confidence", "updated_at")  # what a restatement changes
 
 
@@ -231,26 +233,27 @@ class BatchWriter:
             row.root_id is not None for row in rows
         ):  # a thread would read the root over another connection
             return partial(seal, all_after(rows))
-        return partial(self.turns.result, self.aside.submit(self._sealed, rows))
-
-    def _sealed(self, rows: Sequence[Memory]) -> Sequence[Sealed]:
-        with self.turns.pressing():
-            return seal(all_after(rows))
+        return self._begun(lambda: seal(all_after(rows)))
 
     def _log(self) -> Callable[[], None]:
         """Begin to make the log's rows of what was done, while the database takes the pieces; give what writes them."""
         appending, self.events = Appending(self.actor, self.events, at=self.now), []
-        making = self.aside.submit(self._made, appending)
+        made = self._begun(appending.make)
 
         def write() -> None:
-            self.turns.result(making)
+            made()
             appending.write()
 
         return write
 
-    def _made(self, appending: Appending) -> None:
-        with self.turns.pressing():
-            appending.make()
+    def _begun(self, make: Callable[[], T]) -> Callable[[], T]:
+        """Begin to make in the helping thread what is asked for next; give what waits for it."""
+
+        def pressed() -> T:
+            with self.turns.pressing():
+                return make()
+
+        return partial(self.turns.result, self.aside.submit(pressed))
 
     def _take(self, step: Step) -> None:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""

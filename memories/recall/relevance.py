@@ -11,6 +11,7 @@ from memories.index.base import Judged
 from memories.index.forms import DOT, SIGNS, forms_in, stands_inside
 from memories.index.terms import Match, words
 from memories.models import Memory
+from memories.pieces import embedded_text
 from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
 from memories.recall.persons import lead_of_others, unknown_share
@@ -152,7 +153,7 @@ def _dated(memory: Memory, rows: Mapping[int, Judged], question: Question) -> st
     moment = rows[memory.key].valid_from if memory.key in rows else None
     if moment is None or not is_dated(rows[memory.key], question.dates):
         return memory.content
-    return f"{memory.content} [{moment.day} {moment:%B %Y, %Y-%m-%d}]"
+    return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
 
 
 def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
