@@ -14,11 +14,11 @@ from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from access.actor import Actor
-from access.copying import like
-from access.many_rows import FEW, Adapted, ManyInsert, is_at_hand
 from access.models import AuditEntry, AuditHead, AuditPayload
-from access.prepared import Prepared, PreparedUpdate
-from access.ready_json import ReadyJson, canonical_json
+from storage.bulk_insert import FEW, Adapted, ManyInsert, is_at_hand
+from storage.bulk_insert_copying import like
+from storage.canonical_json import ReadyJson, canonical_json
+from storage.compiled_queries import Prepared, PreparedUpdate
 
 GENESIS = "0" * 64  # what the first row of a chain follows
 OWN = ""  # this store's own chain

@@ -13,7 +13,7 @@ from access.characters import refuse_broken
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
-from access.prepared import Prepared
+from storage.compiled_queries import Prepared
 
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200

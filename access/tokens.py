@@ -16,7 +16,7 @@ from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.characters import refuse_broken
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
-from access.prepared import Prepared
+from storage.compiled_queries import Prepared
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

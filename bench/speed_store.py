@@ -28,7 +28,6 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
-from access.copying import like  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
 from bench.speed_texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
@@ -37,6 +36,7 @@ from memories.embedding.folder import model_folder  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.text import content_hash, fold_hash  # noqa: E402
 from memories.writing import MEMORIES, PIECES  # noqa: E402
+from storage.bulk_insert_copying import like  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1

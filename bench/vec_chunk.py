@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_site.sqlite.driver import DRIVER, vec0_path
 from memories.index.schema import statements
+from storage.sqlite.driver import DRIVER, vec0_path
 
 CHUNK_SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
 DIMENSIONS = 384

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
 from loci_site.config import Config
-from loci_site.sqlite.driver import DRIVER, Driver
-from loci_site.sqlite.probe import lacks_of
+from storage.sqlite.driver import DRIVER, Driver
+from storage.sqlite.features import lacks_of
 
 TAG = "loci"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -31,7 +31,7 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
     # A negative cache size counts KiB, a positive one pages.
     pragmas = (*PRAGMAS, f"cache_size=-{storage.cache_mb * 1024}")
     return {
-        "ENGINE": "loci_site.sqlite",
+        "ENGINE": "storage.sqlite",
         "NAME": str(database),
         "CONN_MAX_AGE": None,
         "OPTIONS": {

@@ -10,8 +10,8 @@ from django.utils.functional import lazy
 from loci_site.admin_settings import UNFOLD  # noqa: F401 - unfold reads it from here
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
 from loci_site.databases import database_settings
-from loci_site.home import secret_key
 from loci_site.oauth.provider import provider_settings
+from storage.home import secret_key
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCI: Config = load_config(os.environ)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from loci_site.celery import app, queue_folders
-from loci_site.home import ensure_home
 from loci_site.lifeline import end_with_parent
 from loci_site.turns import take_short_turns
+from storage.home import ensure_home
 
 THREADS = 2  # one may be long at work while the other reports
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from django.db import IntegrityError, transaction
 
-from maintenance.columns import write_columns
 from maintenance.doctor_findings import Finding, stale_or_ok
 from maintenance.doctor_forms import stale_of_text
 from memories.models import Memory
 from memories.text import fold_hash
+from storage.bulk_update import write_columns
 
 
 def check_folds() -> Finding:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 from django.db import transaction
 
-from maintenance.columns import write_columns
 from maintenance.doctor_findings import Finding, stale_or_ok
 from memories.index.forms import forms_of
 from memories.models import Memory
+from storage.bulk_update import write_columns
 
 ROWS_AT_ONCE = 500
 

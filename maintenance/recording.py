@@ -11,11 +11,11 @@ from django.db.models import Field, ForeignKey, Model
 
 from access import audit
 from access.actor import Actor
-from maintenance.columns import write_columns
 from maintenance.models import Run, RunChange
 from memories.models import Memory
 from memories.snapshot import as_json
 from memories.types import State
+from storage.bulk_update import write_columns
 
 ROWS_AT_ONCE = 200  # in one statement; SQLite takes a limited number of variables
 

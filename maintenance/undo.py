@@ -13,7 +13,6 @@ from django.utils import timezone
 from access import audit
 from access.actor import CURATE, READ, Actor
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from maintenance.columns import write_columns
 from maintenance.models import Run, RunChange, RunStatus
 from maintenance.recording import from_json, model_of, unpacked
 from maintenance.trial import tried
@@ -22,6 +21,7 @@ from memories.models import Link, LinkStatus, Memory, Piece
 from memories.snapshot import as_json
 from memories.tombstones import find_tombstone
 from memories.types import Operation, State
+from storage.bulk_update import write_columns
 
 CHANGES_AT_ONCE = 50  # in one transaction, which ends with the first batch of decay: that is many rows
 ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)

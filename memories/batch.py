@@ -17,11 +17,9 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from access.actor import WRITE, Actor
-from access.bulk_work import Turns, bulk_work, made_ahead
 from access.errors import InvalidInput, LociError
 from access.groups import find_group, find_or_create_group
 from access.models import Group
-from access.wal_moving import pages_moved_between
 from memories.batch_writing import BatchWriter
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
@@ -30,6 +28,8 @@ from memories.pending import Pending
 from memories.pieces import Embedded, available_encoder, cut_all, embed_passages, passage_of
 from memories.store import Outcome, check_may_write
 from memories.text_columns import text_columns
+from storage.bulk_threads import Turns, bulk_work, made_ahead
+from storage.wal_checkpoints import pages_moved_between
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
 # Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.

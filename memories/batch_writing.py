@@ -13,9 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit import Appending, Event, Sealed, seal
-from access.bulk_work import Turns
 from access.errors import LociError
-from access.many_rows import is_at_hand
 from memories import writing
 from memories.deciding import Case, Fate, Verdict, doubt_of, judge, replacing_doubt, to_replace, with_scope
 from memories.known import Origin, TextKey, find_origins, find_texts
@@ -28,6 +26,8 @@ from memories.snapshot import all_after, as_json, snapshot
 from memories.store import Outcome
 from memories.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
+from storage.bulk_insert import is_at_hand
+from storage.bulk_threads import Turns
 
 T = TypeVar("T")
 CONFIRMED = ("confidence", "updated_at")  # what a restatement changes

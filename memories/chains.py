@@ -11,13 +11,13 @@ from django.db.models import CharField, Value
 
 from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
-from access.prepared import Prepared
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.snapshot import TIED
 from memories.types import State, Type
 from memories.visibility import listed_by
 from memories.visible_row import is_visible
+from storage.compiled_queries import Prepared
 
 # Every verb and page begins with it: compiling it took five times as long as the whole answer of the database.
 _FOUND: Final = Prepared(

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet, Value
 
-from access.prepared import Prepared, PreparedUpdate
 from memories.models import Memory
 from memories.text import first_words
 from memories.types import State, Trust
+from storage.compiled_queries import Prepared, PreparedUpdate
 
 NEIGHBOUR_WORDS = 30  # longer ones drown the memory's own words, since BM25 counts the whole row
 

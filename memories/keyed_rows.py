@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from access.prepared import Prepared
 from memories.models import Memory
+from storage.compiled_queries import Prepared
 
 LEAST = 16  # keys that a query is made for; more are rounded up, so that few queries are compiled
 T = TypeVar("T")

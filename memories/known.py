@@ -8,7 +8,6 @@ from functools import cache
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from access.prepared import Prepared
 from memories.chains import head_keys
 from memories.draft import Draft
 from memories.keyed_rows import rounded_up, rows_of
@@ -16,6 +15,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.texts import fold_start, folded_as, folded_as_any
 from memories.types import State, Trust, Type
 from memories.writing import ON_APPROVAL
+from storage.compiled_queries import Prepared
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash

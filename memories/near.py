@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from access.prepared import Prepared
 from access.visibility import Visibility
 from memories.chains import KEYS_AT_ONCE, has_lapsed
 from memories.contradictions import Contradiction, find_contradiction
@@ -21,6 +20,7 @@ from memories.models import LinkKind, Memory, Piece
 from memories.pieces import as_vector
 from memories.types import Scope, State, Trust, Type
 from memories.writing import is_overwriting
+from storage.compiled_queries import Prepared
 
 PROBE_LIMIT = 16
 _NEWEST = Prepared(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)

@@ -11,14 +11,14 @@ import numpy as np
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
-from access.copying import like
-from access.many_rows import ManyInsert, is_at_hand
-from access.prepared import Prepared
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
 from memories.keyed_rows import rows_of
 from memories.models import IndexState, Memory, Piece
 from memories.types import Type
+from storage.bulk_insert import ManyInsert, is_at_hand
+from storage.bulk_insert_copying import like
+from storage.compiled_queries import Prepared
 
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)

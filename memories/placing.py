@@ -10,11 +10,11 @@ from django.db.models.functions import RowNumber
 
 from access.errors import Conflict
 from access.models import Group
-from access.prepared import Prepared
 from memories.context import context_of
 from memories.draft import Draft
 from memories.models import Memory, Thread
 from memories.types import State, Trust
+from storage.compiled_queries import Prepared
 
 Line = tuple[int, str]  # a thread's key and a scope: what stands beside what
 

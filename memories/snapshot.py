@@ -6,8 +6,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
-from access.ready_json import ReadyJson, objects
 from memories.models import Memory
+from storage.canonical_json import ReadyJson, objects
 
 # In the order in which an export shows them; the stored search columns are derived and stay out.
 FIELDS = (

@@ -15,9 +15,9 @@ from django.db.models import Count
 from access.actor import Actor
 from access.errors import Unavailable
 from access.models import Group
-from access.prepared import Prepared
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.text import fold
+from storage.compiled_queries import Prepared
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"

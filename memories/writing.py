@@ -13,12 +13,8 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.copying import like
 from access.errors import Conflict, NotPermitted
-from access.identifiers import new_id
-from access.many_rows import ManyInsert
 from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
-from access.prepared import PreparedInsert
 from memories.context import context_of, filter_tokens, neighbours_of, refresh_around, refresh_beside
 from memories.draft import Draft
 from memories.models import Link, LinkKind, LinkStatus, Memory
@@ -29,6 +25,10 @@ from memories.text import fold
 from memories.text_columns import TextColumns, text_columns
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
+from storage.bulk_insert import ManyInsert
+from storage.bulk_insert_copying import like
+from storage.compiled_queries import PreparedInsert
+from storage.ids import new_id
 
 if TYPE_CHECKING:
     from memories.known import Origin

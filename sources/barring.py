@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import cache
 
-from access.prepared import Prepared
 from memories.keyed_rows import rows_of
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.texts import fold_start, folded_as_any
 from memories.tombstones import find_tombstones
 from memories.types import State, Type
+from storage.compiled_queries import Prepared
 
 
 def barred(rows: Sequence[Memory]) -> dict[int, str]:

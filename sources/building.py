@@ -11,14 +11,14 @@ from django.core.validators import MaxLengthValidator
 from django.db import DatabaseError, models, transaction
 from django.db.models import Model
 
-from access.copying import like
-from access.many_rows import ManyInsert
 from memories.context import context_of, filter_tokens
 from memories.index.forms import forms_of
 from memories.models import Memory
 from memories.text import content_hash, fold_hash
 from sources.records import MEMORY, Kind
 from sources.targets import Targets
+from storage.bulk_insert import ManyInsert
+from storage.bulk_insert_copying import like
 
 M = TypeVar("M", bound=Model)
 PLAIN_NUMBER = 30_000  # every column of whole numbers takes these

@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
-from access.copying import like
-from access.many_rows import ManyInsert
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
 from memories.types import Operation
 from sources.faults import LineFault
+from storage.bulk_insert import ManyInsert
+from storage.bulk_insert_copying import like
 
 # Rows about a purged memory that say nothing of its text.
 WORDLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})

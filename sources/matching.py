@@ -9,12 +9,12 @@ from django.db import connection
 from django.db.models import CharField, Model, Q, QuerySet, Value
 
 from access.models import Group
-from access.prepared import Prepared
 from memories.keyed_rows import rows_of
 from memories.models import Thread
 from relations.models import EntityAlias
 from sources.records import ALIAS, Kind
 from sources.targets import is_id
+from storage.compiled_queries import Prepared
 
 
 def name_of(kind: Kind, record: dict[str, Any]) -> str:

@@ -12,10 +12,8 @@ from django.db.models import Model
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.bulk_work import Turns, bulk_work, made_ahead
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
-from access.wal_moving import pages_moved_between
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
 from memories.pieces import Embedded, available_encoder, embed_passages, insert_pieces, passage_of
@@ -43,6 +41,8 @@ from sources.records import (
 )
 from sources.targets import Targets, is_id
 from sources.vectors import carried_pieces
+from storage.bulk_threads import Turns, bulk_work, made_ahead
+from storage.wal_checkpoints import pages_moved_between
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0

@@ -8,18 +8,19 @@ from pathlib import Path
 
 # Each room may import itself and these.
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "access": frozenset(),
-    "relations": frozenset({"access"}),
-    "memories": frozenset({"access", "relations"}),
-    "sources": frozenset({"access", "relations", "memories"}),
-    "maintenance": frozenset({"access", "relations", "memories"}),
-    "loci_site": frozenset({"access", "relations", "memories", "sources", "maintenance"}),
+    "access": frozenset({"storage"}),
+    "storage": frozenset(),
+    "relations": frozenset({"storage", "access"}),
+    "memories": frozenset({"storage", "access", "relations"}),
+    "sources": frozenset({"storage", "access", "relations", "memories"}),
+    "maintenance": frozenset({"storage", "access", "relations", "memories"}),
+    "loci_site": frozenset({"storage", "access", "relations", "memories", "sources", "maintenance"}),
 }
 ROOMS = tuple(MAY_IMPORT)
 OTHER_CODE = ("tests", "bench")
 FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "core", "manager", "misc"})
 SQLITE_LIBRARIES = frozenset({"sqlite3", "pysqlite3", "sqlean", "apsw"})
-SQLITE_PLACE = "loci_site/sqlite/"
+SQLITE_PLACE = "storage/sqlite/"
 MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 400
 

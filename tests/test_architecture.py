@@ -109,7 +109,7 @@ def test_a_rule_names_its_offender(tmp_path: Path, path: str, text: str, rule: R
     [
         ("memories/a.py", "from access.errors import LociError\nfrom . import types\n"),
         ("loci_site/a.py", "import access, relations, memories, sources, maintenance\n"),
-        ("loci_site/sqlite/a.py", "import sqlite3\n"),
+        ("storage/sqlite/a.py", "import sqlite3\n"),
         ("relations/a.py", "MEMORY = 'memories.Memory'\n"),
         ("memories/a.py", "def run():\n    import onnx  # noqa: PLC0415 - heavy\n"),
         ("access/a.py", 'def run():\n    """' + "long\n" * 90 + '"""\n' + "    x = 1\n" * 59),

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from loci_site.checks import home_messages, host_messages
 from loci_site.config import load_config
-from loci_site.home import ensure_home, secret_key
+from storage.home import ensure_home, secret_key
 
 
 def mode_of(path: Path) -> int:

@@ -19,8 +19,9 @@ from django.db.utils import ConnectionHandler
 from loci_site.checks import sqlite_messages
 from loci_site.config_sections import Storage
 from loci_site.databases import postgres_settings, sqlite_settings
-from loci_site.sqlite import base, driver, probe
-from loci_site.sqlite.driver import DRIVER, Driver, choose_driver
+from storage.sqlite import base, driver
+from storage.sqlite import features as probe
+from storage.sqlite.driver import DRIVER, Driver, choose_driver
 from tests.settings import REPOSITORY
 
 
@@ -146,7 +147,7 @@ def test_the_standard_library_and_djangos_backend_stay_as_they_are() -> None:
     program = (
         "import sys\n"
         "{first}\n"
-        "import loci_site.sqlite.base as ours\n"
+        "import storage.sqlite.base as ours\n"
         "import django.db.backends.sqlite3.base as djangos, sqlite3\n"
         "assert sqlite3.__name__ == 'sqlite3' and djangos.Database.__name__ == 'sqlite3.dbapi2'\n"
         "assert ours._backend is not djangos and not issubclass(ours.DatabaseWrapper, djangos.DatabaseWrapper)\n"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from loci_site.sqlite.in_use import InUse, alone_with, say_open
+from storage.sqlite.open_files import InUse, alone_with, say_open
 from tests.settings import REPOSITORY
 
 HOLD = (
-    "import sys; from pathlib import Path; from loci_site.sqlite import in_use; path = Path(sys.argv[1]);"
+    "import sys; from pathlib import Path; from storage.sqlite import open_files as in_use; path = Path(sys.argv[1]);"
     "{hold}; print('there', flush=True); sys.stdin.read()"
 )
 

@@ -6,7 +6,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             name="Group",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 (
                     "slug",
                     models.CharField(
@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
             name="ApiToken",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("name", models.CharField(max_length=120)),
                 ("token_hash", models.CharField(editable=False, max_length=64, unique=True)),
                 ("hint", models.CharField(default="", editable=False, max_length=16)),

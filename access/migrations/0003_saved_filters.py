@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name="SavedFilter",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("list_name", models.CharField(max_length=60)),
                 ("name", models.CharField(max_length=60)),
                 ("asked", models.JSONField(default=list)),

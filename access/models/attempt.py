@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from access.identifiers import new_id
+from storage.ids import new_id
 
 
 class Attempts(models.Model):

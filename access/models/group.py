@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from access.identifiers import new_id
+from storage.ids import new_id
 
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from access.identifiers import new_id
 from access.models.group import Group
+from storage.ids import new_id
 
 
 class ApiToken(models.Model):

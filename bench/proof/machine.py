@@ -4,7 +4,7 @@ import os
 import platform
 from pathlib import Path
 
-from loci_site.sqlite.driver import DRIVER
+from storage.sqlite.driver import DRIVER
 
 
 def machine() -> str:

@@ -7,7 +7,7 @@ from importlib import import_module
 from access.errors import LociError
 from loci_site.reference import markdown as md
 
-ROOMS = ("access", "relations", "memories", "sources", "maintenance", "loci_site")
+ROOMS = ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site")
 # What does work when it is imported, or needs another database.
 LEFT_OUT = frozenset({"migrations", "management", "asgi", "celery", "postgres", "reference"})
 INTRO = """\

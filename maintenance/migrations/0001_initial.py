@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
             name="Run",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("kind", models.CharField(max_length=20)),
                 (
                     "status",

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from access.identifiers import new_id
 from access.models import Group
+from storage.ids import new_id
 
 
 class RunStatus(models.TextChoices):

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from access.reading import fetch
 from access.visibility import Visibility
 from memories.index.base import AnyVector, Found, Hit, Vector, made
 from memories.index.following import current_table
@@ -19,6 +18,7 @@ from memories.index.sqlite_vectors import IndexStand, read_stand
 from memories.index.terms import Match
 from memories.index.trial_table import AnyTable
 from memories.types import VISIBLE_TRUSTS, State, Trust
+from storage.compiled_queries_reading import fetch
 
 MAX_K = 4096  # vec0's own limit for k
 Params = list[Any]

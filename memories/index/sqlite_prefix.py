@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from access.reading import fetch
 from access.visibility import Visibility
 from memories.index.sqlite_rows import render
+from storage.compiled_queries_reading import fetch
 
 LONGEST_ROOMS = 50  # groups named inside the match; for more, the rows alone say which are seen
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import connection
 
-from access.reading import fetch
 from access.visibility import Visibility
 from memories.index.base import Judged
 from memories.types import NOT_WITHDRAWN, State, Type
+from storage.compiled_queries_reading import fetch
 
 Params = list[Any]
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from access.reading import fetch
 from memories.embedding import DIMENSIONS
 from memories.index.bits import Keys, PieceRow, Vectors
+from storage.compiled_queries_reading import fetch
 
 ROWS_AT_ONCE = 2000
 # Of the times, only their order counts; the views in rows.sql say the same of `until`.

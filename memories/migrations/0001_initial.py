@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
             name="Thread",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("name", models.CharField(max_length=200)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 (
@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
             name="Memory",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("content", models.TextField()),
                 ("content_hash", models.CharField(editable=False, max_length=64)),
                 ("fold_hash", models.CharField(editable=False, max_length=64)),
@@ -235,7 +235,7 @@ class Migration(migrations.Migration):
             name="Checkpoint",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("state", models.JSONField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("author_name", models.CharField(default="", max_length=300)),
@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             name="Tombstone",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("hmac", models.CharField(max_length=64)),
                 ("key_id", models.CharField(max_length=16)),
                 (
@@ -313,7 +313,7 @@ class Migration(migrations.Migration):
             name="Link",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 (
                     "kind",
                     models.CharField(

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from access.identifiers import new_id
 from memories.models.memory import Memory
+from storage.ids import new_id
 
 
 class LinkKind(models.TextChoices):

@@ -5,11 +5,11 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from access.identifiers import new_id
 from access.models import ApiToken, Group
 from memories.models.texts import text_once
 from memories.models.thread import Thread
 from memories.types import Scope, State, Trust, Type
+from storage.ids import new_id
 
 
 class Memory(models.Model):

@@ -15,10 +15,10 @@ from django.db import DatabaseError, close_old_connections, connection, transact
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Coalesce, Greatest
 
-from access.prepared import PreparedInsert, PreparedUpdate
 from access.tokens import ON_USE, USED_TOKENS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.tombstones import purged_texts
+from storage.compiled_queries import PreparedInsert, PreparedUpdate
 
 log = logging.getLogger(__name__)
 _LOG = PreparedInsert(RecallLog)

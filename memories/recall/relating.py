@@ -12,7 +12,6 @@ from uuid import UUID
 from django.db import connection
 
 from access.models import Group
-from access.prepared import Prepared
 from access.visibility import Visibility
 from memories.index.forms import is_unspaced
 from memories.index.terms import STOP_WORDS, words
@@ -24,6 +23,7 @@ from memories.recall.tuning import Tuning
 from memories.text import fold
 from memories.visible_row import is_visible
 from relations.models import EntityAlias
+from storage.compiled_queries import Prepared
 
 MOST_RELATIONS = 50  # the surest
 MOST_ENTITIES = 20  # a question that names more is a text

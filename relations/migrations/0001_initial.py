@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
             name="Relation",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("predicate", models.CharField(max_length=80)),
                 ("confidence", models.FloatField(default=0.7)),
                 ("valid_from", models.DateTimeField(blank=True, null=True)),

@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from access.identifiers import new_id
 from access.models import ApiToken, Group
+from storage.ids import new_id
 
 
 class Relation(models.Model):

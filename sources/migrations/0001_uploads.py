@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import access.identifiers
+import storage.ids
 
 
 class Migration(migrations.Migration):
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             name="Upload",
             fields=[
                 ("key", models.BigAutoField(primary_key=True, serialize=False)),
-                ("id", models.UUIDField(default=access.identifiers.new_id, editable=False, unique=True)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
                 ("name", models.CharField(max_length=200)),
                 ("size", models.BigIntegerField()),
                 ("source", models.CharField(max_length=200)),

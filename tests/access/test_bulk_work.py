@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.bulk_work import TURN_S, YOUNG, Turns, bulk_work, long_statement, made_ahead
+from storage.bulk_threads import TURN_S, YOUNG, Turns, bulk_work, long_statement, made_ahead
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from access.many_rows import FEW, MOST, SIZES, ManyInsert
 from access.models import AuditEntry, AuditPayload, CandidatePolicy, Group
-from access.ready_json import objects
+from storage.bulk_insert import FEW, MOST, SIZES, ManyInsert
+from storage.canonical_json import objects
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ from maintenance.schedule import JOBS
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
 
-OURS = ("access", "relations", "memories", "sources", "maintenance", "loci_site")
+OURS = ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site")
 # Django's admin makes these for each model; what each model's own pages say of them is tested by rule.
 EACH_MODEL = ("changelist", "add", "history", "delete", "change")
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, AuditPayload, Group, Membership, Role
-from access.prepared import AT_ONCE, Prepared, PreparedInsert, PreparedUpdate
+from storage.compiled_queries import AT_ONCE, Prepared, PreparedInsert, PreparedUpdate
 
 pytestmark = pytest.mark.django_db
 

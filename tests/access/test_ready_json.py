@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from access.ready_json import CANONICAL, ReadyJson, canonical_json, objects
+from storage.canonical_json import CANONICAL, ReadyJson, canonical_json, objects
 
 VALUES = st.one_of(
     st.none(),

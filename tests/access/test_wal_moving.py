@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from access import wal_moving
 from access.models import Group
-from access.wal_moving import pages_moved_between
+from storage import wal_checkpoints as wal_moving
+from storage.wal_checkpoints import pages_moved_between
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,6 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.errors import InvalidInput, NotFound, NotPermitted
-from access.identifiers import new_id
 from access.models import AuditEntry, Group
 from memories import entities
 from memories.editing import Edit, edit
@@ -18,6 +17,7 @@ from memories.verbs import forget, reject
 from relations import walk
 from relations.models import Relation, RelationEvidence
 from relations.walk import neighbours
+from storage.ids import new_id
 from tests.memories.builders import day, kept, row
 from tests.people import agent, person
 

@@ -12,7 +12,6 @@ from django.db import connection
 
 from access.audit import verify_chain
 from access.errors import InvalidInput, NotPermitted
-from access.identifiers import new_id
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
@@ -25,6 +24,7 @@ from sources import restoring
 from sources.exporting import export
 from sources.faults import StrictStop
 from sources.restoring import RestoreReport, restore_export
+from storage.ids import new_id
 from tests.people import agent, person
 from tests.sources.rich import fill
 

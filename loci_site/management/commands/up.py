@@ -20,12 +20,12 @@ from access.running_address import told_address
 from loci_site.checks import TAG
 from loci_site.config import load_config
 from loci_site.first_start import FirstAccess, give_first_access, migrate_if_needed
-from loci_site.home import ensure_home
 from loci_site.listening import bound_socket, is_answering, only_one_in
 from loci_site.machine import web_processes
 from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
+from storage.home import ensure_home
 
 EXAMPLES: Final = """\
 examples:

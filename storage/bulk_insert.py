@@ -14,9 +14,9 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model
 
-from access.bulk_work import long_statement
-from access.prepared import PLAIN, PreparedInsert, kind_of
-from access.ready_json import ReadyJson
+from storage.bulk_threads import long_statement
+from storage.canonical_json import ReadyJson
+from storage.compiled_queries import PLAIN, PreparedInsert, kind_of
 
 M = TypeVar("M", bound=Model)
 MOST = 256  # rows in one statement; compiling one for 200 takes less than running them in five

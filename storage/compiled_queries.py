@@ -13,7 +13,7 @@ from django.db.models import AutoField, Model, QuerySet
 from django.db.models.query import ValuesListIterable, get_related_populators
 from django.db.models.sql import InsertQuery, UpdateQuery
 
-from access.reading import fetch
+from storage.compiled_queries_reading import fetch
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)

@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from loci_site.sqlite.driver import HOW_TO_MEND, Driver, vec0_path
+from storage.sqlite.driver import HOW_TO_MEND, Driver, vec0_path
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from loci_site.home import ensure_home
-from loci_site.sqlite.dependents import set_aside
-from loci_site.sqlite.django_backend import import_backend
-from loci_site.sqlite.driver import DRIVER, vec0_path
-from loci_site.sqlite.in_use import InUse, alone_with, say_open
+from storage.home import ensure_home
+from storage.sqlite.django_backend import import_backend
+from storage.sqlite.driver import DRIVER, vec0_path
+from storage.sqlite.open_files import InUse, alone_with, say_open
+from storage.sqlite.schema_dependents import set_aside
 
 # 8 MiB at SQLite's usual page; between two steps the processor is others'.
 PAGES_AT_ONCE, SLEEP_S = 2048, 0.005

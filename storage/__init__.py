@@ -1,0 +1,1 @@
+"""Fast row access per database; knows nothing of the domain."""
