@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 
 from access import audit
 from access.actor import Actor
-from access.characters import refuse_broken
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import SavedFilter
+from access.unstorable_text import refuse_broken
 
 MAX_NAME_CHARS = 60
 MAX_VALUES = 40  # names with a value in one filter

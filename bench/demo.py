@@ -21,7 +21,7 @@ from django.utils import timezone  # noqa: E402
 
 from access.actor import ALL_SCOPES, Actor, Via  # noqa: E402
 from access.groups import GroupChange, create_group, update_group  # noqa: E402
-from access.members import set_member  # noqa: E402
+from access.groups.members import set_member  # noqa: E402
 from access.models import Group  # noqa: E402
 from access.tokens import actor_for_secret, actor_for_user, create_token  # noqa: E402
 from bench.demo_words import EVENTS, FACTS, INSTRUCTIONS, MIAS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402

@@ -99,7 +99,7 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
         """As unfold's; that one has chosen another password is in the audit log."""
         # This module is read before models may be.
         from access.admin.caller import actor_of  # noqa: PLC0415
-        from access.people import log_password  # noqa: PLC0415
+        from access.sign_in.users import log_password  # noqa: PLC0415
 
         with transaction.atomic():
             before = request.user.password  # type: ignore[union-attr]  # only who is logged in comes here

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management import ManagementUtility, get_commands
 
-from access.connecting import command_line
+from access.connect import command_line
 
 GROUPS: Final = {
     "Run Loci": ("up", "serve", "mcp", "doctor", "schedule", "model"),

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.admin.caller import actor_of
-from access.connecting import base_url
+from access.connect import base_url
 from access.groups import entered_groups
 from access.models import AuditEntry, Group
 from loci_site.dashboard_census import (

@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from access import audit
 from access.actor import ALL_SCOPES
-from access.passwords import generated_password
+from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
 from memories.index.base import search_index
 from memories.types import Operation

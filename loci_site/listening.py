@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from access.connecting import command_line
+from access.connect import command_line
 from access.errors import Conflict, Unavailable
 
 

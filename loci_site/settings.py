@@ -135,7 +135,7 @@ X_FRAME_OPTIONS = "DENY"
 
 # The page that asks a person for consent sends whoever is not logged in there.
 LOGIN_URL = "people:login"
-AUTHENTICATION_BACKENDS = ["access.login.GuardedBackend"]
+AUTHENTICATION_BACKENDS = ["access.sign_in.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # a migration that points there reads it
 

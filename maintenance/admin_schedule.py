@@ -11,7 +11,7 @@ from django.urls import URLPattern, path, reverse
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
 from access.admin.page import RoomAdmin
-from access.connecting import command_line
+from access.connect import command_line
 from access.errors import LociError, NotFound
 from maintenance.backup import list_backups, make_backup
 from maintenance.doctor import Diagnosis, Verdict, examine, repair

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from access.actor import ADMIN, Actor
-from access.audit_retention import drop_log
+from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from maintenance.models import Run, RunChange, RunStatus
 from memories.index.schema import begin_purge, end_purge

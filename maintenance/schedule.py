@@ -11,7 +11,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import ADMIN, Actor
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
-from access.tidying import tidy_access
+from access.sign_in.expired_rows import tidy_access
 from maintenance.backfill import embed_owed, is_owed
 from maintenance.backup import backup_job
 from maintenance.backup_purging import is_purge_owed, purge_backups

@@ -6,8 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 from itertools import groupby
 
-from access.characters import refuse_broken
 from access.errors import InvalidInput, TooLarge
+from access.unstorable_text import refuse_broken
 
 # Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -6,7 +6,7 @@ from django.db import connection
 
 from access.audit import verify_chain
 from access.models import ApiToken, AuditEntry
-from access.passwords import ALPHABET, generated_password
+from access.sign_in.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
 from loci_site.first_start import give_first_access, migrate_if_needed
 from memories.index.base import search_index

@@ -1,4 +1,4 @@
-"""Groups and their members in the browser; changes go through access.groups and access.members."""
+"""Groups and their members in the browser; changes go through access.groups and access.groups.members."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from access.admin.columns import column
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from access.groups import GroupChange, create_group, update_group
-from access.members import remove_member, set_member
+from access.groups.members import remove_member, set_member
+from access.groups.privacy import set_private
 from access.models import Group, Membership
-from access.privacy import set_private
 
 
 def _administers(request: HttpRequest, group: Model | None) -> bool:

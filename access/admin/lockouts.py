@@ -14,9 +14,9 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Question, ask, reason_form
 from access.admin.page import RoomAdmin
-from access.attempts import lift
 from access.errors import LociError
 from access.models import Attempts
+from access.sign_in.throttle import lift
 
 WHAT = {
     "login": "logging in under a name",

@@ -14,7 +14,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.models import Membership
-from access.people import log_password, log_person, told_of
+from access.sign_in.users import log_password, log_person, told_of
 
 admin.site.unregister(User)
 admin.site.unregister(Group)

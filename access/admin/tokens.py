@@ -23,7 +23,7 @@ from access.admin.columns import column
 from access.admin.confirm import Question, ask, reason_form
 from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
-from access.connecting import claude_line, client_json
+from access.connect import claude_line, client_json
 from access.errors import LociError
 from access.groups import entered_groups
 from access.models import ApiToken

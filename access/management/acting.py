@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from access.connecting import render_error
+from access.connect import render_error
 from access.errors import LociError
 
 

@@ -6,10 +6,10 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from access.actor import Actor, Via
-from access.client_address import address_of
 from access.errors import NotAuthenticated
-from access.token_guard import count_failed_token
+from access.sign_in.client_address import address_of
 from access.tokens import actor_for_secret, actor_for_user
+from access.tokens.throttle import count_failed_token
 from loci_site.api.faults import CsrfMissing
 
 

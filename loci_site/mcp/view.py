@@ -10,10 +10,10 @@ from django.views.decorators.csrf import csrf_exempt
 from mcp.server.lowlevel import Server
 
 from access.actor import Actor, Via
-from access.client_address import address_of
 from access.errors import NotAuthenticated, TooManyAttempts
-from access.token_guard import count_failed_token
+from access.sign_in.client_address import address_of
 from access.tokens import PREFIX, actor_for_secret
+from access.tokens.throttle import count_failed_token
 from loci_site.mcp.bridge import lowlevel_server, serve_mcp
 from loci_site.mcp.caller import acting_as, current_actor
 from loci_site.mcp.server import LociServer

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from oauth2_provider.views import DynamicClientRegistrationManagementView, DynamicClientRegistrationView
 
 from access.actor import Via
-from access.attempts import count_try, wait_s
-from access.client_address import address_of, network_of
-from access.token_guard import registration_rule, token_rule
+from access.sign_in.client_address import address_of, network_of
+from access.sign_in.throttle import count_try, wait_s
+from access.tokens.throttle import registration_rule, token_rule
 from loci_site.config import is_loopback
 from loci_site.oauth.trading import too_many
 

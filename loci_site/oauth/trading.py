@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from oauth2_provider.views import RevokeTokenView, TokenView
 
 from access.actor import Via
-from access.attempts import count_try, forget, wait_s
-from access.client_address import address_of, network_of
-from access.token_guard import program_rules
+from access.sign_in.client_address import address_of, network_of
+from access.sign_in.throttle import count_try, forget, wait_s
+from access.tokens.throttle import program_rules
 
 MAX_ID_CHARS = 200
 

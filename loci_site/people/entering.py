@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET
 
-from access.login_form import LoginForm
+from access.sign_in.form import LoginForm
 from loci_site.people.page import bolted
 
 CLOSED = "The admin's pages are for curators. Here you can search, store, correct and flag."

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from access import audit_retention
 from access.audit import append, chain_names, verify_chain
-from access.audit_retention import LogDrop, drop_log
+from access.audit import retention as audit_retention
+from access.audit.retention import LogDrop, drop_log
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from tests.people import agent, person

@@ -11,11 +11,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
-from access.attempts import LOGINS, LOGINS_FROM, delete_old, lift, locked, note, wait_s
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts, AuditEntry
-from access.token_guard import registration_rule
+from access.sign_in.throttle import LOGINS, LOGINS_FROM, delete_old, lift, locked, note, wait_s
 from access.tokens import operator
+from access.tokens.throttle import registration_rule
 from tests.people import alice, bob, charlie, ledger, person
 
 __all__ = ["alice", "bob", "charlie", "ledger"]

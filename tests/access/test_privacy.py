@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.errors import Conflict
+from access.groups.privacy import set_private
 from access.models import Group
-from access.privacy import set_private
 from memories.models import Memory
 from memories.verbs import purge
 from tests.memories.builders import row

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from access.connecting import base_url
-from access.running_address import FILE, running_address, told_address
+from access.connect import base_url
+from access.server_address import FILE, running_address, told_address
 from loci_site.config import load_config
 from tests.settings import REPOSITORY
 
@@ -28,7 +28,7 @@ def test_the_address_is_known_while_it_is_told(tmp_path: Path) -> None:
 
 def test_what_a_killed_server_left_says_nothing_and_the_next_one_is_told(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from access.running_address import told_address\n"
+        "import sys, pathlib; from access.server_address import told_address\n"
         f"with told_address(pathlib.Path(sys.argv[1]), {URL!r}): print('told', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

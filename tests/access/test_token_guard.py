@@ -13,12 +13,12 @@ from django.db import DatabaseError
 from django.test import Client
 from pytest_django import Settings
 
-from access import token_guard
-from access.attempts import count_try, delete_old, wait_s
-from access.client_address import network_of
 from access.models import Attempts, AuditEntry
-from access.token_guard import token_rule
+from access.sign_in.client_address import network_of
+from access.sign_in.throttle import count_try, delete_old, wait_s
 from access.tokens import operator, revoke_token
+from access.tokens import throttle as token_guard
+from access.tokens.throttle import token_rule
 from tests.people import alice, bob, ledger, make_token
 
 __all__ = ["alice", "bob", "ledger"]

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.actor import Actor
-from access.members import remove_member
+from access.groups.members import remove_member
 from access.models import AuditEntry, Group
 from access.tokens import operator, revoke_token
 from memories.draft import Draft

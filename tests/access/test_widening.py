@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.errors import InvalidInput, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
+from access.groups.privacy import set_private
 from access.models import Group
-from access.privacy import set_private
 from access.tokens import operator
 from memories.batch import store_many
 from memories.draft import Draft

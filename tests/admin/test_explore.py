@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories import verbs

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
 from memories.models import Memory

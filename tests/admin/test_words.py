@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from access.groups import GroupChange, create_group, update_group
-from access.members import set_member
+from access.groups.members import set_member
+from access.groups.privacy import set_private
 from access.models import Group
-from access.privacy import set_private
 from access.tokens import create_token, operator
 from loci_site.dashboard_needs import Figure
 from maintenance.schedule import JOBS

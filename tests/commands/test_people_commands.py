@@ -14,7 +14,7 @@ from django.test import Client
 
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, Group
-from access.people import PersonChange, add_person, change_person, set_password
+from access.sign_in.users import PersonChange, add_person, change_person, set_password
 from access.tokens import operator
 from tests.people import alice, bob, ledger, make_token, person
 

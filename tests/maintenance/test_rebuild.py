@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from access.audit_retention import drop_log
+from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.deciding_back import take_back

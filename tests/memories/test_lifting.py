@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.errors import NotFound, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.doctor import examine

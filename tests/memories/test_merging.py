@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from access.audit import verify_chain
 from access.errors import Conflict, NotFound, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.chains import head_of

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.errors import GroupNotFound, NotFound, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
 from memories.models import Link, Memory

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories import standing, verbs

@@ -14,9 +14,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound, NotPermitted, TooLarge
-from access.members import set_member
+from access.groups.members import set_member
 from access.models import AuditEntry, Group
-from access.tidying import tidy_access
+from access.sign_in.expired_rows import tidy_access
 from access.tokens import operator
 from maintenance.schedule import JOBS
 from memories.draft import Draft

@@ -14,11 +14,11 @@ from django.db.models import prefetch_related_objects
 
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
+from access.groups.members import remove_member, set_member
+from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
-from access.members import remove_member, set_member
 from access.models import CandidatePolicy, Group, Membership, Role
-from access.people import find_person
-from access.privacy import set_private
+from access.sign_in.users import find_person
 from access.tokens import operator
 
 EXAMPLES: Final = """\

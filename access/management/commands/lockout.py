@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
-from access.attempts import lift, locked
 from access.errors import Conflict, NotFound
 from access.management.acting import ActingCommand
 from access.models import Attempts
+from access.sign_in.throttle import lift, locked
 from access.tokens import operator
 
 EXAMPLES: Final = """\
@@ -20,7 +20,7 @@ examples:
 
 
 class Command(ActingCommand):
-    """Parses, calls a function of access.attempts, renders."""
+    """Parses, calls a function of access.sign_in.throttle, renders."""
 
     help = "List who is locked out after failed logins, or let somebody try again."
 

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from access.errors import Conflict, InvalidInput
 from access.groups import find_group
+from access.groups.members import set_member
 from access.management.acting import ActingCommand
-from access.members import set_member
 from access.models import ApiToken, Group, Role
-from access.passwords import generated_password, piped_password, typed_password
-from access.people import PersonChange, add_person, change_person, find_person, set_password
+from access.sign_in.passwords import generated_password, piped_password, typed_password
+from access.sign_in.users import PersonChange, add_person, change_person, find_person, set_password
 from access.tokens import operator
 
 EXAMPLES: Final = """\
@@ -35,7 +35,7 @@ Act = Callable[[dict[str, Any]], str]
 
 
 class Command(ActingCommand):
-    """Parses, calls functions of access.people, renders. A password never stands on the command line or in the log."""
+    """Parses, calls functions of access.sign_in.users, renders. A password never stands on the command line or in the log."""
 
     help = "Make people who may log in, list and change them, switch them off, give them passwords."
 

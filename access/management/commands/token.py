@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from access.actor import Via
-from access.connecting import claude_line, client_json
+from access.connect import claude_line, client_json
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
 from access.management.acting import ActingCommand

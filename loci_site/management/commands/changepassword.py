@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import LociError
-from access.passwords import typed_password
-from access.people import find_person, set_password
+from access.sign_in.passwords import typed_password
+from access.sign_in.users import find_person, set_password
 from access.tokens import operator
 
 EXAMPLES: Final = """\

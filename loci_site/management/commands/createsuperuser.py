@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import InvalidInput, LociError
-from access.passwords import typed_password
-from access.people import PersonChange, add_person
+from access.sign_in.passwords import typed_password
+from access.sign_in.users import PersonChange, add_person
 from access.tokens import operator
 
 PASSWORD_VARIABLE: Final = "DJANGO_SUPERUSER_PASSWORD"  # noqa: S105 - a name; Django reads the same

@@ -14,9 +14,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection, connections
 
-from access.connecting import base_url, claude_line, client_json, command_line
+from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
-from access.running_address import told_address
+from access.server_address import told_address
 from loci_site.checks import TAG
 from loci_site.config import load_config
 from loci_site.first_start import FirstAccess, give_first_access, migrate_if_needed

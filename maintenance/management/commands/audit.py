@@ -15,7 +15,7 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.audit import OWN, ChainReport, chain_names, verify_chain
-from access.audit_search import LogSought, changes_said, export_log, find_log
+from access.audit.search import LogSought, changes_said, export_log, find_log
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator

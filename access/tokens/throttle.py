@@ -10,9 +10,9 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import DatabaseError
 
-from access.attempts import Rule, count_try
-from access.client_address import network_of
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
+from access.sign_in.client_address import network_of
+from access.sign_in.throttle import Rule, count_try
 
 logger = logging.getLogger(__name__)
 PROGRAMS_BEHIND_ONE = 5  # an office behind one address has some programs whose consent has run out

@@ -12,7 +12,7 @@ from django.db import transaction
 from access import audit
 from access.actor import ADMIN, Actor
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from access.passwords import check_password
+from access.sign_in.passwords import check_password
 
 # What stands in the log; a password and its hash never do.
 TOLD = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, ALL_SCOPES, Actor, Via
-from access.characters import refuse_broken
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
+from access.unstorable_text import refuse_broken
 from storage.compiled_queries import Prepared
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import LociError
-from access.running_address import running_address
+from access.server_address import running_address
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 

@@ -8,10 +8,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest
 
-from access import attempts, audit
+from access import audit
 from access.actor import Actor, Via
-from access.attempts import LOGINS, LOGINS_FROM
-from access.client_address import address_of, network_of
+from access.sign_in import throttle as attempts
+from access.sign_in.client_address import address_of, network_of
+from access.sign_in.throttle import LOGINS, LOGINS_FROM
 
 
 class GuardedBackend(ModelBackend):

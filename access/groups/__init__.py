@@ -9,10 +9,10 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
-from access.characters import refuse_broken
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
+from access.unstorable_text import refuse_broken
 from storage.compiled_queries import Prepared
 
 MAX_CHOICES_SHOWN = 12

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from access.actor import Actor
-from access.attempts import delete_old
+from access.sign_in.throttle import delete_old
 
 # What other rooms delete with it; each gives how many rows.
 FURTHER: list[Callable[[], int]] = []

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 
-from access.login import login_wait_s
+from access.sign_in.login import login_wait_s
 
 MINUTE_S = 60
 

@@ -1,0 +1,1 @@
+"""Log-in: form, passwords, users and throttling."""
