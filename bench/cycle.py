@@ -83,7 +83,7 @@ class WordVectors:
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does."""
-        from memories.embedding.question_vectors import already_made  # noqa: PLC0415 - Django is set up only then
+        from memories.embedding.query_cache import already_made  # noqa: PLC0415 - Django is set up only then
 
         return already_made(self.encode_query(text))
 
@@ -134,10 +134,10 @@ def events(count: int) -> Iterator[tuple[str, datetime]]:
 
 def fill(group: "Group", count: int, encoder: Any) -> None:
     """Write the events past the write path, with their pieces; triggers fill the indexes."""
-    from memories.context import filter_tokens  # noqa: PLC0415 - Django is set up only then
+    from memories.language.cleaning import content_hash, fold_hash  # noqa: PLC0415 - as above
     from memories.models import Memory, Piece  # noqa: PLC0415 - as above
-    from memories.pieces import claim_index, embedded_text  # noqa: PLC0415 - as above
-    from memories.text import content_hash, fold_hash  # noqa: PLC0415 - as above
+    from memories.store.pieces import claim_index, embedded_text  # noqa: PLC0415 - as above
+    from memories.store.search_columns import filter_tokens  # noqa: PLC0415 - Django is set up only then
 
     claim_index(encoder.model_id)
     made = list(events(count))

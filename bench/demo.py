@@ -28,13 +28,13 @@ from bench.demo_words import EVENTS, FACTS, INSTRUCTIONS, MIAS, PASSWORD, RELATI
 from maintenance.backup import make_backup  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
 from maintenance.models import JobLock  # noqa: E402
-from memories import verbs  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
-from memories.entities import RelationDraft, store_relation  # noqa: E402
+from memories.entities.store_relation import RelationDraft, store_relation  # noqa: E402
+from memories.lifecycle import verbs  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.recall import Asked, recall  # noqa: E402
-from memories.recall.counting import COUNTER  # noqa: E402
+from memories.recall.recall_log import COUNTER  # noqa: E402
 from memories.store import Stored, store  # noqa: E402
 
 DICE = random.Random(7)

@@ -2,7 +2,7 @@
 
 Three kinds, each into an empty store of its own in a temporary folder, by the functions that `manage.py import` calls:
 
-- vectors  drafts with ready vectors, one after the other (memories.batch.store_many)
+- vectors  drafts with ready vectors, one after the other (memories.store.bulk.store_many)
 - export   an export of that store with its vectors and its whole log (sources.restoring)
 - texts    lines of raw text of about 50 tokens, embedded by the real model (sources.jsonl)
 

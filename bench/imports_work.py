@@ -27,12 +27,12 @@ from access.audit import verify_chain  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.speed_store import mixed_vectors, seed_vectors  # noqa: E402
 from bench.speed_texts import load_vocabulary, make_texts  # noqa: E402
-from memories.batch import store_many  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
-from memories.index.base import search_index  # noqa: E402
 from memories.models import Memory  # noqa: E402
+from memories.search.base import search_index  # noqa: E402
+from memories.store.bulk import store_many  # noqa: E402
 from sources.exporting import export  # noqa: E402
 from sources.jsonl import LineRules, import_lines  # noqa: E402
 from sources.restoring import restore_export  # noqa: E402

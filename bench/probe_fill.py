@@ -23,10 +23,10 @@ from django.db import connection, transaction  # noqa: E402
 from access.groups import create_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.proof.sentences import sentence  # noqa: E402
+from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
-from memories.near import PROBE_LIMIT, Said, compared, later_nears, probe  # noqa: E402
-from memories.text import content_hash, fold_hash  # noqa: E402
-from memories.writing import MEMORIES, PIECES  # noqa: E402
+from memories.store.neighbours import PROBE_LIMIT, Said, compared, later_nears, probe  # noqa: E402
+from memories.store.write import MEMORIES, PIECES  # noqa: E402
 from storage.bulk_insert_copying import like  # noqa: E402
 from storage.ids import new_id  # noqa: E402
 

@@ -14,10 +14,10 @@ from access.groups import find_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
-from memories.recall.choosing import Gathered, gather, place, usual_tuning  # noqa: E402
-from memories.recall.query import Question, understand  # noqa: E402
+from memories.queries.visibility import recallable_by  # noqa: E402
+from memories.recall.pipeline import Gathered, gather, place, usual_tuning  # noqa: E402
+from memories.recall.question import Question, understand  # noqa: E402
 from memories.recall.trace import Trace  # noqa: E402
-from memories.visibility import recallable_by  # noqa: E402
 from sources.evaluation import fill, read_queries  # noqa: E402
 from sources.metrics import score_ranking  # noqa: E402
 

@@ -189,7 +189,7 @@ FACTS: dict[str, list[Fact]] = {
         ("Mail to ops@example.org reaches everybody.", "ops@example.org"),
         ("The model GPT4 answers in a second.", "gpt 4"),
         ("python3 is the interpreter of the scripts.", "python 3 interpreter"),
-        ("src/memories/store.py is the write path.", "memories/store.py"),
+        ("src/memories/store.py is the write path.", "memories/store/__init__.py"),
         ("The release 2026-05-01 was rolled back 🎉.", "🎉"),
         ("Straße und Hausnummer fehlen im Formular.", "strasse hausnummer"),
         ("Müller signs for the warehouse.", "Mueller warehouse"),

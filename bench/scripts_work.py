@@ -13,14 +13,14 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 from access.tokens import operator  # noqa: E402
 from bench.script_facts import FACTS, Fact  # noqa: E402
 from loci_site.evaluation_tables import write_between_marks  # noqa: E402
-from memories.batch import store_many  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
+from memories.queries.visibility import recallable_by  # noqa: E402
 from memories.recall import rank_keys  # noqa: E402
-from memories.recall.query import understand  # noqa: E402
+from memories.recall.question import understand  # noqa: E402
 from memories.recall.trace import Trace  # noqa: E402
-from memories.visibility import recallable_by  # noqa: E402
+from memories.store.bulk import store_many  # noqa: E402
 
 GROUP = "facts"
 HEAD = ["facts in", "questions", "words: first", "words: among five", "hybrid: first", "hybrid: among five"]

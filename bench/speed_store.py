@@ -33,9 +33,9 @@ from access.tokens import create_token, operator  # noqa: E402
 from bench.speed_texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
+from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
-from memories.text import content_hash, fold_hash  # noqa: E402
-from memories.writing import MEMORIES, PIECES  # noqa: E402
+from memories.store.write import MEMORIES, PIECES  # noqa: E402
 from storage.bulk_insert_copying import like  # noqa: E402
 
 SEEDS = 3200

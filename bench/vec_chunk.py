@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.index.schema import statements
+from memories.search.schema import statements
 from storage.sqlite.driver import DRIVER, vec0_path
 
 CHUNK_SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)

@@ -21,8 +21,8 @@ from loci_site.spreading import Message, Receive, Send, Spreading  # noqa: E402
 from loci_site.turns import take_short_turns  # noqa: E402
 from loci_site.write_watch import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
-from memories.index.following import load_in_background  # noqa: E402
-from memories.recall.counting import COUNTER  # noqa: E402
+from memories.recall.recall_log import COUNTER  # noqa: E402
+from memories.search.in_memory.sync import load_in_background  # noqa: E402
 
 # All views now, while nobody waits, rather than within the first request.
 import_module(settings.ROOT_URLCONF)

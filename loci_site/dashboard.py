@@ -32,8 +32,8 @@ from maintenance.models import Run
 from memories.admin.log import visible_log
 from memories.embedding import model_status
 from memories.models import Memory
+from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust, Type
-from memories.visibility import as_q, listed_by
 
 LAST_WRITES = 8
 MAX_ROOMS = 10

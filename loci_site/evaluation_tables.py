@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
-from memories.recall.tuning import STEPS
+from memories.recall.weights import STEPS
 from sources.evaluation import ModeReport, QuerySet
 from sources.intervals import difference_interval
 from sources.jsonl import CORPUS

@@ -11,7 +11,7 @@ from access import audit
 from access.actor import ALL_SCOPES
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
-from memories.index.base import search_index
+from memories.search.base import search_index
 from memories.types import Operation
 
 ADMIN_NAME = "admin"

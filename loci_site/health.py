@@ -21,7 +21,7 @@ from loci_site.write_watch import WATCH, WRITE_WAIT_S
 from maintenance.jobs import HEARTBEAT, last_finished
 from maintenance.schedule import standings
 from memories.embedding import model_status
-from memories.index.base import search_index
+from memories.search.base import search_index
 
 WORKER_SILENT = timedelta(seconds=90)  # it reports every 20 s
 LEAST_FREE_BYTES = 200 * 1024**2

@@ -9,8 +9,8 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
 from loci_site.scratch import database_in_place, scratch_database
-from memories.index.forms import __file__ as forms_file
-from memories.index.schema import statements
+from memories.language.word_forms import __file__ as forms_file
+from memories.search.schema import statements
 
 CODE = (Path(forms_file),)  # what of the program goes into stored columns beside migrations and SQL
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memories.embedding.cores import available_cores
+from memories.embedding.concurrency import available_cores
 
 MOST_UNASKED = 2  # more would take memory that nobody asked to be taken
 # A process needs 300 to 500 MB up to a million memories; the rest is for the database and others. Of 4 GiB the kernel

@@ -6,7 +6,7 @@ from typing import Any
 
 from maintenance.jobs import HEARTBEAT
 from maintenance.schedule import Standing, standings
-from memories.stats import Stats
+from memories.browse.stats import Stats
 
 
 def counted_json(stats: Stats) -> dict[str, Any]:

@@ -11,7 +11,7 @@ class MaintenanceConfig(AppConfig):
         from maintenance.backup_purging import ManagedBackups  # noqa: PLC0415 - as above
         from maintenance.purging import purge_run_changes  # noqa: PLC0415 - as above
         from maintenance.trial import Trials  # noqa: PLC0415 - as above
-        from memories.purge_hooks import (  # noqa: PLC0415 - as above
+        from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
             register_outside_copies,
             register_purge_hook,
         )

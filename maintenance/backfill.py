@@ -10,7 +10,7 @@ from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
-from memories.pieces import Embedded, claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from memories.store.pieces import Embedded, claim_index, embed_passages, indexed_model, passage_of, piece_rows
 
 BATCH_MEMORIES = 16  # per transaction: writers wait for one of these at most
 MODEL_WAIT_S = 60.0  # a job can wait longer than a person

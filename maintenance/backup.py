@@ -33,7 +33,7 @@ from maintenance.backup_folder import (
     rotate,
     work_folder,
 )
-from memories.tombstones import key_missing_text, missing_keys
+from memories.store.tombstones import key_missing_text, missing_keys
 from memories.types import Operation
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much is done, of how much

@@ -21,7 +21,7 @@ from access.errors import InvalidInput, Unavailable
 from access.models import AuditHead, Group
 from maintenance.backup_archive import Manifest
 from memories.models import Memory
-from memories.pieces import indexed_model
+from memories.store.pieces import indexed_model
 
 
 def check_database_kind() -> None:

@@ -37,9 +37,9 @@ from maintenance.backup_copy import (
 )
 from maintenance.backup_folder import backup_paths, backups_folder, managed_backups, only_writer, work_folder
 from maintenance.jobs import job_actor
+from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
-from memories.purge_hooks import Cleared
-from memories.purging import purge_from_copy
+from memories.store.purge_hooks import Cleared
 from memories.types import Operation
 
 log = logging.getLogger(__name__)

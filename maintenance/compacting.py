@@ -20,18 +20,18 @@ from maintenance.summarising import Source, Summary, get_summariser, span_text
 from maintenance.topics import find_topics
 from maintenance.tying import tie_new
 from maintenance.vectors import first_owed, read_vectors, without_date
-from memories import writing
-from memories.context import refresh_around
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
-from memories.near import Probe as NearProbe
-from memories.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
-from memories.snapshot import snapshot
+from memories.queries.snapshot import snapshot
+from memories.queries.visibility import RECALLED
 from memories.store import Prepared
-from memories.tombstones import find_tombstone
+from memories.store import write as writing
+from memories.store.neighbours import Probe as NearProbe
+from memories.store.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.search_columns import refresh_around
+from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
-from memories.visibility import RECALLED
 
 # Each source costs a search, its row and the contexts beside it; 24 of them take about 60 ms of write lock.
 MAX_SOURCES = 24

@@ -18,10 +18,10 @@ from maintenance.backfill import embed_owed
 from maintenance.doctor_findings import Diagnosis, Finding, Verdict
 from maintenance.doctor_folds import check_folds, repair_folds
 from maintenance.doctor_forms import check_forms, repair_forms
-from memories.context import refresh_context
 from memories.embedding import ModelUnavailable
-from memories.index.base import search_index
 from memories.models import Memory, Piece
+from memories.search.base import search_index
+from memories.store.search_columns import refresh_context
 
 __all__ = ["Diagnosis", "Finding", "Verdict", "examine", "repair"]
 

@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 
 from maintenance.doctor_findings import Finding, stale_or_ok
 from maintenance.doctor_forms import stale_of_text
+from memories.language.cleaning import fold_hash
 from memories.models import Memory
-from memories.text import fold_hash
 from storage.bulk_update import write_columns
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from django.db import transaction
 
 from maintenance.doctor_findings import Finding, stale_or_ok
-from memories.index.forms import forms_of
+from memories.language.word_forms import forms_of
 from memories.models import Memory
 from storage.bulk_update import write_columns
 

@@ -19,8 +19,8 @@ from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 from memories.embedding import ModelUnavailable, model_status
 from memories.embedding.folder import model_folder
-from memories.embedding.graph import PRECISIONS
 from memories.embedding.install import verify_model
+from memories.embedding.install.graph import PRECISIONS
 from memories.models import Memory
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names

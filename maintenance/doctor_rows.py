@@ -12,13 +12,13 @@ from access.models import AuditEntry
 from maintenance.backfill import owed_pieces
 from maintenance.chain_faults import faulty_chains
 from maintenance.doctor_findings import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
-from memories.context import context_of
 from memories.embedding import model_status
-from memories.index.base import search_index
 from memories.models import Link, Memory, Piece
-from memories.pieces import indexed_model
-from memories.placing import stale_rows
-from memories.tombstones import key_missing_text, missing_keys
+from memories.search.base import search_index
+from memories.store.pieces import indexed_model
+from memories.store.search_columns import context_of
+from memories.store.threads import stale_rows
+from memories.store.tombstones import key_missing_text, missing_keys
 from memories.types import State
 from relations.models import EntityAlias, Relation, RelationEvidence
 

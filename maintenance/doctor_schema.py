@@ -8,7 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
 from maintenance.doctor_findings import Finding, first_of, notice, ok, wrong
-from memories.index.schema import created_names
+from memories.search.schema import created_names
 
 # Made by the databases and by virtual tables (each keeps shadow tables of its own name).
 FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")

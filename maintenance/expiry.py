@@ -10,8 +10,8 @@ from django.db.models.functions import Coalesce
 
 from maintenance.recording import Recorder
 from maintenance.steps import Batch, Turn
-from memories.context import refresh_around
 from memories.models import Memory
+from memories.store.search_columns import refresh_around
 from memories.types import Operation, State, Trust
 
 ROWS = (

@@ -12,7 +12,7 @@ from maintenance.steps import Batch, Turn
 from maintenance.tying import tie
 from maintenance.vectors import first_owed
 from memories.models import Link, Memory
-from memories.tie_finding import Tie, find_ties
+from memories.review.find_pairs import Tie, find_ties
 from memories.types import State, Type
 
 ROWS = 50  # looked at for one transaction; each costs a vector search, outside it

@@ -12,8 +12,8 @@ from maintenance.listing import run_json
 from maintenance.models import Run, RunChange
 from maintenance.recording import model_of, unpacked
 from maintenance.trial import tried
+from memories.language.cleaning import first_words
 from memories.models import Link, Memory
-from memories.text import first_words
 
 SHOWN_WORDS = 12
 MAX_CHANGES = 2_000  # a preview lists so many; its counts are of all

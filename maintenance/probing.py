@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from maintenance.vectors import Matrix
-from memories.index.base import search_index
-from memories.index.terms import STOP_WORDS, Match, words
 from memories.models import Memory
-from memories.recall.relevance import root
+from memories.recall.abstention import root
+from memories.search.base import search_index
+from memories.search.query_terms import STOP_WORDS, Match, words
 
 PROBE_WORDS = 6  # a question has about so many words that say something
 # Of the words asked for, the summary has at least so many: recall takes a text with fewer for half an answer.

@@ -12,18 +12,18 @@ from maintenance.repeated import Repeated, countable, find_repeated, occasions
 from maintenance.steps import Batch, Turn
 from maintenance.tying import tie, tie_new
 from maintenance.vectors import first_owed
-from memories import writing
-from memories.dedup import Sameness
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
+from memories.language.cleaning import content_hash, fold_hash
+from memories.language.same_fact import Sameness
 from memories.models import Link, LinkKind, Memory
-from memories.models.texts import says
-from memories.near import Near, Said, probe
-from memories.pieces import embed_passages, passage_of
-from memories.snapshot import snapshot
+from memories.models.text_lookup import says
+from memories.queries.snapshot import snapshot
 from memories.store import Prepared, nears_now
-from memories.text import content_hash, fold_hash
-from memories.tombstones import find_tombstone
+from memories.store import write as writing
+from memories.store.neighbours import Near, Said, probe
+from memories.store.pieces import embed_passages, passage_of
+from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
 
 PROMOTED_SOURCE: Final = "loci:promote"

@@ -2,7 +2,7 @@
 
 from maintenance.models import RunChange
 from memories.models import Memory
-from memories.purge_hooks import Doomed, quoting, redacted
+from memories.store.purge_hooks import Doomed, quoting, redacted
 
 ROWS_AT_ONCE = 200
 

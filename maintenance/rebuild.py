@@ -14,9 +14,9 @@ from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from maintenance.models import RunChange
 from maintenance.recording import unpacked
-from memories.chains import find_memory
 from memories.models import Memory
-from memories.snapshot import FIELDS, snapshot
+from memories.queries.snapshot import FIELDS, snapshot
+from memories.queries.versions import find_memory
 from memories.types import Operation
 
 # Counted in batches, without rows in the log: recalls would outnumber everything else there.
@@ -28,7 +28,7 @@ DECAYED = ("confidence", "decayed_at")
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """A memory as it stood at a moment: the values that memories.snapshot gives, without access counters.
+    """A memory as it stood at a moment: the values that memories.queries.snapshot gives, without access counters.
 
     `basis` is "log" where the log alone told it, "row" where its beginning is not in the log (it was imported, or
     retention dropped it) and the changes since were taken back from the row as it is now. `rows` says how many rows of

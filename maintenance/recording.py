@@ -13,7 +13,7 @@ from access import audit
 from access.actor import Actor
 from maintenance.models import Run, RunChange
 from memories.models import Memory
-from memories.snapshot import as_json
+from memories.queries.snapshot import as_json
 from memories.types import State
 from storage.bulk_update import write_columns
 

@@ -16,9 +16,9 @@ from access.actor import ADMIN, Actor
 from access.errors import NotPermitted, Unavailable
 from maintenance.backup import Progress, say_nothing
 from memories.embedding import Encoder, configured_model_id, get_encoder
-from memories.index.base import search_index
 from memories.models import Memory, Piece
-from memories.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from memories.search.base import search_index
+from memories.store.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
 from memories.types import Operation
 
 MEMORIES_AT_ONCE = 64  # the encoder sorts them by length and runs eight at a time

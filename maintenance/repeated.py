@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from maintenance.buckets import SUMMARY_SOURCE
 from maintenance.steps import Turn
 from maintenance.vectors import Matrix, read_vectors, stream_vectors
-from memories.dedup import Sameness, compare
 from memories.embedding import Encoder
+from memories.language.same_fact import Sameness, compare
 from memories.models import Memory
 from memories.types import State, Trust, Type
 

@@ -11,12 +11,12 @@ from access.errors import LociError
 from access.models import ApiToken, Group
 from maintenance.backup_copy import memory_ids
 from maintenance.backup_purging import purged_ids
+from memories.lifecycle.purge import purge_from_copy
+from memories.lifecycle.retract import HISTORY
+from memories.lifecycle.verbs import retract
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.purging import purge_from_copy
-from memories.retracting import HISTORY
-from memories.tombstones import find_tombstones
+from memories.store.tombstones import find_tombstones
 from memories.types import State
-from memories.verbs import retract
 
 REASON = "withdrawn after the backup was made"
 ROWS_AT_ONCE = 1000

@@ -18,9 +18,9 @@ from access.actor import ADMIN, Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from maintenance.models import Run, RunChange, RunStatus
-from memories.index.schema import begin_purge, end_purge
+from memories.lifecycle.purge import purge_forgotten
 from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, RecallLog
-from memories.purging import purge_forgotten
+from memories.search.schema import begin_purge, end_purge
 from memories.types import State
 
 ROWS_AT_ONCE = 500  # small rows in one transaction: a few ms of write lock

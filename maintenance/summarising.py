@@ -14,9 +14,9 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from access.errors import Unavailable
-from memories.index.terms import STOP_WORDS, words
-from memories.recall.relevance import root
-from memories.text import fold
+from memories.language.cleaning import fold
+from memories.recall.abstention import root
+from memories.search.query_terms import STOP_WORDS, words
 
 MAX_SENTENCE_CHARS = 400
 DATES_NAMED = 3  # of a sentence that was said more often, the first and the last day are named

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memories.purge_hooks import Cleared
+from memories.store.purge_hooks import Cleared
 
 PAGES_AT_ONCE = 2_000  # 8 MB; writers get their turn in between
 PAUSE_S = 0.005

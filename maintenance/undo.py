@@ -16,10 +16,10 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from maintenance.models import Run, RunChange, RunStatus
 from maintenance.recording import from_json, model_of, unpacked
 from maintenance.trial import tried
-from memories.context import refresh_around
 from memories.models import Link, LinkStatus, Memory, Piece
-from memories.snapshot import as_json
-from memories.tombstones import find_tombstone
+from memories.queries.snapshot import as_json
+from memories.store.search_columns import refresh_around
+from memories.store.tombstones import find_tombstone
 from memories.types import Operation, State
 from storage.bulk_update import write_columns
 

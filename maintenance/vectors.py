@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.pieces import as_vector, embedded_text
+from memories.store.pieces import as_vector, embedded_text
 from memories.types import State
 
 Matrix = NDArray[np.float32]

@@ -11,10 +11,10 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks and have the indexes' triggers put back after every migrate."""
-        from memories import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
-        from memories.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
-        from memories.filter_purging import purge_saved_filters  # noqa: PLC0415 - as above
-        from memories.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
+        from memories.lifecycle.saved_filters import purge_saved_filters  # noqa: PLC0415 - as above
+        from memories.search import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
+        from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
+        from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
 
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("saved filters", purge_saved_filters)
@@ -23,7 +23,7 @@ class MemoriesConfig(AppConfig):
 
 def put_indexes_back(*, using: str, plan: Any = None, **_: Any) -> None:
     """Make missing virtual tables and triggers again, once the memories table is there."""
-    from memories.index.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
+    from memories.search.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
 
     connection = connections[using]
     if {"memories_memory", "memories_piece", "index_change"} <= set(connection.introspection.table_names()):

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from access.errors import InvalidInput
-from memories.text import clean_line, clean_text, content_hash, fold_hash
+from memories.language.cleaning import clean_line, clean_text, content_hash, fold_hash
 from memories.types import Scope, Type
 
 TYPES, SCOPES = Type.values, Scope.values

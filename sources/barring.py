@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import cache
 
-from memories.keyed_rows import rows_of
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.texts import fold_start, folded_as_any
-from memories.tombstones import find_tombstones
+from memories.models.text_lookup import fold_start, folded_as_any
+from memories.queries.by_key import rows_of
+from memories.store.tombstones import find_tombstones
 from memories.types import State, Type
 from storage.compiled_queries import Prepared
 

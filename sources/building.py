@@ -11,10 +11,10 @@ from django.core.validators import MaxLengthValidator
 from django.db import DatabaseError, models, transaction
 from django.db.models import Model
 
-from memories.context import context_of, filter_tokens
-from memories.index.forms import forms_of
+from memories.language.cleaning import content_hash, fold_hash
+from memories.language.word_forms import forms_of
 from memories.models import Memory
-from memories.text import content_hash, fold_hash
+from memories.store.search_columns import context_of, filter_tokens
 from sources.records import MEMORY, Kind
 from sources.targets import Targets
 from storage.bulk_insert import ManyInsert

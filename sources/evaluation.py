@@ -13,10 +13,10 @@ from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from memories.embedding import Encoder
 from memories.models import Memory
+from memories.queries.visibility import recallable_by
 from memories.recall import rank_keys
-from memories.recall.query import understand
+from memories.recall.question import understand
 from memories.recall.trace import Trace
-from memories.visibility import recallable_by
 from sources.intervals import interval
 from sources.jsonl import CORPUS, LineRules, import_lines
 from sources.metrics import Scores, mean_scores, percentile, score_ranking

@@ -16,8 +16,8 @@ from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, AuditHead, Group
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
+from memories.queries.visibility import as_q, listed_by
 from memories.types import Operation
-from memories.visibility import as_q, listed_by
 from relations.models import EntityAlias, Relation
 from sources.instance import instance_id
 from sources.records import (

@@ -11,11 +11,11 @@ from typing import Any
 from access import audit
 from access.actor import Actor
 from access.errors import InvalidInput, LociError
-from memories.batch import BATCH_DRAFTS, store_many
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
-from memories.moments import FORMS, parse_moment
+from memories.language.timestamps import FORMS, parse_moment
 from memories.store import Outcome
+from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Operation, Scope, Type
 from sources.faults import LineFault, RawLine, StrictStop, read_lines
 

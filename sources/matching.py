@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models import CharField, Model, Q, QuerySet, Value
 
 from access.models import Group
-from memories.keyed_rows import rows_of
 from memories.models import Thread
+from memories.queries.by_key import rows_of
 from relations.models import EntityAlias
 from sources.records import ALIAS, Kind
 from sources.targets import is_id

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 
 from access.models import ApiToken, AuditEntry, Group
+from memories.language.plurals import count_said
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
-from memories.snapshot import FIELDS, as_json
-from memories.wording import count_said
+from memories.queries.snapshot import FIELDS, as_json
 from relations.models import EntityAlias, Relation
 
 FORMAT = "loci-export"

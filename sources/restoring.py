@@ -16,9 +16,9 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
-from memories.pieces import Embedded, available_encoder, embed_passages, insert_pieces, passage_of
-from memories.placing import refresh_threads
-from memories.tombstones import missing_keys
+from memories.store.pieces import Embedded, available_encoder, embed_passages, insert_pieces, passage_of
+from memories.store.threads import refresh_threads
+from memories.store.tombstones import missing_keys
 from memories.types import Operation
 from relations.models import Relation, RelationEvidence
 from sources.barring import barred

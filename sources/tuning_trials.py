@@ -14,14 +14,14 @@ from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
 from memories.embedding import Encoder
-from memories.index.base import Judged
 from memories.models import Memory
-from memories.recall.asking import subject_of
-from memories.recall.choosing import Gathered, gather, place, usual_tuning
-from memories.recall.query import Question, understand
+from memories.queries.visibility import recallable_by
+from memories.recall.pipeline import Gathered, gather, place, usual_tuning
+from memories.recall.question import Question, understand
+from memories.recall.question_asking import subject_of
 from memories.recall.trace import Trace
-from memories.recall.tuning import CHOICES, STEPS, Tuning, without
-from memories.visibility import recallable_by
+from memories.recall.weights import CHOICES, STEPS, Tuning, without
+from memories.search.base import Judged
 from sources.evaluation import RUN_DEPTH, Progress, Query
 from sources.metrics import Scores, mean_scores, score_ranking
 

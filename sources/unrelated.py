@@ -12,13 +12,13 @@ from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
 from memories.embedding import Encoder
-from memories.keyed_rows import read_shown
 from memories.models import Memory
-from memories.recall.choosing import Ranking, gather, place, usual_tuning
-from memories.recall.query import Question, understand
-from memories.recall.relevance import JUDGED, is_answerable
+from memories.queries.by_key import read_shown
+from memories.queries.visibility import recallable_by
+from memories.recall.abstention import JUDGED, is_answerable
+from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.question import Question, understand
 from memories.recall.trace import Trace
-from memories.visibility import recallable_by
 from sources.evaluation import Progress, QuerySet, query_lines
 
 MODE = "hybrid"

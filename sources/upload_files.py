@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories.purge_hooks import Cleared, Doomed, quoting, redacted
+from memories.store.purge_hooks import Cleared, Doomed, quoting, redacted
 from sources.models import Upload, UploadState
 
 FOLDER = "uploads"

@@ -7,7 +7,7 @@ import numpy as np
 
 from memories.embedding import DIMENSIONS, Span, configured_model_id
 from memories.models import Piece
-from memories.pieces import Embedded
+from memories.store.pieces import Embedded
 
 UNIT_SLACK = 1e-3  # how far from 1 a vector's length may be
 

@@ -65,10 +65,10 @@ def plant(root: Path, path: str, text: str) -> None:
             "memories/a.py:1: memories imports loci_site.config",
         ),
         (
-            "memories/index/a.py",
+            "memories/search/a.py",
             "import sqlite3\n",
             architecture.foreign_sqlite,
-            "memories/index/a.py:1: imports sqlite3",
+            "memories/search/a.py:1: imports sqlite3",
         ),
         (
             "tests/a.py",

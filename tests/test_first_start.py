@@ -9,7 +9,7 @@ from access.models import ApiToken, AuditEntry
 from access.sign_in.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
 from loci_site.first_start import give_first_access, migrate_if_needed
-from memories.index.base import search_index
+from memories.search.base import search_index
 
 
 @pytest.mark.django_db

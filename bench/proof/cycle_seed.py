@@ -18,11 +18,11 @@ from bench.proof.year_texts import said_in_week  # noqa: E402
 from bench.proof.year_week import lost_sources  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from maintenance.recording import model_of, unpacked  # noqa: E402
-from memories.batch import store_many  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
-from memories.snapshot import as_json  # noqa: E402
+from memories.queries.snapshot import as_json  # noqa: E402
+from memories.store.bulk import store_many  # noqa: E402
 
 
 def fill(told: dict[str, Any]) -> dict[str, Any]:

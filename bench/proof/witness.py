@@ -22,10 +22,10 @@ from access.models import AuditEntry  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
 from loci_site.first_start import migrate_if_needed  # noqa: E402
 from maintenance.backfill import embed_owed  # noqa: E402
-from memories.context import context_of, filter_tokens, neighbours_of  # noqa: E402
-from memories.index.base import search_index  # noqa: E402
+from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
-from memories.text import content_hash  # noqa: E402
+from memories.search.base import search_index  # noqa: E402
+from memories.store.search_columns import context_of, filter_tokens, neighbours_of  # noqa: E402
 from memories.types import Operation  # noqa: E402
 
 SHOWN = 5  # faults of one kind that are told in full

@@ -8,11 +8,11 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import GroupPageQuery, LiftIn, LogQuery
-from memories import verbs
-from memories.lifting import lift, list_tombstones, tombstone_json
-from memories.listing import list_candidates, list_log, list_open_links, log_json
+from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
+from memories.browse.serializers import done_json, link_json, memory_json
+from memories.lifecycle import verbs
+from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
 from memories.models import Link
-from memories.render import done_json, link_json, memory_json
 
 router = Router(tags=["curation"])
 deciding = Router(tags=["memories"])

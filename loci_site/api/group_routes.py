@@ -9,8 +9,8 @@ from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import GroupEditIn, GroupIn, StatsQuery
 from loci_site.upkeep import counted_json
-from memories.listing import group_json
-from memories.stats import memory_stats
+from memories.browse.listing import group_json
+from memories.browse.stats import memory_stats
 
 router = Router(tags=["groups"])
 

@@ -11,15 +11,15 @@ from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.faults import Refused
 from loci_site.api.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
-from memories import verbs
-from memories.chains import find_memory, head_of
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import list_memories, visible_versions
+from memories.browse.serializers import done_json, inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
-from memories.editing import Edited, EditOutcome, edit
-from memories.inspect import inspect_memory
-from memories.listing import list_memories, visible_versions
-from memories.render import done_json, inspection_json, memory_json, stored_json
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edited, EditOutcome, edit
+from memories.lifecycle.verbs import Done
+from memories.queries.versions import find_memory, head_of
 from memories.store import Outcome, Stored, store
-from memories.verbs import Done
 
 router = Router(tags=["memories"])
 VerbName = Literal[

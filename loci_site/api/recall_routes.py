@@ -9,12 +9,12 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
-from memories.checkpoints import latest_checkpoint, save_checkpoint
-from memories.context_pack import DEFAULT_BUDGET, get_context
+from memories.browse.serializers import checkpoint_json, pack_json, recalled_json
+from memories.language.cleaning import clean_line
 from memories.models import Checkpoint
 from memories.recall import recall
-from memories.render import checkpoint_json, pack_json, recalled_json
-from memories.text import clean_line
+from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 
 router = Router(tags=["recall"])
 

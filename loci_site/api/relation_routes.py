@@ -12,11 +12,11 @@ from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
 from loci_site.api.requests import RelationIn, WalkQuery
-from memories.chains import find_memory
-from memories.entities import find_entity, store_relation
+from memories.browse.serializers import relation_json, statement_json
+from memories.entities.statements import statements_around
+from memories.entities.store_relation import find_entity, store_relation
 from memories.models import Memory
-from memories.render import relation_json, statement_json
-from memories.statements import statements_around
+from memories.queries.versions import find_memory
 
 router = Router(tags=["relations"])
 

@@ -9,14 +9,14 @@ from pydantic.json_schema import WithJsonSchema
 from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
-from memories.chains import parse_id
-from memories.context_pack import MAX_TOKENS, MIN_TOKENS
+from memories.browse.listing import DEFAULT_LIMIT, MAX_LIMIT, Listed
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
-from memories.editing import Edit
-from memories.entities import RelationDraft
-from memories.listing import DEFAULT_LIMIT, MAX_LIMIT, Listed
-from memories.moments import EXAMPLE, parse_moment
+from memories.entities.store_relation import RelationDraft
+from memories.language.timestamps import EXAMPLE, parse_moment
+from memories.lifecycle.edit import Edit
+from memories.queries.versions import parse_id
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, Asked
+from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from loci_site.api import documents as out
 from loci_site.api.answers import answer
 from loci_site.api.callers import actor_of
-from memories.suggesting import DEFAULT_LIMIT, MAX_LIMIT, How, Suggestion, suggest
+from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, How, Suggestion, suggest
 from memories.types import State, Trust, Type
 
 router = Router(tags=["recall"])

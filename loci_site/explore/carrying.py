@@ -15,8 +15,8 @@ from access import audit
 from access.admin.caller import actor_of
 from access.admin.paginator import COUNTED
 from access.errors import InvalidInput
+from memories.browse.serializers import memory_json
 from memories.models import Memory
-from memories.render import memory_json
 from memories.types import Operation
 
 MAX_ROWS = COUNTED  # a whole group or store goes out with the command `export`

@@ -12,7 +12,7 @@ from access.actor import Actor
 from access.errors import LociError
 from access.groups import entered_groups
 from access.visibility import Narrowing
-from memories.moments import parse_moment
+from memories.language.timestamps import parse_moment
 
 INPUT_FORM = "%Y-%m-%dT%H:%M"  # what a browser's field for a moment shows and sends
 

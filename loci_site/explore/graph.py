@@ -13,14 +13,14 @@ from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from access.groups import find_group
 from loci_site.explore.frame import answer, asked, group_names, page, refusal_json, with_values
-from memories import verbs
-from memories.chains import find_memory
 from memories.draft import check_range
+from memories.entities.statements import Statement, statements_around, visible_statements
+from memories.lifecycle import verbs
+from memories.lifecycle.target import Done
 from memories.models import Memory
-from memories.standing import Done
-from memories.statements import Statement, statements_around, visible_statements
+from memories.queries.versions import find_memory
+from memories.queries.visibility import listed_by
 from memories.types import State, Type
-from memories.visibility import listed_by
 from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 

@@ -11,14 +11,14 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from loci_site.explore.frame import asked, group_names, moments, page, shown_moment, with_values
-from memories.chains import find_memory
-from memories.inspect import Why, explain_for
+from memories.browse.inspection import Why, explain_for
 from memories.models import Memory
+from memories.queries.versions import find_memory
+from memories.queries.visibility import as_q, listed_by
 from memories.recall import Asked, Item, Recalled, recall
 from memories.recall.fusion import FULL_COSINE, MODES
 from memories.recall.trace import Trace
 from memories.types import Type
-from memories.visibility import as_q, listed_by
 
 MAX_DROPPED = 60  # of those left out, shown
 BOOSTS = {

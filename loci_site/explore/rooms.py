@@ -15,8 +15,8 @@ from access.models import Group, Membership
 from loci_site.dashboard_census import Census, Seen, current_census, live_by_group
 from loci_site.dashboard_needs import list_of
 from loci_site.explore.frame import asked, page
-from memories.context_pack import DEFAULT_BUDGET, get_context
-from memories.listing import Listed, list_memories
+from memories.browse.listing import Listed, list_memories
+from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
 
 RECENT = 8

@@ -25,13 +25,13 @@ from loci_site.explore.frame import (
     shown_moment,
 )
 from memories.admin.search import SEARCH_LIMIT, find_by_words
-from memories.index.base import search_index
-from memories.index.terms import Match, words
+from memories.language.cleaning import clean_line
 from memories.models import Memory
-from memories.past import known_span, true_span
-from memories.text import clean_line
+from memories.queries.as_of import known_span, true_span
+from memories.queries.visibility import as_q, listed_by, recallable_by
+from memories.search.base import search_index
+from memories.search.query_terms import Match, words
 from memories.types import State, Type
-from memories.visibility import as_q, listed_by, recallable_by
 
 MAX_ROWS = 60
 WIDTH, ROW, TOP = 960, 26, 26  # of the picture, a row and the scale above

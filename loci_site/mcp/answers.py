@@ -7,16 +7,8 @@ from mcp_types import CallToolResult, TextContent
 
 from loci_site.mcp import tool_shapes as shapes
 from loci_site.upkeep import counted_json
-from memories.checkpoints import CheckpointSaved
-from memories.context_pack import ContextPack
-from memories.entities import RelationStored
-from memories.fence import fenced
-from memories.inspect import Inspection
-from memories.labels import label_of
-from memories.models import Memory
-from memories.near import Near
-from memories.recall import Item, Recalled
-from memories.render import (
+from memories.browse.inspection import Inspection
+from memories.browse.serializers import (
     WITHHELD,
     Json,
     checkpoint_json,
@@ -29,12 +21,20 @@ from memories.render import (
     stored_json,
     trace_json,
 )
-from memories.stats import Stats
+from memories.browse.stats import Stats
+from memories.entities.store_relation import RelationStored
+from memories.language.cleaning import first_words
+from memories.language.plurals import memories_said
+from memories.lifecycle.verbs import Done
+from memories.models import Memory
+from memories.queries.labels import label_of
+from memories.recall import Item, Recalled
+from memories.sessions.checkpoints import CheckpointSaved
+from memories.sessions.context_pack import ContextPack
+from memories.sessions.quoting import fenced
 from memories.store import Stored
-from memories.text import first_words
+from memories.store.neighbours import Near
 from memories.types import Trust
-from memories.verbs import Done
-from memories.wording import memories_said
 
 SHOWN_WORDS = 30  # of a memory that only stands beside the one that was asked for
 SHOWN_LOG_ROWS = 10

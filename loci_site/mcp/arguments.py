@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from access.errors import InvalidInput
-from memories import moments
+from memories.language import timestamps as moments
 
 # What each kind of pydantic's complaints means for the argument, by the beginning of its name.
 EXPECTED = {

@@ -11,8 +11,8 @@ from access.groups import entered_groups
 from loci_site.mcp.answers import memory_text
 from loci_site.mcp.caller import current_actor
 from loci_site.mcp.threads import in_db_thread
-from memories.chains import find_memory, head_of
-from memories.context_pack import get_context
+from memories.queries.versions import find_memory, head_of
+from memories.sessions.context_pack import get_context
 from memories.types import Shown, shown
 
 MEMORY, PACK = "loci://memories/{id}", "loci://groups/{slug}/context"

@@ -12,7 +12,7 @@ from loci_site.mcp.caller import FindActor
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.threads import in_db_thread
 from memories.embedding import warm_up
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
 
 logger = logging.getLogger(__name__)
 

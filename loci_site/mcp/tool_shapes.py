@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memories.render import Json
+from memories.browse.serializers import Json
 
 
 class Answer(BaseModel):

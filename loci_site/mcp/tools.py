@@ -21,19 +21,19 @@ from loci_site.mcp.arguments import parse_moment
 from loci_site.mcp.caller import current_actor
 from loci_site.mcp.schemas import Schema, trimmed
 from loci_site.mcp.threads import in_db_thread
-from memories.chains import parse_id
-from memories.checkpoints import save_checkpoint
-from memories.context_pack import DEFAULT_BUDGET
-from memories.context_pack import get_context as build_context
+from memories.browse.inspection import inspect_memory
+from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice
-from memories.entities import RelationDraft
-from memories.entities import store_relation as tie
-from memories.inspect import inspect_memory
+from memories.entities.store_relation import RelationDraft
+from memories.entities.store_relation import store_relation as tie
+from memories.lifecycle.verbs import Done, dispute, forget, purge, restore, retract
+from memories.queries.versions import parse_id
 from memories.recall import Asked, recall
-from memories.stats import memory_stats as count_memories
+from memories.sessions.checkpoints import save_checkpoint
+from memories.sessions.context_pack import DEFAULT_BUDGET
+from memories.sessions.context_pack import get_context as build_context
 from memories.store import store
 from memories.types import Scope, Type
-from memories.verbs import Done, dispute, forget, purge, restore, retract
 
 Verb = Callable[..., Done]
 VERBS: dict[str, Verb] = {

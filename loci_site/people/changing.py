@@ -11,11 +11,11 @@ from access.errors import LociError, NotPermitted
 from loci_site.people.forms import CorrectForm, FlagForm, PeopleForm, StoreForm
 from loci_site.people.looking import ROOM_IN_SESSION
 from loci_site.people.page import for_people, rooms_of, show, writable_groups
-from memories.chains import find_memory, head_of
-from memories.editing import EditOutcome, edit
+from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.verbs import dispute
 from memories.models import Memory
+from memories.queries.versions import find_memory, head_of
 from memories.store import Outcome, Stored, store
-from memories.verbs import dispute
 
 get_or_post = require_http_methods(["GET", "POST"])
 SAID = {

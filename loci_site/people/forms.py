@@ -8,7 +8,7 @@ from django import forms
 from access.errors import LociError
 from access.models import Group
 from memories.draft import MAX_REASON_CHARS, Draft
-from memories.editing import UNCHANGED, Edit
+from memories.lifecycle.edit import UNCHANGED, Edit
 from memories.models import Memory
 from memories.types import Scope, Type
 

@@ -13,8 +13,8 @@ from access.admin.caller import actor_of
 from access.errors import GroupNotFound
 from access.models import Group
 from loci_site.people.page import for_people, rooms_of, show
-from memories.inspect import inspect_memory
-from memories.listing import Listed, Page, list_memories
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import Listed, Page, list_memories
 from memories.models import Link, Memory
 from memories.recall import Asked, Recalled, recall
 from memories.types import State, Trust

@@ -17,8 +17,8 @@ from maintenance.listing import run_json
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
 from maintenance.previewing import Preview, preview_cycle
+from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
-from memories.moments import parse_moment
 
 SHOWN = 50  # changes in a table
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.actor import CURATE, WRITE, Actor
-from memories import verbs
+from memories.lifecycle import verbs
+from memories.lifecycle.verbs import Done
 from memories.models import Memory
 from memories.types import State, Trust
-from memories.verbs import Done
 
 RESTORABLE = frozenset({State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED})
 RETRACTABLE = RESTORABLE | {State.LIVE}

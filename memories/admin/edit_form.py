@@ -8,7 +8,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, U
 
 from access.admin.confirm import ReasonForm
 from memories.admin.draft_form import moment, number, split_tags
-from memories.editing import Edit
+from memories.lifecycle.edit import Edit
 from memories.models import Memory
 from memories.types import Type
 

@@ -9,8 +9,8 @@ from unfold.contrib.filters.admin import TextFilter
 
 from access.admin.caller import actor_of
 from access.groups import entered_groups
-from memories.index.expressions import HasTag
 from memories.models import Memory
+from memories.queries.expressions import HasTag
 
 
 class GroupFilter(admin.SimpleListFilter):

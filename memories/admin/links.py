@@ -16,8 +16,8 @@ from access.admin.columns import column
 from access.admin.confirm import Question, ask, reason_form
 from access.admin.page import RoomAdmin, RoomChangeList
 from access.errors import LociError
-from memories.links import close_link, visible_links
 from memories.models import ASKING, Link, LinkKind, LinkStatus
+from memories.review.links import close_link, visible_links
 
 CLOSING = {
     "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the open list"),

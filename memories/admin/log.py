@@ -21,8 +21,8 @@ from access.admin.page import RoomAdmin, RoomChangeList
 from access.audit import OWN, verify_chain
 from access.models import ApiToken, AuditEntry, AuditHead, Group
 from memories.models import Memory
+from memories.queries.visibility import as_q, listed_by
 from memories.types import Operation
-from memories.visibility import as_q, listed_by
 
 OF_ONE = "token:"  # what the subject of a row about one token begins with
 OPERATION_LABELS = {

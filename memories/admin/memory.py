@@ -28,13 +28,13 @@ from memories.admin.filters import GroupFilter, TagFilter
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
-from memories.chains import find_memory, head_of
-from memories.editing import EditOutcome, edit
+from memories.entities.neighbourhood import neighbourhood
+from memories.lifecycle.edit import EditOutcome, edit
+from memories.lifecycle.verbs import Done
 from memories.models import Memory
-from memories.neighbourhood import neighbourhood
+from memories.queries.versions import find_memory, head_of
+from memories.queries.visibility import as_q, listed_by
 from memories.store import store
-from memories.verbs import Done
-from memories.visibility import as_q, listed_by
 
 STATE_LABELS = {"live": "success", "superseded": "info", "retracted": "danger", "expired": "warning"}
 TRUST_LABELS = {

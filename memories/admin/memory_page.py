@@ -12,13 +12,13 @@ from access.actor import WRITE, Actor
 from access.admin.page import RoomAdmin
 from memories.admin.buttons import buttons_for
 from memories.admin.verdict import recall_verdict
-from memories.history import history_of
-from memories.inspect import Inspection, inspect_memory
+from memories.browse.history import history_of
+from memories.browse.inspection import Inspection, inspect_memory
+from memories.entities.neighbourhood import Neighbourhood
+from memories.language.word_diff import Part, diff_words
 from memories.models import ASKING, Link, Memory, Piece
-from memories.neighbourhood import Neighbourhood
+from memories.store.write import ON_APPROVAL
 from memories.types import State
-from memories.worddiff import Part, diff_words
-from memories.writing import ON_APPROVAL
 
 DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}
 

@@ -14,8 +14,8 @@ from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from memories.admin.buttons import Button
+from memories.lifecycle.target import Done
 from memories.models import Memory
-from memories.standing import Done
 
 # What the verbs call the other memory, which the form has one name for.
 OTHERS = ("into", "by")

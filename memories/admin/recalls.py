@@ -15,8 +15,8 @@ from access.admin.page import RoomAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.models import Memory, RecallLog
-from memories.recall.counting import unpack_hits
-from memories.visibility import as_q, listed_by
+from memories.queries.visibility import as_q, listed_by
+from memories.recall.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)

@@ -13,10 +13,10 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.page import RoomAdmin, RoomChangeList
 from memories.admin.filters import GroupFilter
+from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
-from memories.statements import hidden_ends, show_heads
+from memories.queries.visibility import as_q, listed_by
 from memories.types import State
-from memories.visibility import as_q, listed_by
 from relations.models import Relation
 
 

@@ -18,13 +18,13 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
-from memories.chains import parse_id
-from memories.deciding_back import take_back
-from memories.decisions import AT_ONCE, Decided, Decision, decide, decide_many
 from memories.draft import check_choice
-from memories.review import CardKind, Deck, may_review, review_deck
-from memories.review_card import Card, link_card, memory_card
-from memories.review_effect import effect_of
+from memories.queries.versions import parse_id
+from memories.review.card import Card, link_card, memory_card
+from memories.review.decide import AT_ONCE, Decided, Decision, decide, decide_many
+from memories.review.preview import effect_of
+from memories.review.queue import CardKind, Deck, may_review, review_deck
+from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
 MAX_CHOSEN = 100  # at once; as many as the list shows

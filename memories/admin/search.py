@@ -6,10 +6,10 @@ from django.db.models import QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, StrIndex
 
 from access.actor import Actor
-from memories.index.base import search_index
-from memories.index.terms import match_for
 from memories.models import Memory
-from memories.visibility import listed_by
+from memories.queries.visibility import listed_by
+from memories.search.base import search_index
+from memories.search.query_terms import match_for
 
 SEARCH_LIMIT = 200  # best matches; a list longer than four pages is narrowed by better words
 

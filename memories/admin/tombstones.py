@@ -13,7 +13,7 @@ from access.admin.confirm import Question, ask, reason_form
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
-from memories.lifting import curated_rooms, lift
+from memories.lifecycle.lift_tombstone import curated_rooms, lift
 from memories.models import Tombstone
 
 

@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from access.actor import Actor
 from memories.models import Memory
+from memories.queries.visibility import as_q, recallable_by
 from memories.types import Shown, Type, shown
-from memories.visibility import as_q, recallable_by
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from .encoder import Encoder
 from .errors import ModelInstallFailed, ModelUnavailable
 from .loader import ModelStatus, configured_model_id, get_encoder, model_status, warm_up
-from .recipe import DIMENSIONS, MODEL_ID
-from .spans import Span
+from .model_id import DIMENSIONS, MODEL_ID
+from .windows import Span
 
 __all__ = [
     "DIMENSIONS",

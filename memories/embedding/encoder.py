@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from .cores import CORES, available_cores
-from .question_vectors import QuestionVectors
-from .recipe import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
+from .concurrency import CORES, available_cores
+from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
+from .query_cache import QuestionVectors
 from .session import OnnxSession, Vectors
-from .spans import MIN_WINDOW, Span, split_text
 from .tokenizer import TextTokenizer
+from .windows import MIN_WINDOW, Span, split_text
 
 # Measured on CPU: 8 texts of like length per run are the fastest; larger batches fall out of the cache.
 BATCH_TEXTS: Final = 8

@@ -9,12 +9,12 @@ from typing import Final, Literal
 
 from django.conf import settings
 
-from .c_library import ask_c_library
 from .encoder import Encoder
 from .errors import ModelUnavailable
 from .folder import Manifest, ModelFolder, model_folder
-from .recipe import MODEL_ID, model_id_of
-from .reference import MIN_FIRST_COSINE, lowest_cosine
+from .loader_c_library import ask_c_library
+from .model_id import MODEL_ID, model_id_of
+from .self_test import MIN_FIRST_COSINE, lowest_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .recipe import DIMENSIONS
+from .model_id import DIMENSIONS
 
 Vectors = npt.NDArray[np.float32]
 

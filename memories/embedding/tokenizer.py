@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .word_counts import WordCounts
+from .token_counts import WordCounts
 
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -84,7 +84,7 @@ def _encodable(text: str) -> str:
 
 
 def _cuts_at_marks(tokenizer: Any) -> bool:
-    """Say whether it cuts texts as memories/embedding/word_counts.py takes for granted."""
+    """Say whether it cuts texts as memories/embedding/token_counts.py takes for granted."""
     said = json.loads(tokenizer.to_str())
     kinds = [(said[part] or {}).get("type") for part in ("normalizer", "pre_tokenizer")]
     special = [token["content"] for token in said["added_tokens"]]

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import InvalidInput, LociError, TooLarge
 from memories.embedding import ModelUnavailable, get_encoder
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer
 MODEL_WAIT_S = 120.0

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from memories.index.schema import apply_index_schema, drop_index_schema
+from memories.search.schema import apply_index_schema, drop_index_schema
 
 
 def apply(apps, schema_editor):

@@ -4,8 +4,8 @@ from itertools import islice
 
 from django.db import migrations, models
 
-from memories.index.forms import forms_of
-from memories.index.schema import apply_index_schema
+from memories.language.word_forms import forms_of
+from memories.search.schema import apply_index_schema
 
 ROWS_AT_ONCE = 500
 TRIGGERS = ("memories_fts_insert", "memories_fts_delete", "memories_fts_update")

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from access.models import ApiToken, Group
-from memories.models.texts import text_once
+from memories.models.text_lookup import text_once
 from memories.models.thread import Thread
 from memories.types import Scope, State, Trust, Type
 from storage.ids import new_id

@@ -16,27 +16,27 @@ from access.errors import InvalidInput
 from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
-from memories.chains import head_of, parse_id
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
-from memories.embedding.cores import CORES
-from memories.keyed_rows import read_shown
-from memories.labels import label_of
+from memories.embedding.concurrency import CORES
+from memories.language.cleaning import clean_text
 from memories.models import Memory
-from memories.past import version_then
-from memories.pieces import encoder_for_index, indexed_model
+from memories.queries.as_of import version_then
+from memories.queries.by_key import read_shown
+from memories.queries.labels import label_of
+from memories.queries.versions import head_of, parse_id
+from memories.queries.visibility import as_q, recallable_by
+from memories.queries.visibility_visible_row import is_visible
+from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.budget import Portion, pack
-from memories.recall.choosing import Ranking, gather, place, usual_tuning
-from memories.recall.counting import COUNTER, Recall
 from memories.recall.fusion import MODES
-from memories.recall.query import Question, understand
-from memories.recall.relevance import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
+from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.question import Question, understand
+from memories.recall.recall_log import COUNTER, Recall
 from memories.recall.trace import Trace
-from memories.recall.tuning import Tuning
-from memories.text import clean_text
+from memories.recall.weights import Tuning
+from memories.store.pieces import encoder_for_index, indexed_model
 from memories.types import Type
-from memories.visibility import as_q, recallable_by
-from memories.visible_row import is_visible
 
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100

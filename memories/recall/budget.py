@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memories.embedding import Encoder
+from memories.language.cleaning import first_words
 from memories.models import Memory
-from memories.pieces import whole_tokens
-from memories.text import first_words
+from memories.store.pieces import whole_tokens
 
 SUMMARY_WORDS = 30
 CHARS_PER_TOKEN = 4  # without a tokenizer

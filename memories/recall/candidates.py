@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from access.visibility import Visibility
-from memories.index.base import Found, Judged, SearchIndex
-from memories.recall.query import Question
+from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.search.base import Found, Judged, SearchIndex
 
 
 class Candidate(NamedTuple):

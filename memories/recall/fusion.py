@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memories.recall.candidates import Candidate
-from memories.recall.tuning import TUNING, Tuning
+from memories.recall.weights import TUNING, Tuning
 
 Fused = dict[int, float]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.db.models import Q
 
-READING = ("memories.chains", "memories.context_pack", "memories.inspect", "memories.listing", "memories.recall",
-           "memories.past", "sources.exporting")  # fmt: skip
+READING = ("memories.queries.versions", "memories.sessions.context_pack", "memories.browse.inspection", "memories.browse.listing", "memories.recall",
+           "memories.queries.as_of", "sources.exporting")  # fmt: skip
 
 
 def nothing(visibility: Any) -> Q:
@@ -30,4 +30,4 @@ def _empty_store(monkeypatch: pytest.MonkeyPatch) -> None:
         if hasattr(module, "as_q"):
             monkeypatch.setattr(module, "as_q", nothing)
     # Where it is used: a name that was imported is patched there.
-    monkeypatch.setattr("memories.recall.choosing.find_candidates", no_candidates)
+    monkeypatch.setattr("memories.recall.pipeline.find_candidates", no_candidates)

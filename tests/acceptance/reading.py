@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from access.actor import Actor
 from access.errors import LociError
 from access.tokens import operator
-from memories.context_pack import get_context
-from memories.inspect import inspect_memory
-from memories.listing import Listed, list_memories
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import Listed, list_memories
+from memories.language.cleaning import fold
 from memories.recall import Asked, recall
 from memories.recall.fusion import MODES
-from memories.text import fold
+from memories.sessions.context_pack import get_context
 from sources.exporting import export
 from tests.acceptance.house import House, command
 

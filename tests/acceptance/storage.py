@@ -7,7 +7,7 @@ from django.db import connection
 
 from maintenance.backup_archive import unpack
 from maintenance.backup_folder import managed_backups
-from memories.index.schema import begin_purge
+from memories.search.schema import begin_purge
 from tests.file_bytes import bytes_of
 
 SHADOWS = ("memories_fts", "memories_vec")

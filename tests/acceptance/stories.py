@@ -7,9 +7,9 @@ from typing import Any
 
 from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
-from memories import verbs
-from memories.editing import Edit, edit
-from memories.listing import list_open_links
+from memories.browse.listing import list_open_links
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
 from memories.models import Memory
 from memories.types import Trust
 from tests.acceptance.conftest import Clock

@@ -19,19 +19,19 @@ from access.tokens import operator
 from access.visibility import Narrowing
 from maintenance.doctor import repair
 from maintenance.reembed import reembed
-from memories import verbs
-from memories.batch import store_many
-from memories.context_pack import get_context
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import Listed, list_memories
 from memories.draft import Draft
-from memories.index.base import search_index
-from memories.inspect import inspect_memory
-from memories.labels import label_of
-from memories.listing import Listed, list_memories
+from memories.lifecycle import verbs
 from memories.models import Memory
+from memories.queries.labels import label_of
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
 from memories.recall.fusion import MODES
+from memories.recall.recall_log import COUNTER
+from memories.search.base import search_index
+from memories.sessions.context_pack import get_context
 from memories.store import store
+from memories.store.bulk import store_many
 from memories.types import State
 from sources.exporting import export
 from sources.jsonl import LineRules, import_lines

@@ -10,13 +10,13 @@ from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import repair
 from maintenance.models import Run
 from maintenance.reembed import reembed
-from memories import verbs
-from memories.context_pack import get_context
-from memories.editing import Edit, edit
-from memories.index.base import search_index
-from memories.inspect import inspect_memory
+from memories.browse.inspection import inspect_memory
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
 from memories.models import Memory
 from memories.recall import Asked, recall
+from memories.search.base import search_index
+from memories.sessions.context_pack import get_context
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, Wanted, tellers

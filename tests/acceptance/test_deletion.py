@@ -14,13 +14,13 @@ from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import repair
 from maintenance.models import RunChange
 from maintenance.reembed import reembed
-from memories.checkpoints import save_checkpoint
-from memories.entities import RelationDraft, store_relation
-from memories.index.base import search_index
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Link, Memory, RecallLog
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
-from memories.verbs import purge
+from memories.recall.recall_log import COUNTER
+from memories.search.base import search_index
+from memories.sessions.checkpoints import save_checkpoint
 from relations.models import Relation, RelationEvidence
 from sources.exporting import export
 from sources.restoring import restore_export

@@ -21,11 +21,11 @@ from maintenance.backup import make_backup
 from maintenance.backup_purging import purge_backups
 from maintenance.cycle import Plan, run_cycle
 from maintenance.retention import enforce_retention
-from memories import verbs
-from memories.index.base import search_index
+from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
+from memories.search.base import search_index
 from sources.jsonl import LineRules, import_lines
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House

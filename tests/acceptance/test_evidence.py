@@ -11,10 +11,10 @@ from access.models import Group
 from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import examine, repair
-from memories.inspect import inspect_memory
+from memories.browse.inspection import inspect_memory
+from memories.lifecycle.verbs import approve, forget, purge, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.recall import Asked, recall
-from memories.verbs import approve, forget, purge, retract
 from tests.acceptance.house import House
 from tests.maintenance.events import MONDAY, NOW, TOMATOES, UNRELATED, happen
 from tests.maintenance.state import index_faults, whole_state

@@ -12,8 +12,8 @@ from django.test import Client
 from access.errors import LociError, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories import verbs
-from memories.lifting import lift
+from memories.lifecycle import verbs
+from memories.lifecycle.lift_tombstone import lift
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
@@ -29,19 +29,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 # The files that may write rows of memories, and why.
 MAY_WRITE: dict[str, str] = {
-    "memories/writing.py": "the write path's own hand",
-    "memories/batch_writing.py": "the same for many",
-    "memories/standing.py": "one change of a verb",
-    "memories/editing.py": "a new version",
-    "memories/restoring.py": "a former version",
-    "memories/approval.py": "a candidate takes its place",
-    "memories/merging.py": "two become one",
-    "memories/derived.py": "what rests on a withdrawn memory",
-    "memories/purging.py": "destroying",
-    "memories/context.py": "the neighbours' words, which nobody reads",
-    "memories/placing.py": "the same for a thread",
-    "memories/recall/counting.py": "how often it was recalled",
-    "memories/pieces.py": "the pieces of a text",
+    "memories/store/write.py": "the write path's own hand",
+    "memories/store/bulk/writer.py": "the same for many",
+    "memories/lifecycle/target.py": "one change of a verb",
+    "memories/lifecycle/edit.py": "a new version",
+    "memories/lifecycle/restore.py": "a former version",
+    "memories/lifecycle/approve.py": "a candidate takes its place",
+    "memories/lifecycle/merge.py": "two become one",
+    "memories/store/derived.py": "what rests on a withdrawn memory",
+    "memories/lifecycle/purge.py": "destroying",
+    "memories/store/search_columns.py": "the neighbours' words, which nobody reads",
+    "memories/store/threads.py": "the same for a thread",
+    "memories/recall/recall_log.py": "how often it was recalled",
+    "memories/store/pieces.py": "the pieces of a text",
     "sources/building.py": "an export's lines",
     "sources/chain.py": "the log of an export",
     "sources/restoring.py": "the successors of an export's rows",
@@ -77,7 +77,11 @@ def test_no_path_leads_around_the_write_path() -> None:
     """Rows of memories are written by the heart alone; faces, admin pages, commands and jobs call it."""
     found = writers(REPOSITORY)
     assert {path: line for path, line in found.items() if path not in MAY_WRITE and path != LOG} == {}
-    assert {"memories/writing.py", "memories/batch_writing.py", "memories/purging.py"} <= found.keys()
+    assert {
+        "memories/store/write.py",
+        "memories/store/bulk/writer.py",
+        "memories/lifecycle/purge.py",
+    } <= found.keys()
     assert not any(path.startswith(("loci_site/", "access/", "relations/")) for path in MAY_WRITE)
 
 

@@ -7,9 +7,9 @@ import unicodedata
 import pytest
 
 from access.models import Group
-from memories.checkpoints import save_checkpoint
-from memories.text import fold
-from memories.verbs import pin
+from memories.language.cleaning import fold
+from memories.lifecycle.verbs import pin
+from memories.sessions.checkpoints import save_checkpoint
 from tests.acceptance.house import House
 from tests.memories.builders import kept
 

@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.visibility import Narrowing
-from memories.batch import store_many
-from memories.context_pack import get_context
 from memories.draft import Draft
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import Asked, recall
 from memories.recall.budget import ITEM_OVERHEAD, count_tokens
 from memories.recall.fusion import MODES
-from memories.verbs import dispute, pin, verify
+from memories.sessions.context_pack import get_context
+from memories.store.bulk import store_many
 from tests.acceptance.house import House
 from tests.memories.builders import kept
 

@@ -8,11 +8,11 @@ from access.models import Group
 from access.tokens import operator
 from access.visibility import Narrowing
 from maintenance.cycle import Plan, run_cycle
-from memories.context_pack import get_context
-from memories.entities import RelationDraft, store_relation
-from memories.listing import Listed, list_memories
+from memories.browse.listing import Listed, list_memories
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Link, Memory
 from memories.recall import Asked, recall
+from memories.sessions.context_pack import get_context
 from memories.types import Scope
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, LOOKED_AT, Wanted, tellers

@@ -14,13 +14,13 @@ from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import repair
 from maintenance.retention import enforce_retention
-from memories import verbs
-from memories.batch import store_many
 from memories.draft import Draft
-from memories.editing import Edit, edit
-from memories.lifting import lift
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.lift_tombstone import lift
 from memories.models import Memory, Tombstone
 from memories.store import store
+from memories.store.bulk import store_many
 from memories.types import Scope
 from sources.jsonl import LineRules, import_lines
 from tests.acceptance.conftest import Clock

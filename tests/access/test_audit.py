@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from access.audit import Appending, Event, append, append_many, seal, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
-from memories.listing import list_log
-from memories.verbs import purge
+from memories.browse.listing import list_log
+from memories.lifecycle.verbs import purge
 from storage.canonical_json import ReadyJson, objects
 from tests.memories.builders import kept
 from tests.people import person

@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from access.errors import Conflict
 from access.groups.privacy import set_private
 from access.models import Group
+from memories.lifecycle.verbs import purge
 from memories.models import Memory
-from memories.verbs import purge
 from tests.memories.builders import row
 from tests.people import person
 

@@ -12,7 +12,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.groups import create_group
 from access.models import ApiToken, Group
 from access.tokens import USED_TOKENS, actor_for_secret, create_token
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
 from tests.people import agent, make_token, person
 
 pytestmark = pytest.mark.django_db

@@ -8,11 +8,11 @@ from access.groups.members import set_member
 from access.groups.privacy import set_private
 from access.models import Group
 from access.tokens import operator
-from memories.batch import store_many
 from memories.draft import Draft
 from memories.models import Memory
 from memories.recall import Asked, recall
 from memories.store import store
+from memories.store.bulk import store_many
 from tests.people import agent, alice, bob, charlie, garden, ledger, person
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]

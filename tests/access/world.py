@@ -13,11 +13,11 @@ from access.groups import create_group
 from access.models import ApiToken, AuditEntry, Group, Membership, SavedFilter
 from access.tokens import operator, revoke_token
 from maintenance.models import Run, RunChange
-from memories.checkpoints import save_checkpoint
 from memories.draft import Draft
+from memories.lifecycle.verbs import retract
 from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
+from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
-from memories.verbs import retract
 from relations.models import Relation
 from sources.models import Upload
 from tests.people import make_token

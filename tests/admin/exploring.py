@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
 from relations.models import Relation
 from tests.people import person
 

@@ -17,7 +17,7 @@ from loci_site import dashboard_census
 from loci_site.dashboard_census import current_census, seen_by, take_census
 from loci_site.dashboard_charts import Column, Series, draw, in_weeks, last_days, last_weeks, slices
 from maintenance.models import Run
-from memories import verbs
+from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece, RecallLog
 from tests.admin.conftest import Remember
 from tests.people import person

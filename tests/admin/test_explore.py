@@ -14,9 +14,9 @@ from django.utils import timezone
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories import verbs
+from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
 from tests.admin.conftest import Remember
 from tests.admin.exploring import get, relate, text
 from tests.people import make_token, person

@@ -12,7 +12,7 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
 from maintenance.models import Run
-from memories import verbs
+from memories.lifecycle import verbs
 from memories.models import Memory
 from tests.admin.conftest import Remember
 from tests.admin.test_pages import text

@@ -13,11 +13,11 @@ from access.actor import Via
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
 from maintenance.models import Run
-from memories.editing import Edit, edit
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.edit import Edit, edit
 from memories.models import Link, LinkKind, Memory, RecallLog
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
+from memories.recall.recall_log import COUNTER
 from relations.models import Relation
 from tests.admin.conftest import Remember, page
 from tests.people import make_token, person

@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from access.models import ApiToken, AuditEntry, Group
-from memories.links import close_link
 from memories.models import Link, LinkKind
+from memories.review.links import close_link
 from tests.admin.conftest import Remember, page
 from tests.people import make_token, person
 

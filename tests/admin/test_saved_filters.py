@@ -11,7 +11,7 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, SavedFilter
 from access.saved_filters import delete_filter, save_filter, saved_filters
 from access.tokens import operator
-from memories.verbs import purge
+from memories.lifecycle.verbs import purge
 from tests.admin.conftest import Remember
 from tests.people import agent, person
 

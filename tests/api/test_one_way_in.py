@@ -11,10 +11,10 @@ from django.core.management import call_command
 from access.actor import Actor
 from access.models import AuditEntry, Group
 from access.tokens import actor_for_secret
+from memories.browse.serializers import recalled_json, stored_json
 from memories.draft import Draft
 from memories.models import Memory, Piece
 from memories.recall import Asked, recall
-from memories.render import recalled_json, stored_json
 from memories.store import store
 from tests.api.conftest import Caller
 from tests.mcp.people import Agent

@@ -6,8 +6,8 @@ import pytest
 
 from access.models import Group
 from access.tokens import operator
-from memories.editing import Edit, edit
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.edit import Edit, edit
 from memories.models import Memory, RecallLog
 from tests.commands.conftest import Run
 

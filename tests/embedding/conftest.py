@@ -6,11 +6,11 @@ import pytest
 
 from memories.embedding import Encoder, ModelUnavailable, get_encoder
 from memories.embedding.folder import ModelFolder
-from memories.embedding.graph import build_graph
 from memories.embedding.install import locked_folder
-from memories.embedding.recipe import NAME, TOKENIZER_FILE, WEIGHTS_FILE
+from memories.embedding.install.graph import build_graph
+from memories.embedding.install.sources import SourceFailed, default_sources
+from memories.embedding.model_id import NAME, TOKENIZER_FILE, WEIGHTS_FILE
 from memories.embedding.session import OnnxSession
-from memories.embedding.sources import SourceFailed, default_sources
 from memories.embedding.tokenizer import TextTokenizer
 from tests.settings import MODELS
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memories.embedding.cores import Cores
+from memories.embedding.concurrency import Cores
 
 LIMIT_S = 10
 

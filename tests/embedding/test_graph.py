@@ -6,11 +6,12 @@ import numpy as np
 import onnx
 import pytest
 
-from memories.embedding import Encoder, graph
+from memories.embedding import Encoder
 from memories.embedding.folder import ModelFolder
-from memories.embedding.graph import build_graph
-from memories.embedding.recipe import WEIGHTS_FILE
-from memories.embedding.reference import read_reference
+from memories.embedding.install import graph
+from memories.embedding.install.graph import build_graph
+from memories.embedding.model_id import WEIGHTS_FILE
+from memories.embedding.self_test import read_reference
 from memories.embedding.session import OnnxSession
 from memories.embedding.tokenizer import TextTokenizer
 from tests.embedding.forward import load_float64, sentence_vector

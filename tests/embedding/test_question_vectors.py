@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memories.embedding.question_vectors import QuestionVectors
+from memories.embedding.query_cache import QuestionVectors
 from memories.embedding.session import Vectors
 
 LIMIT_S = 10

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memories.embedding.sources import (
+from memories.embedding.install.sources import (
     FolderSource,
     HubSource,
     SourceFailed,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories.embedding import Encoder, Span
-from memories.embedding.spans import split_text
 from memories.embedding.tokenizer import TextTokenizer
+from memories.embedding.windows import split_text
 
 pytestmark = pytest.mark.model
 

@@ -14,9 +14,9 @@ from access.tokens import operator
 from maintenance.models import Run
 from maintenance.recording import Recorder
 from maintenance.steps import Step, Turn
-from memories.batch import store_many
 from memories.draft import Draft
 from memories.models import Memory
+from memories.store.bulk import store_many
 
 NOW = datetime(2023, 7, 1, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2023, 5, 8, 9, 0, tzinfo=UTC)  # 54 days before NOW

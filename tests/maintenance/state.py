@@ -5,8 +5,8 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model
 
-from memories.index.base import search_index
 from memories.models import Link, Memory, Piece
+from memories.search.base import search_index
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 TABLES: tuple[type[Model], ...] = (Memory, Piece, Link, Relation, RelationEvidence, EntityAlias)

@@ -21,10 +21,10 @@ from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
-from memories.editing import Edit, edit
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import forget, pin, purge
 from memories.models import Memory
 from memories.store import store
-from memories.verbs import forget, pin, purge
 from tests.people import agent, alice, bob, garden, person  # noqa: F401 - fixtures
 
 Remember = Callable[..., Memory]

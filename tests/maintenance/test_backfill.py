@@ -12,9 +12,9 @@ from access.tokens import operator
 from maintenance import backfill
 from maintenance.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
-from memories.index.base import search_index
 from memories.models import Memory, Piece
 from memories.recall import Asked, recall
+from memories.search.base import search_index
 
 NoModel = Callable[[], AbstractContextManager[None]]
 Remember = Callable[..., Memory]

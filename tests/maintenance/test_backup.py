@@ -22,8 +22,8 @@ from maintenance.backup_copy import opened
 from maintenance.backup_folder import backups_folder
 from maintenance.jobs import job_actor
 from maintenance.schedule import JOBS
+from memories.lifecycle.verbs import retract
 from memories.models import Memory
-from memories.verbs import retract
 from tests.maintenance.folders import empty_folder
 
 Remember = Callable[..., Memory]

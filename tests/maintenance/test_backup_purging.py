@@ -14,10 +14,10 @@ from maintenance.backup_archive import DATABASE, read_manifest, unpack
 from maintenance.backup_copy import opened
 from maintenance.backup_folder import backups_folder
 from maintenance.backup_purging import BackupsPurged, is_purge_owed, purge_backups
+from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
-from memories.verbs import purge
+from memories.recall.recall_log import COUNTER
 from tests.maintenance.folders import empty_folder
 
 Remember = Callable[..., Memory]
@@ -120,7 +120,7 @@ def test_a_purge_that_was_killed_before_the_backups_is_made_up(
     def killed(*args: object) -> None:
         raise SystemExit(9)
 
-    monkeypatch.setattr("memories.purging.clear_outside", killed)
+    monkeypatch.setattr("memories.lifecycle.purge.clear_outside", killed)
     with pytest.raises(SystemExit):
         purge(operator(), memory.id)
     assert not Memory.objects.exists()

@@ -18,13 +18,13 @@ from maintenance.compacting import Compact
 from maintenance.recording import Recorder
 from maintenance.summarising import Source, Summary
 from maintenance.undo import undo_run
-from memories.batch import store_many
 from memories.draft import Draft
+from memories.lifecycle.verbs import pin, restore, verify
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.recall import Asked, recall
 from memories.store import store
+from memories.store.bulk import store_many
 from memories.types import State, Trust
-from memories.verbs import pin, restore, verify
 from tests.maintenance.events import (
     DEPLOYS,
     LISBON,

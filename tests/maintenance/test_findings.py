@@ -9,9 +9,9 @@ from access.tokens import operator
 from maintenance.findings import Findings
 from maintenance.recording import Recorder
 from maintenance.undo import undo_run
-from memories.batch import store_many
 from memories.draft import Draft
 from memories.models import Link, LinkStatus, Memory, Piece
+from memories.store.bulk import store_many
 from tests.maintenance.events import NOW, drive, happen, turn_of
 from tests.maintenance.state import whole_state
 

@@ -15,9 +15,9 @@ from maintenance.probing import (
     make_probes,
     may_answer,
 )
-from memories.index.terms import Match
+from memories.queries.visibility import RECALLED
+from memories.search.query_terms import Match
 from memories.types import State
-from memories.visibility import RECALLED
 from tests.memories.builders import NOW, row
 
 EAST, NORTH = np.array([1, 0], dtype=np.float32), np.array([0, 1], dtype=np.float32)

@@ -13,11 +13,11 @@ from maintenance.promoting import Promote
 from maintenance.recording import Recorder
 from maintenance.undo import undo_run
 from memories.draft import Draft
+from memories.lifecycle.verbs import approve, forget, purge, reject, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.recall import Asked, recall
 from memories.store import store
 from memories.types import State, Trust
-from memories.verbs import approve, forget, purge, reject, retract
 from tests.maintenance.events import NOW, UNRELATED, drive, happen, turn_of
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import fresh

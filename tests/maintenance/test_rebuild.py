@@ -19,17 +19,17 @@ from maintenance.models import Run, RunChange
 from maintenance.rebuild import REBUILT, memory_at
 from maintenance.recording import Recorder
 from maintenance.undo import undo_run
-from memories.batch import store_many
 from memories.draft import Draft
-from memories.editing import Edit, edit
-from memories.merging import merge
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.merge import merge
+from memories.lifecycle.restore import restore
+from memories.lifecycle.retract import retract
+from memories.lifecycle.verbs import approve, dispute, forget, pin, reject, supersede, unpin, verify
 from memories.models import Memory
-from memories.restoring import restore
-from memories.retracting import retract
-from memories.snapshot import FIELDS, TIED, snapshot
+from memories.queries.snapshot import FIELDS, TIED, snapshot
 from memories.store import store
+from memories.store.bulk import store_many
 from memories.types import Operation
-from memories.verbs import approve, dispute, forget, pin, reject, supersede, unpin, verify
 from tests.people import agent, person
 
 Remember = Callable[..., Memory]

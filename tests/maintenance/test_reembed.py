@@ -18,10 +18,12 @@ from access.tokens import operator
 from maintenance.backfill import embed_owed, is_owed
 from maintenance.reembed import Reembedded, ReembedPlan, lacking, plan_reembed, reembed
 from memories.embedding import MODEL_ID, Encoder, get_encoder
-from memories.embedding.recipe import window_of
-from memories.index.base import search_index
+from memories.embedding.model_id import window_of
+from memories.lifecycle.verbs import forget, purge
 from memories.models import Memory, Piece
-from memories.pieces import (
+from memories.recall import Asked, recall
+from memories.search.base import search_index
+from memories.store.pieces import (
     as_vector,
     available_encoder,
     embed_passages,
@@ -29,8 +31,6 @@ from memories.pieces import (
     passage_of,
     piece_rows,
 )
-from memories.recall import Asked, recall
-from memories.verbs import forget, purge
 
 Remember = Callable[..., Memory]
 

@@ -27,10 +27,10 @@ from maintenance.backup_folder import backups_folder
 from maintenance.compacting import Compact
 from maintenance.restoring import GroupChange, find_backup, preview_restore, restore_backup
 from memories.draft import Draft
-from memories.index.base import search_index
+from memories.lifecycle.verbs import purge, retract
 from memories.models import Memory, Tombstone
+from memories.search.base import search_index
 from memories.store import store
-from memories.verbs import purge, retract
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.maintenance.folders import empty_folder
 from tests.people import make_token

@@ -20,10 +20,10 @@ from maintenance import retention
 from maintenance.models import Run, RunChange
 from maintenance.retention import RetentionReport, enforce_retention
 from memories.draft import Draft
+from memories.lifecycle.verbs import forget, restore
 from memories.models import IndexChange, IndexState, Link, Memory, Piece, RecallLog, Tombstone
 from memories.store import store
 from memories.types import Operation
-from memories.verbs import forget, restore
 from tests.people import agent, bob, person  # noqa: F401 - fixtures
 
 Remember = Callable[..., Memory]

@@ -20,8 +20,8 @@ from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
 from maintenance.models import Run, RunStatus
 from maintenance.undo import undo_run
-from memories import verbs
 from memories.draft import Draft
+from memories.lifecycle import verbs
 from memories.models import Link, Memory
 from memories.store import store
 from tests.examples import examples

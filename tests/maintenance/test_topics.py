@@ -8,7 +8,7 @@ from maintenance.topics import find_topics
 from maintenance.vectors import read_vectors, stream_vectors, without_date
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory, Piece
-from memories.pieces import as_vector
+from memories.store.pieces import as_vector
 from tests.maintenance.events import DEPLOYS, LISBON, MONDAY, TOMATOES, UNRELATED, happen
 
 Matrix = NDArray[np.float32]

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from access.tokens import operator
 from maintenance.trial import Trials, _holding, tried
+from memories.lifecycle.verbs import purge
 from memories.models import Memory
-from memories.verbs import purge
 
 Remember = Callable[..., Memory]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from maintenance.cycle import Plan, run_cycle
 from maintenance.models import Run, RunChange
 from maintenance.recording import Recorder
 from maintenance.undo import find_run, preview_undo, undo_run
-from memories import verbs
+from memories.lifecycle import verbs
 from memories.models import Link, LinkKind, Memory, Thread
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import add_piece, day, fresh, row, unit_vector

@@ -16,9 +16,9 @@ from maintenance.models import Run, RunChange
 from maintenance.promoting import Promote
 from maintenance.undo import later_runs, undo_run
 from memories.draft import Draft
+from memories.lifecycle.verbs import approve, pin, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
 from memories.store import store
-from memories.verbs import approve, pin, purge, restore, retract
 from tests.maintenance.events import TOMATOES, drive, happen, turn_of
 from tests.memories.builders import day, fresh, row
 from tests.people import person

@@ -10,7 +10,7 @@ from loci_site.api.requests import MemoryIn
 from loci_site.mcp.arguments import check_names, parse_moment, without_nulls
 from loci_site.mcp.refusals import explain, reason_of, said
 from loci_site.mcp.schemas import trimmed
-from memories import moments
+from memories.language import timestamps as moments
 from sources.jsonl import LineRules, draft_of
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from access.models import Group
-from memories.checkpoints import save_checkpoint
 from memories.models import Memory
+from memories.sessions.checkpoints import save_checkpoint
 from tests.mcp.people import Agent, text_of
 from tests.mcp.test_resources_and_prompts import read, refused
 from tests.memories.builders import NOW, day, row

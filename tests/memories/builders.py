@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from access.actor import Actor
 from access.models import Group
-from memories.context import context_of, filter_tokens
 from memories.draft import Draft
-from memories.index.forms import forms_of
+from memories.language.cleaning import content_hash, fold_hash
+from memories.language.word_forms import forms_of
 from memories.models import IndexState, Memory, Piece
 from memories.store import Stored, store
-from memories.text import content_hash, fold_hash
+from memories.store.search_columns import context_of, filter_tokens
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 MODEL = "test-model"

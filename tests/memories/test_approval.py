@@ -4,11 +4,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from memories.editing import Edit, edit
-from memories.entities import RelationDraft, store_relation
-from memories.inspect import inspect_memory
+from memories.browse.inspection import inspect_memory
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import approve, pin, reject, retract
 from memories.models import Link, Memory
-from memories.verbs import approve, pin, reject, retract
 from relations.models import Relation
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, alice, bob, ledger, person  # noqa: F401 - fixtures

@@ -8,10 +8,10 @@ from django.db import IntegrityError, connection
 
 from access.models import AuditHead, Group
 from memories.draft import Draft
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.verbs import forget, purge, retract
 from memories.models import Memory
 from memories.store import store
-from memories.verbs import forget, purge, retract
 from tests.memories.builders import kept
 from tests.memories.tables import all_rows
 from tests.people import person

@@ -14,15 +14,15 @@ from access.actor import Actor
 from access.audit import verify_chain
 from access.models import AuditEntry, CandidatePolicy, Group
 from access.tokens import operator
-from memories import batch
-from memories.batch import BatchResult, store_many
 from memories.draft import Draft
 from memories.embedding import Encoder
-from memories.index.base import search_index
+from memories.lifecycle.verbs import purge, reject, retract
 from memories.models import Link, LinkKind, Memory, Piece, Thread
-from memories.snapshot import TIED, snapshot
+from memories.queries.snapshot import TIED, snapshot
+from memories.search.base import search_index
+from memories.store import bulk as batch
+from memories.store.bulk import BatchResult, store_many
 from memories.types import State, Trust
-from memories.verbs import purge, reject, retract
 from tests.memories.builders import day, fresh, keep, kept, unit_vector
 from tests.people import agent, person
 

@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from access.actor import Actor
 from access.audit import verify_chain
 from access.models import AuditEntry, Group
-from memories import batch
-from memories.batch import store_many
 from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.snapshot import TIED, snapshot
+from memories.queries.snapshot import TIED, snapshot
+from memories.store import bulk as batch
+from memories.store.bulk import store_many
 from tests.people import person
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from access.visibility import Visibility
-from memories.index import bits
-from memories.index.bits import Keys, PieceRow, VectorTable, signs_of
+from memories.search.in_memory import table as bits
+from memories.search.in_memory.table import Keys, PieceRow, VectorTable, signs_of
 from memories.types import State, Trust, Type
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -10,12 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from access.errors import Conflict, InvalidInput, NotPermitted, TooLarge
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.chains import head_keys, head_of, way_of
-from memories.known import heads_of
+from memories.entities.statements import statements_around
+from memories.lifecycle.verbs import approve, forget, merge, restore, retract, supersede
 from memories.models import Memory
+from memories.queries.versions import head_keys, head_of, way_of
 from memories.recall import Asked, recall
-from memories.statements import statements_around
-from memories.verbs import approve, forget, merge, restore, retract, supersede
+from memories.store.existing import heads_of
 from relations.models import Relation
 from tests.memories.builders import day, fresh, kept, row
 from tests.memories.tables import all_rows

@@ -14,11 +14,11 @@ from access.actor import Actor
 from access.audit import append, verify_chain
 from access.models import AuditEntry, Group
 from memories.draft import Draft
-from memories.index.base import search_index
+from memories.lifecycle.verbs import forget, restore
 from memories.models import Memory, Piece
+from memories.search.base import search_index
 from memories.store import Stored, prepare_store, store, store_prepared
 from memories.types import Operation
-from memories.verbs import forget, restore
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
 

@@ -5,9 +5,9 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict
 from access.models import Group
+from memories.lifecycle.verbs import forget, purge, restore, retract
 from memories.models import Memory
-from memories.verbs import forget, purge, restore, retract
-from memories.writing import supersede
+from memories.store.write import supersede
 from tests.memories.builders import fresh, keep, kept
 from tests.people import person
 

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import CandidatePolicy, Group
-from memories.batch import BatchResult, store_many
 from memories.draft import Draft
+from memories.lifecycle.verbs import reject
 from memories.models import Link, Memory
 from memories.store import store
-from memories.verbs import reject
+from memories.store.bulk import BatchResult, store_many
 from relations.models import EntityAlias
 from tests.people import person
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memories.contradictions import ConflictKind, find_contradiction
-from memories.quantities import Quantity, differ, read_quantity
+from memories.language.contradictions import ConflictKind, find_contradiction
+from memories.language.quantities import Quantity, differ, read_quantity
 
 LABELLED = Path(__file__).parent / "data" / "contradictions.tsv"
 

@@ -10,14 +10,14 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.deciding_back import take_back
-from memories.decisions import MAX_AT_ONCE, Decision, decide, decide_many
+from memories.lifecycle.verbs import forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER
-from memories.review import review_deck
-from memories.review_effect import effect_of
-from memories.verbs import forget, verify
+from memories.recall.recall_log import COUNTER
+from memories.review.decide import MAX_AT_ONCE, Decision, decide, decide_many
+from memories.review.preview import effect_of
+from memories.review.queue import review_deck
+from memories.review.undo import take_back
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
 
@@ -120,7 +120,7 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
 
 
 def test_an_entitys_relations_move_and_move_back(alice: User, ledger: Group) -> None:
-    from memories.entities import RelationDraft, store_relation
+    from memories.entities.store_relation import RelationDraft, store_relation
     from relations.models import Relation
 
     store_relation(person(alice), RelationDraft("Vault", "runs on", "server seven", group="ledger"))

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from access.errors import InvalidInput
-from memories.dedup import MAX_COMPARED_CHARS, compare, share_words
-from memories.text import clean_text
+from memories.language.cleaning import clean_text
+from memories.language.same_fact import MAX_COMPARED_CHARS, compare, share_words
 
 SAME = [
     ("The deploy port is 8081.", "the  deploy port is 8081."),

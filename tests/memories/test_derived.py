@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, Group
-from memories import verbs
-from memories.derived import find_reach
+from memories.lifecycle import verbs
+from memories.lifecycle.verbs import Done, forget, purge, restore, retract
 from memories.models import Link, LinkKind, Memory, Tombstone
 from memories.recall import Asked, recall
-from memories.verbs import Done, forget, purge, restore, retract
+from memories.store.derived import find_reach
 from tests.memories.builders import day, fresh, kept, row
 from tests.memories.tables import all_rows
 from tests.people import person

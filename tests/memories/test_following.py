@@ -15,15 +15,18 @@ from django.db import connection, transaction
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.index import following, sqlite, sqlite_both, sqlite_rows
-from memories.index.base import Judged, Vector, search_index
-from memories.index.bits import Keys, VectorTable
-from memories.index.sqlite_vectors import query, read_stand
-from memories.index.term_counts import TermCounts
-from memories.index.terms import Match
 from memories.models import IndexChange, IndexState, Memory, Piece
+from memories.queries.visibility import EVERY_TRUST, RECALLED
+from memories.search.base import Judged, Vector, search_index
+from memories.search.in_memory import sync as following
+from memories.search.in_memory.table import Keys, VectorTable
+from memories.search.query_terms import Match
+from memories.search.sqlite import engine as sqlite
+from memories.search.sqlite import hybrid as sqlite_both
+from memories.search.sqlite import rows as sqlite_rows
+from memories.search.sqlite.vectors import query, read_stand
+from memories.search.term_counts import TermCounts
 from memories.types import State
-from memories.visibility import EVERY_TRUST, RECALLED
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,10 +8,10 @@ from django.core.management import call_command
 from access.models import Group
 from maintenance.doctor_findings import Verdict
 from maintenance.doctor_forms import check_forms, repair_forms
-from memories.index.base import search_index
-from memories.index.sqlite_vectors import query
-from memories.index.terms import match_for
 from memories.models import Memory
+from memories.search.base import search_index
+from memories.search.query_terms import match_for
+from memories.search.sqlite.vectors import query
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db(transaction=True)

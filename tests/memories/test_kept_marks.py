@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from access.visibility import Visibility
-from memories.index import kept_marks
-from memories.index.kept_marks import KeptMarks, Marked, milliseconds
+from memories.search.in_memory import filter_cache as kept_marks
+from memories.search.in_memory.filter_cache import KeptMarks, Marked, milliseconds
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LIVE = Visibility(frozenset({1}), True, frozenset({"live"}), frozenset({"active"}), NOW)

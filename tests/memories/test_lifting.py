@@ -11,10 +11,10 @@ from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.doctor import examine
-from memories.lifting import lift, list_tombstones
+from memories.lifecycle.lift_tombstone import lift, list_tombstones
+from memories.lifecycle.verbs import purge, retract
 from memories.models import Tombstone
-from memories.tombstones import missing_keys
-from memories.verbs import purge, retract
+from memories.store.tombstones import missing_keys
 from tests.admin.conftest import browser_of
 from tests.api.conftest import Caller
 from tests.commands.conftest import Run, run

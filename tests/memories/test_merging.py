@@ -12,11 +12,11 @@ from access.errors import Conflict, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.chains import head_of
-from memories.editing import Edit, edit
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import forget, merge, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
+from memories.queries.versions import head_of
 from memories.recall import Asked, recall
-from memories.verbs import forget, merge, purge, restore, retract
 from tests.memories.builders import fresh, keep, kept
 from tests.memories.tables import all_rows
 from tests.people import agent, person

@@ -8,10 +8,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
-from memories.entities import RelationDraft, find_entity, store_relation
+from memories.entities.statements import statements_around
+from memories.entities.store_relation import RelationDraft, find_entity, store_relation
+from memories.lifecycle.verbs import merge, restore
 from memories.models import Link, LinkKind, Memory
-from memories.statements import statements_around
-from memories.verbs import merge, restore
 from relations.models import EntityAlias, Relation, RelationEvidence
 from tests.memories.builders import fresh, kept, row
 from tests.people import person

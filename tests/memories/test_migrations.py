@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, models
 
 from access.models import Group
-from memories.index.base import search_index
-from memories.index.schema import created_names
 from memories.models import Memory
+from memories.search.base import search_index
+from memories.search.schema import created_names
 from tests.memories.builders import add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)

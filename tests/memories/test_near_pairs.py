@@ -41,7 +41,7 @@ def test_the_corpus_is_what_it_says() -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("dedup", ["guarded", "overwrite"])
 def test_no_fact_is_lost(alice: User, ledger: Group, dedup: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.near.is_overwriting", lambda: dedup == "overwrite")
+    monkeypatch.setattr("memories.store.neighbours.is_overwriting", lambda: dedup == "overwrite")
     pairs = sample()
     assert len({pair.template for pair in pairs}) == 12
     for pair in pairs:

@@ -4,8 +4,8 @@ import pytest
 
 from access.models import Group
 from access.tokens import operator
-from memories import verbs
-from memories.listing import list_open_links
+from memories.browse.listing import list_open_links
+from memories.lifecycle import verbs
 from memories.models import Link
 from tests.memories.builders import row
 

@@ -11,15 +11,15 @@ from access.audit import verify_chain
 from access.errors import NotPermitted
 from access.models import AuditEntry, AuditPayload, Group
 from maintenance.models import Run, RunChange
-from memories.checkpoints import save_checkpoint
-from memories.entities import RelationDraft, store_relation
-from memories.index.base import search_index
-from memories.index.schema import begin_purge, end_purge
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle.verbs import forget, purge
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog
-from memories.pieces import available_encoder
 from memories.recall import Asked, recall
-from memories.recall.counting import COUNTER, Recall, write_recalls
-from memories.verbs import forget, purge
+from memories.recall.recall_log import COUNTER, Recall, write_recalls
+from memories.search.base import search_index
+from memories.search.schema import begin_purge, end_purge
+from memories.sessions.checkpoints import save_checkpoint
+from memories.store.pieces import available_encoder
 from tests.file_bytes import bytes_of
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
@@ -258,7 +258,7 @@ def test_the_log_is_folded_before_the_write_lock(
         locked.append((connection.in_atomic_block, text))
         return text.casefold()
 
-    monkeypatch.setattr("memories.purging.fold", noting)
+    monkeypatch.setattr("memories.lifecycle.purge.fold", noting)
     purge(person(alice), memory.id)
     assert {text for is_locked, text in locked if is_locked} == {SECRET}
     assert [log.query for log in RecallLog.objects.all()] == ["which port"]

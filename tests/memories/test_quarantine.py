@@ -5,9 +5,9 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict, NotPermitted
 from access.models import Group
-from memories import verbs
+from memories.lifecycle import verbs
 from memories.recall import Asked, recall
-from memories.tie_finding import ties_of
+from memories.review.find_pairs import ties_of
 from tests.memories.builders import fresh, kept
 from tests.people import agent, person
 

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group, Membership
+from memories.lifecycle.verbs import forget, purge, reject, restore, retract
 from memories.models import Link, LinkKind, Memory, Tombstone
-from memories.verbs import forget, purge, reject, restore, retract
 from tests.memories.builders import fresh, keep, kept
 from tests.people import agent, person
 

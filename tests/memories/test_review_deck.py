@@ -12,10 +12,10 @@ from access.errors import GroupNotFound, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
+from memories.lifecycle.verbs import dispute, reject
 from memories.models import Link, Memory
-from memories.review import CAP, CardKind, Counted, curated_keys, may_review, review_deck
-from memories.review_card import link_card, memory_card
-from memories.verbs import dispute, reject
+from memories.review.card import link_card, memory_card
+from memories.review.queue import CAP, CardKind, Counted, curated_keys, may_review, review_deck
 from tests.memories.builders import add_piece, keep, kept, row, unit_vector
 from tests.people import agent, person
 
@@ -205,7 +205,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
 
 
 def test_the_deck_reads_only_what_waits(alice: User) -> None:
-    from memories.review import _WAITING  # the plan is the point of the file of its own
+    from memories.review.queue import _WAITING  # the plan is the point of the file of its own
 
     query = _WAITING.replace(":trust", "'candidate'").replace(":everywhere", "0")
     with connection.cursor() as cursor:

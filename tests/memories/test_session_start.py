@@ -13,16 +13,16 @@ from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput
 from access.models import Group
 from access.visibility import Narrowing
-from memories.checkpoints import latest_checkpoint, save_checkpoint
-from memories.context_pack import ContextPack, get_context
-from memories.fence import escape
-from memories.inspect import inspect_memory
+from memories.browse.inspection import inspect_memory
+from memories.browse.stats import memory_stats
+from memories.lifecycle.verbs import dispute, forget, pin, retract
 from memories.models import Checkpoint, Memory
-from memories.pieces import available_encoder
 from memories.recall import Asked, recall
 from memories.recall.budget import count_tokens
-from memories.stats import memory_stats
-from memories.verbs import dispute, forget, pin, retract
+from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.context_pack import ContextPack, get_context
+from memories.sessions.quoting import escape
+from memories.store.pieces import available_encoder
 from tests.memories.builders import NOW, day, keep, kept
 from tests.people import agent, person
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput
 from access.models import Group
-from memories import verbs
 from memories.draft import Draft
-from memories.entities import RelationDraft, store_relation
-from memories.index.base import search_index
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.lifecycle import verbs
 from memories.models import Memory
+from memories.search.base import search_index
 from memories.store import store
 from tests.examples import examples
 from tests.people import person

@@ -6,18 +6,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-import memories.batch
 import memories.store
+import memories.store.bulk
 from access import groups
 from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.batch import store_many
 from memories.draft import Draft
-from memories.entities import RelationDraft, store_relation
+from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.store import store
+from memories.store.bulk import store_many
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person
 
@@ -164,7 +164,7 @@ def test_nothing_is_embedded_for_who_may_not_write(
     alice: User, ledger: Group, garden: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[object] = []
-    for room in (memories.store, memories.batch):
+    for room in (memories.store, memories.store.bulk):
         monkeypatch.setattr(room, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
     with pytest.raises(NotPermitted):
         keep(agent(bob, scopes=["read"]), PORT, group="ledger")

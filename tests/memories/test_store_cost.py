@@ -7,14 +7,14 @@ from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
-from memories.batch import store_many
 from memories.draft import Draft
-from memories.known import find_origins, find_same, find_texts
+from memories.lifecycle.target import live_twin
+from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
-from memories.near import Said, later_nears
-from memories.standing import live_twin
-from memories.twins import live_twins
-from memories.verbs import approve, retract
+from memories.queries.by_text import live_twins
+from memories.store.bulk import store_many
+from memories.store.existing import find_origins, find_same, find_texts
+from memories.store.neighbours import Said, later_nears
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
 

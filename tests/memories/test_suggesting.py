@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
-from memories import suggesting, verbs
+from memories.browse import suggest as suggesting
+from memories.browse.suggest import How, similar, snippet, suggest
 from memories.draft import Draft
-from memories.index.sqlite_prefix import newest_with
-from memories.index.terms import words, words_with
+from memories.language.spelling import distance, early_edits, nearest
+from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
-from memories.recall.counting import COUNTER
-from memories.spelling import distance, early_edits, nearest
+from memories.recall.recall_log import COUNTER
+from memories.search.query_terms import words, words_with
+from memories.search.sqlite.prefix import newest_with
 from memories.store import store
-from memories.suggesting import How, similar, snippet, suggest
 from tests.people import agent, alice, bob, charlie, garden, ledger, person
 
 __all__ = ["alice", "bob", "charlie", "garden", "ledger"]

@@ -7,10 +7,10 @@ from django.utils import timezone
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group, Membership
 from access.visibility import Narrowing
-from memories.chains import head_of, versions_of
+from memories.lifecycle.verbs import forget, restore
 from memories.models import Link, LinkKind, Memory
+from memories.queries.versions import head_of, versions_of
 from memories.recall import Asked, recall
-from memories.verbs import forget, restore
 from storage.ids import new_id
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person

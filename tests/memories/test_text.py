@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from access.errors import InvalidInput, TooLarge
-from memories.text import clean_line, clean_text, content_hash, first_words, fold
+from memories.language.cleaning import clean_line, clean_text, content_hash, first_words, fold
 
 
 @pytest.mark.parametrize(

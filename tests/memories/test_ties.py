@@ -9,14 +9,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import CandidatePolicy, Group
-from memories.batch import store_many
+from memories.browse.serializers import near_json
 from memories.draft import Draft
-from memories.links import close_link
+from memories.lifecycle.verbs import retract
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.render import near_json
-from memories.tie_finding import find_ties, ties_of
+from memories.review.find_pairs import find_ties, ties_of
+from memories.review.links import close_link
+from memories.store.bulk import store_many
 from memories.types import State
-from memories.verbs import retract
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person
 

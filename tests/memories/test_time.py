@@ -13,14 +13,14 @@ from django.contrib.auth.models import User
 from access.errors import InvalidInput, NotFound
 from access.models import Group
 from access.visibility import Narrowing
-from memories.context_pack import get_context
-from memories.inspect import inspect_memory
-from memories.labels import label_of
-from memories.listing import Listed, list_memories
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import Listed, list_memories
+from memories.lifecycle.verbs import dispute
 from memories.models import Memory
+from memories.queries.labels import label_of
 from memories.recall import Asked, recall
+from memories.sessions.context_pack import get_context
 from memories.types import Trust
-from memories.verbs import dispute
 from tests.memories.builders import NOW, day, row
 from tests.people import agent, person
 from tests.settings import REPOSITORY

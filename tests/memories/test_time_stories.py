@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.visibility import Narrowing
-from memories.editing import Edit, edit
-from memories.inspect import inspect_memory
-from memories.labels import label_of
-from memories.listing import Listed, list_memories
+from memories.browse.inspection import inspect_memory
+from memories.browse.listing import Listed, list_memories
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import forget, restore, retract
 from memories.models import Memory
-from memories.past import known_span, true_span
+from memories.queries.as_of import known_span, true_span
+from memories.queries.labels import label_of
 from memories.recall import Asked, recall
-from memories.verbs import forget, restore, retract
 from tests.memories.builders import day, kept
 from tests.memories.test_time import (
     CORRECTED,

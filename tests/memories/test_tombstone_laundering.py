@@ -8,15 +8,15 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict, InvalidInput, LociError
 from access.models import Group
-from memories.batch import store_many
 from memories.draft import Draft
-from memories.editing import Edit, edit
-from memories.entities import RelationDraft, store_relation
-from memories.lifting import lift
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.language.cleaning import clean_text, fold
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.lift_tombstone import lift
+from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.recall import Asked, recall
-from memories.text import clean_text, fold
-from memories.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
+from memories.store.bulk import store_many
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
 

@@ -7,11 +7,11 @@ import pytest
 from django.db import transaction
 
 from access.models import Group
-from memories.index import following
-from memories.index.bits import Keys, Vectors
-from memories.index.sqlite_vectors import read_stand
-from memories.index.trial_table import TrialTable
 from memories.models import Memory
+from memories.search.in_memory import sync as following
+from memories.search.in_memory.overlay import TrialTable
+from memories.search.in_memory.table import Keys, Vectors
+from memories.search.sqlite.vectors import read_stand
 from memories.types import State
 from tests.memories.builders import unit_vector
 from tests.memories.test_bits import LIVE, NOW_MS, found, piece, table_of, vectors

@@ -12,7 +12,8 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories import standing, verbs
+from memories.lifecycle import target as standing
+from memories.lifecycle import verbs
 from memories.models import Memory, Tombstone
 from memories.recall import Asked, recall
 from tests.memories.builders import fresh, keep, kept

@@ -9,10 +9,10 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group
 from maintenance.rebuild import REBUILT, memory_at
-from memories.editing import Edit, edit
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
-from memories.snapshot import TIED, snapshot
-from memories.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
+from memories.queries.snapshot import TIED, snapshot
 from tests.memories.builders import keep, kept
 from tests.people import person
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.index.base import search_index
-from memories.index.terms import Match
 from memories.models import Memory
+from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
+from memories.queries.visibility_visible_row import is_visible
+from memories.search.base import search_index
+from memories.search.query_terms import Match
 from memories.types import State, Trust, Type
-from memories.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
-from memories.visible_row import is_visible
 from tests.examples import examples
 from tests.memories.builders import NOW, add_piece, day, row, unit_vector
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.worddiff import MAX_WORDS, Part, diff_words
+from memories.language.word_diff import MAX_WORDS, Part, diff_words
 
 
 def shown(before: str, after: str) -> str:

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from access.groups import GroupChange, update_group
 from access.models import AuditEntry
 from access.tokens import operator
-from memories import verbs
-from memories.editing import Edit, edit
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
 from memories.models import Memory
 from tests.people import agent, person
 from tests.people_pages.conftest import Remember

@@ -14,15 +14,16 @@ from access.actor import Actor
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Narrowing
-from memories import verbs
-from memories.editing import Edit, edit
 from memories.embedding import get_encoder
-from memories.index import following, sqlite_both
-from memories.index.base import search_index
-from memories.index.kept_hits import MOST_KEPT, BothHits, KeptHits
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.retract import retract
 from memories.models import Memory
 from memories.recall import Asked, recall
-from memories.retracting import retract
+from memories.search.base import search_index
+from memories.search.in_memory import sync as following
+from memories.search.in_memory.result_cache import MOST_KEPT, BothHits, KeptHits
+from memories.search.sqlite import hybrid as sqlite_both
 from tests.memories.builders import kept
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]

@@ -3,9 +3,9 @@
 import pytest
 
 from memories.embedding import Encoder
-from memories.recall.asking import Said, said_by, subject_of
-from memories.recall.query import readable_share, understand
-from memories.recall.tuning import TUNING, without
+from memories.recall.question import readable_share, understand
+from memories.recall.question_asking import Said, said_by, subject_of
+from memories.recall.weights import TUNING, without
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from django.db import transaction
 
 from access.models import Group
 from access.visibility import Visibility
-from memories.index import following
-from memories.index.base import Found, search_index
-from memories.index.sqlite_vectors import read_stand
-from memories.index.terms import Match
 from memories.models import Memory
-from memories.visibility import RECALLED
+from memories.queries.visibility import RECALLED
+from memories.search.base import Found, search_index
+from memories.search.in_memory import sync as following
+from memories.search.query_terms import Match
+from memories.search.sqlite.vectors import read_stand
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)

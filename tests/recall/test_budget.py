@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.pieces import whole_tokens
 from memories.recall import Asked, budget, recall
 from memories.recall.budget import ITEM_OVERHEAD, pack
+from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
 from tests.people import person
 

@@ -12,12 +12,12 @@ import memories.recall as read_path
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Narrowing
-from memories import verbs
-from memories.keyed_rows import read_shown
+from memories.lifecycle import verbs
 from memories.models import Memory
+from memories.queries.by_key import read_shown
+from memories.queries.visibility import recallable_by
 from memories.recall import Asked, recall
 from memories.types import State
-from memories.visibility import recallable_by
 from tests.memories.builders import kept
 
 pytestmark = pytest.mark.django_db(transaction=True)

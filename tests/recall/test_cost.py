@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from access.models import Group
 from access.tokens import actor_for_user
 from memories.embedding import get_encoder
-from memories.index import following
 from memories.models import IndexState, Piece
 from memories.recall import Asked, recall
+from memories.search.in_memory import sync as following
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]

@@ -7,7 +7,7 @@ import pytest
 
 from access.models import Group
 from memories.models import Memory, RecallLog
-from memories.recall.counting import Recall, unpack_hits, write_recalls
+from memories.recall.recall_log import Recall, unpack_hits, write_recalls
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db

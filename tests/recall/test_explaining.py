@@ -8,14 +8,14 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Narrowing, Visibility
+from memories.browse.inspection import explain_for
 from memories.embedding import Encoder
-from memories.inspect import explain_for
 from memories.models import Memory
+from memories.queries.visibility import recallable_by
 from memories.recall import Asked, recall
-from memories.recall.explaining import explain_place, filters_against
-from memories.recall.query import understand
+from memories.recall.explain import explain_place, filters_against
+from memories.recall.question import understand
 from memories.recall.trace import Trace
-from memories.visibility import recallable_by
 from tests.memories.builders import NOW, day, kept, row
 from tests.people import person
 

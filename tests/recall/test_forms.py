@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.index.forms import (
+from memories.language.word_forms import (
     forms_in,
     forms_of,
     pairs,
@@ -13,7 +13,7 @@ from memories.index.forms import (
     stem,
     words_beside,
 )
-from memories.index.terms import Match, joined, match_for
+from memories.search.query_terms import Match, joined, match_for
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Putting both arms' hits together."""
 
-from memories.index.base import Found, Hit
 from memories.recall.candidates import Candidate, merge
+from memories.search.base import Found, Hit
 
 
 def test_each_candidate_has_its_true_score_in_both_arms() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from memories.index.base import Judged
+from memories.recall.abstention_persons import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
 from memories.recall.candidates import Candidate
-from memories.recall.persons import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
-from memories.recall.query import Question
+from memories.recall.question import Question
+from memories.search.base import Judged
 
 
 @pytest.mark.parametrize(

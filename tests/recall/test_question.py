@@ -3,7 +3,7 @@
 import pytest
 
 from memories.recall.dates import NamedDate
-from memories.recall.query import names_in, understand
+from memories.recall.question import names_in, understand
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,20 @@ from datetime import UTC, datetime
 import pytest
 
 from memories.models import Memory
-from memories.recall.asking import Said
+from memories.recall.adjustments import (
+    adjust,
+    beside_scores,
+    is_dated,
+    length_part,
+    speaker_of,
+    thread_scores,
+)
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
-from memories.recall.query import Question
-from memories.recall.ranking import adjust, beside_scores, is_dated, length_part, speaker_of, thread_scores
+from memories.recall.question import Question
+from memories.recall.question_asking import Said
 from memories.recall.trace import Trace
-from memories.recall.tuning import without
+from memories.recall.weights import without
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
 

@@ -16,18 +16,18 @@ from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
 from memories.embedding import Encoder
-from memories.entities import RelationDraft, RelationStored, find_entity, store_relation
-from memories.index import following
+from memories.entities.store_relation import RelationDraft, RelationStored, find_entity, store_relation
+from memories.lifecycle.verbs import forget
 from memories.models import Memory
+from memories.queries.visibility import recallable_by
 from memories.recall import Asked, Item, rank, recall
-from memories.recall.choosing import gather, place, usual_tuning
-from memories.recall.query import understand
-from memories.recall.relating import find_related
+from memories.recall.pipeline import gather, place, usual_tuning
+from memories.recall.question import understand
+from memories.recall.relations import find_related
 from memories.recall.trace import Trace
-from memories.recall.tuning import without
-from memories.verbs import forget
-from memories.visibility import recallable_by
-from memories.writing import add_alias
+from memories.recall.weights import without
+from memories.search.in_memory import sync as following
+from memories.store.write import add_alias
 from relations.models import EntityAlias, Relation
 from tests.memories.builders import kept
 from tests.people import person
@@ -378,7 +378,7 @@ def test_it_costs_one_statement_and_a_second_where_an_entity_is_named(
 ) -> None:
     named = statements_of(world.actor, "Where does Maria Keller work?")
     plain = statements_of(world.actor, "When is the stand-up meeting?")
-    monkeypatch.setattr("memories.recall.choosing.find_related", lambda question, visibility: find_related(
+    monkeypatch.setattr("memories.recall.pipeline.find_related", lambda question, visibility: find_related(
         replace(question, text=""), visibility
     ))  # fmt: skip
     assert statements_of(world.actor, "When is the stand-up meeting?") == plain - 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.recall.relating import asks_for, spots_in
+from memories.recall.relations import asks_for, spots_in
 
 
 def folds(text: str) -> set[str]:

@@ -5,13 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from memories.index.base import Judged
-from memories.index.terms import Match
 from memories.models import Memory
-from memories.recall.candidates import Candidate
-from memories.recall.choosing import Ranking
-from memories.recall.query import Question
-from memories.recall.relevance import (
+from memories.recall.abstention import (
     FACTS,
     FEW,
     TALK,
@@ -26,7 +21,12 @@ from memories.recall.relevance import (
     root,
     shared_words,
 )
+from memories.recall.candidates import Candidate
+from memories.recall.pipeline import Ranking
+from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.search.base import Judged
+from memories.search.query_terms import Match
 
 QUESTION = Question(
     "Which databases does the ledger use now?", Match(("databases", "ledger", "use", "now")), None

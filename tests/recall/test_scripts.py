@@ -7,14 +7,14 @@ from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Visibility
 from bench.script_facts import FACTS, Fact
-from memories.batch import store_many
 from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory
+from memories.queries.visibility import recallable_by
 from memories.recall import Asked, rank_keys, recall
-from memories.recall.query import understand
+from memories.recall.question import understand
 from memories.recall.trace import Trace
-from memories.visibility import recallable_by
+from memories.store.bulk import store_many
 from tests.memories.builders import row
 from tests.people import person
 

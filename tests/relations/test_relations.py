@@ -7,13 +7,13 @@ from django.test.utils import CaptureQueriesContext
 
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
-from memories import entities
-from memories.editing import Edit, edit
-from memories.entities import RelationDraft, RelationStored, find_entity, store_relation
-from memories.inspect import inspect_memory
+from memories.browse.inspection import inspect_memory
+from memories.entities import store_relation as entities
+from memories.entities.statements import statements_around, visible_statements
+from memories.entities.store_relation import RelationDraft, RelationStored, find_entity, store_relation
+from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
-from memories.statements import statements_around, visible_statements
-from memories.verbs import forget, reject
 from relations import walk
 from relations.models import Relation, RelationEvidence
 from relations.walk import neighbours

@@ -14,7 +14,7 @@ from loci_site import asgi
 from loci_site.turns import TURN_S, YOUNG, _settle
 from loci_site.write_watch import WATCH
 from memories.models import RecallLog
-from memories.recall.counting import COUNTER, Recall
+from memories.recall.recall_log import COUNTER, Recall
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from loci_site import machine
 from loci_site.machine import memory_bytes, web_processes
-from memories.embedding.cores import available_cores
+from memories.embedding.concurrency import available_cores
 
 GIB = 1024**3
 

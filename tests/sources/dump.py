@@ -28,8 +28,8 @@ def dump() -> dict[str, Any]:
     """Give all rows by table, each sorted, with keys replaced by outside names; the chains; the indexes' faults."""
     from access.audit import verify_chain
     from access.models import AuditEntry, AuditHead, AuditPayload, Group
-    from memories.index.base import search_index
     from memories.models import Checkpoint, Link, Memory, Piece, Thread, Tombstone
+    from memories.search.base import search_index
     from relations.models import EntityAlias, Relation, RelationEvidence
 
     memories = rows(

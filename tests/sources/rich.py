@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from django.contrib.auth.models import User
 
 from access.models import Group
-from memories.batch import store_many
 from memories.draft import Draft
+from memories.lifecycle.verbs import dispute, forget, pin, purge, retract
 from memories.models import Checkpoint, Link, LinkKind, Memory, Thread
 from memories.store import store
-from memories.verbs import dispute, forget, pin, purge, retract
+from memories.store.bulk import store_many
 from relations.models import EntityAlias, Relation, RelationEvidence
 from tests.people import agent, person
 
@@ -88,10 +88,10 @@ def tie(garden: Group, proof: Memory) -> None:
 
 def _as_written(*memories: Memory) -> None:
     """Fill what the write path would have filled."""
-    from memories.context import filter_tokens
-    from memories.index.forms import forms_of
-    from memories.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
-    from memories.text import content_hash, fold_hash
+    from memories.language.cleaning import content_hash, fold_hash
+    from memories.language.word_forms import forms_of
+    from memories.store.pieces import Passage, available_encoder, claim_index, embed_passages, piece_rows
+    from memories.store.search_columns import filter_tokens
 
     for memory in memories:
         memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)

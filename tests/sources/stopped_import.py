@@ -8,7 +8,7 @@ import django
 if __name__ == "__main__":
     django.setup()
     from access.tokens import operator
-    from memories import batch
+    from memories.store import bulk as batch
     from sources import jsonl
 
     batch.BATCH_DRAFTS = jsonl.LINES_AT_ONCE = 20

@@ -15,8 +15,8 @@ from access.models import Group
 from loci_site.evaluation_tables import Findings
 from loci_site.scratch import scratch_database
 from memories.embedding import Encoder, get_encoder
-from memories.index.base import search_index
 from memories.models import Memory
+from memories.search.base import search_index
 from sources.evaluation import read_queries
 from sources.vector_cache import CachedEncoder, VectorCache
 

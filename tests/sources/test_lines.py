@@ -14,11 +14,11 @@ from access.audit import verify_chain
 from access.errors import NotFound
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories import batch
 from memories.draft import Draft
+from memories.lifecycle.verbs import retract
 from memories.models import Memory
+from memories.store import bulk as batch
 from memories.store import store
-from memories.verbs import retract
 from sources.faults import LineFault, StrictStop
 from sources.jsonl import LineRules, LinesReport, import_lines, source_name
 from tests.people import agent, person

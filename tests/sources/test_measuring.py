@@ -13,7 +13,7 @@ from loci_site.evaluation_tables import Findings, above_share, as_markdown, as_t
 from loci_site.kept_database import fingerprint, kept_database
 from memories.embedding import get_encoder
 from memories.models import Memory
-from memories.recall.tuning import CHOICES, STEPS, TUNING, without
+from memories.recall.weights import CHOICES, STEPS, TUNING, without
 from sources.evaluation import ModeReport, Query
 from sources.intervals import difference_interval, interval
 from sources.tuning_trials import Fold, fold_of

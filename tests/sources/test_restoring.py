@@ -15,11 +15,11 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
-from memories.index.base import search_index
+from memories.lifecycle.verbs import forget, purge
 from memories.models import IndexState, Memory, Piece, Tombstone
-from memories.placing import refresh_threads
+from memories.search.base import search_index
 from memories.store import store
-from memories.verbs import forget, purge
+from memories.store.threads import refresh_threads
 from sources import restoring
 from sources.exporting import export
 from sources.faults import StrictStop

@@ -20,10 +20,10 @@ from access.sign_in.expired_rows import tidy_access
 from access.tokens import operator
 from maintenance.schedule import JOBS
 from memories.draft import Draft
+from memories.lifecycle.verbs import purge
 from memories.models import Memory
-from memories.purge_hooks import OUTSIDE
 from memories.store import store
-from memories.verbs import purge
+from memories.store.purge_hooks import OUTSIDE
 from sources import uploads
 from sources.exporting import export
 from sources.jsonl import LineRules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.wording import count_said
+from memories.language.plurals import count_said
 from sources.records import kinds_said
 
 

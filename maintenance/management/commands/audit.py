@@ -20,11 +20,11 @@ from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
 from maintenance.rebuild import Rebuilt, memory_at
-from memories.chains import parse_id
+from memories.browse.listing import log_json, visible_versions
 from memories.draft import check_choice, check_range
-from memories.listing import log_json, visible_versions
+from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
-from memories.moments import parse_moment
+from memories.queries.versions import parse_id
 from memories.types import Operation
 
 EXAMPLES: Final = """\

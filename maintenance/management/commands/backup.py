@@ -10,8 +10,8 @@ from maintenance.backup import list_backups, make_backup
 from maintenance.backup_folder import Backup
 from maintenance.backup_purging import purge_backups
 from maintenance.step_bar import StepBar
+from memories.language.plurals import memories_said
 from memories.management.output import FaceCommand
-from memories.wording import memories_said
 
 EXAMPLES: Final = """\
 examples:

@@ -12,7 +12,7 @@ from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
 from maintenance.previewing import changes_of
 from maintenance.undo import Undone, find_run, preview_undo, undo_run
-from memories.listing import MAX_LIMIT
+from memories.browse.listing import MAX_LIMIT
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\

@@ -6,13 +6,13 @@ from django.core.management.base import CommandParser
 
 from access.tokens import operator
 from access.visibility import Narrowing
-from memories.inspect import Inspection, Why, inspect_memory
-from memories.labels import label_of
+from memories.browse.inspection import Inspection, Why, inspect_memory
+from memories.browse.serializers import inspection_json
+from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand, columns, plain, wrapped
 from memories.models import Memory
-from memories.moments import parse_moment
-from memories.past import known_span, true_span
-from memories.render import inspection_json
+from memories.queries.as_of import known_span, true_span
+from memories.queries.labels import label_of
 
 EXAMPLES: Final = """\
 examples:

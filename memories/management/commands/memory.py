@@ -8,14 +8,14 @@ from django.core.management.base import CommandParser
 
 from access.errors import InvalidInput
 from access.tokens import operator
-from memories import verbs
-from memories.editing import Edit, Edited, EditOutcome, edit
+from memories.browse.serializers import done_json, memory_json
+from memories.language.plurals import count_said, memories_said
+from memories.language.timestamps import parse_moment
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, Edited, EditOutcome, edit
+from memories.lifecycle.verbs import Done
 from memories.management.output import FaceCommand, plain, read_text
-from memories.moments import parse_moment
-from memories.render import done_json, memory_json
 from memories.types import Type
-from memories.verbs import Done
-from memories.wording import count_said, memories_said
 
 EXAMPLES: Final = """\
 examples:

@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from memories.embedding.folder import ModelFolder, model_folder
-from memories.embedding.graph import PRECISIONS
 from memories.embedding.install import (
     PARTIAL_FOLDER,
     InstallReport,
@@ -21,9 +20,10 @@ from memories.embedding.install import (
     install_model,
     verify_model,
 )
+from memories.embedding.install.graph import PRECISIONS
+from memories.embedding.install.sources import FolderSource, Source, default_sources
 from memories.embedding.loader import ModelStatus, folder_status
-from memories.embedding.recipe import NAME
-from memories.embedding.sources import FolderSource, Source, default_sources
+from memories.embedding.model_id import NAME
 
 EXAMPLES: Final = """\
 examples:

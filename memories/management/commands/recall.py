@@ -6,12 +6,12 @@ from django.core.management.base import CommandParser
 
 from access.tokens import operator
 from access.visibility import Narrowing
+from memories.browse.serializers import recalled_json
+from memories.language.timestamps import parse_moment
 from memories.management.output import NOTHING_FOUND, FaceCommand, columns, plain, read_text, wrapped
-from memories.moments import parse_moment
 from memories.recall import Asked, Item, Recalled, recall
 from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
-from memories.render import recalled_json
 from memories.types import Scope, Type
 
 EXAMPLES: Final = """\

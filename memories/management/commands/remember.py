@@ -8,13 +8,13 @@ from django.core.management.base import CommandParser
 
 from access.errors import InvalidInput
 from access.tokens import operator
-from memories.chains import parse_id
+from memories.browse.serializers import stored_json
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
-from memories.labels import label_of
+from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand, plain, read_text
 from memories.models import Memory
-from memories.moments import parse_moment
-from memories.render import stored_json
+from memories.queries.labels import label_of
+from memories.queries.versions import parse_id
 from memories.store import Outcome, Stored, store
 from memories.types import Scope, Type
 

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Any, Final
 
 from access.tokens import operator
+from memories.browse.stats import FURTHER, Stats, memory_stats
+from memories.language.plurals import count_said, memories_said
 from memories.management.output import FaceCommand, plain
-from memories.stats import FURTHER, Stats, memory_stats
-from memories.wording import count_said, memories_said
 
 EXAMPLES: Final = """\
 examples:

@@ -6,8 +6,8 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.lifting import lift, list_tombstones, tombstone_json
-from memories.listing import MAX_LIMIT
+from memories.browse.listing import MAX_LIMIT
+from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\

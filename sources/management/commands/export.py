@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from access.errors import Conflict, LociError
 from access.tokens import operator
-from memories.wording import count_said
+from memories.language.plurals import count_said
 from sources.exporting import ExportReport, export
 from sources.records import kinds_said
 from sources.replacing import replaced_file

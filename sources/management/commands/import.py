@@ -13,9 +13,9 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
-from memories.tombstones import key_missing_text
+from memories.language.plurals import count_said
+from memories.store.tombstones import key_missing_text
 from memories.types import Scope, Type
-from memories.wording import count_said
 from sources.faults import LineFault
 from sources.incoming import import_file
 from sources.jsonl import LineRules, LinesReport, source_name

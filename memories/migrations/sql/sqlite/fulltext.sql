@@ -8,7 +8,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_fts USING fts5(
 );
 
 -- name: memories_fts_rank
--- context counts a little, filter not at all; forms are words as well (memories/index/forms.py).
+-- context counts a little, filter not at all; forms are words as well (memories/language/word_forms.py).
 INSERT INTO memories_fts (memories_fts, rank) VALUES ('rank', 'bm25(1.0, 0.3, 0.0, 1.0)');
 
 -- name: memories_fts_secure_delete

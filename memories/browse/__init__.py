@@ -1,0 +1,1 @@
+"""Lists, details, history and statistics for people."""

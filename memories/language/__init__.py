@@ -1,0 +1,1 @@
+"""Pure text functions: cleaning, word forms, dates, claims and contradictions."""

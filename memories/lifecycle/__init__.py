@@ -1,0 +1,1 @@
+"""State changes of a stored memory."""

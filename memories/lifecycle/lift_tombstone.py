@@ -1,0 +1,106 @@
+"""Lifting tombstones: a curator decides that a withdrawn text may be stored again."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, Actor
+from access.errors import NotFound, NotPermitted
+from access.groups import find_group
+from memories.browse.listing import DEFAULT_LIMIT, Page, page_of
+from memories.language.cleaning import clean_line
+from memories.models import Tombstone
+from memories.queries.snapshot import as_json
+from memories.queries.versions import parse_id
+from memories.types import Operation
+
+MAX_REASON = 1000  # characters
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """The tombstones that were lifted; their texts may be stored again."""
+
+    tombstones: tuple[Tombstone, ...]
+
+
+def curated_rooms(actor: Actor) -> Q:
+    """Give the condition on tombstones of groups that the actor may curate."""
+    if not actor.may(CURATE):
+        return Q(pk__in=[])
+    return Q() if actor.all_groups else Q(group__in=[key for key in actor.roles if actor.may(CURATE, key)])
+
+
+def list_tombstones(
+    actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page[Tombstone]:
+    """List the standing tombstones of a group, or of all groups that the actor may curate, newest first.
+
+    Raises:
+        NotPermitted: the actor may not curate the group.
+        GroupNotFound: there is none of that name that the actor may enter.
+    """
+    if not actor.may(CURATE):
+        raise NotPermitted("Only a curator may list tombstones.", hint="Use a token with the scope 'curate'.")
+    rooms = Q(group=find_group(actor, group, right=CURATE)) if group else curated_rooms(actor)
+    rows = Tombstone.objects.filter(rooms, lifted_at=None).select_related("group")
+    return page_of(rows, cursor=cursor, limit=limit)
+
+
+def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> Lifted:
+    """Lift a tombstone by its id, or all of a memory by that one's id; one transaction, logged.
+
+    Raises:
+        NotPermitted: the actor is no person, or may not curate the group.
+        NotFound: no standing tombstone of a group that the actor may enter has that id.
+        InvalidInput: the id is none, or the reason is too long.
+    """
+    said = clean_line(reason, field="reason", max_chars=MAX_REASON)
+    wanted = parse_id(id_)
+    if not actor.is_person:
+        raise NotPermitted(
+            "Only a person can lift a tombstone.", hint="Do it in the browser or with a command."
+        )
+    with transaction.atomic():
+        rows = Tombstone.objects.select_for_update().filter(
+            Q(id=wanted) | Q(memory_id=wanted), lifted_at=None
+        )
+        marks = [mark for mark in rows.order_by("key") if actor.may_enter(mark.group_id)]
+        if not marks:
+            raise NotFound(
+                "There is no standing tombstone of that id.", hint="'loci tombstones list' gives ids."
+            )
+        if not all(actor.may(CURATE, mark.group_id) for mark in marks):
+            raise NotPermitted("You may not lift tombstones there.", hint="Ask a curator of the group.")
+        for mark in marks:
+            mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
+            mark.save(update_fields=["lifted_at", "lifted_by"])
+            audit.append(
+                actor,
+                Operation.LIFT,
+                memory_id=mark.memory_id,
+                group=mark.group.id,
+                subject=f"tombstone:{mark.id}",
+                payload={"kind": mark.kind, "reason": said},
+            )
+    return Lifted(tuple(marks))
+
+
+def tombstone_json(mark: Tombstone) -> dict[str, Any]:
+    """Give a tombstone as every face shows it."""
+    return {
+        "id": str(mark.id),
+        "memory": str(mark.memory_id),
+        "group": mark.group.slug,
+        "kind": mark.kind,
+        "reason": mark.reason,
+        "author": mark.author_name,
+        "created_at": as_json(mark.created_at),
+        "lifted_at": as_json(mark.lifted_at),
+        "lifted_by": mark.lifted_by,
+    }

@@ -1,0 +1,1 @@
+"""Read-only queries and query parts that the other packages share."""

@@ -1,0 +1,246 @@
+"""Judging whether the best candidates answer the question at all."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from memories.language.cleaning import without_marks
+from memories.language.word_forms import DOT, SIGNS, forms_in, stands_inside
+from memories.models import Memory
+from memories.recall.abstention_persons import lead_of_others, unknown_share
+from memories.recall.adjustments import is_dated, speaker_of
+from memories.recall.candidates import Candidate
+from memories.recall.fusion import LONG_WORDS
+from memories.recall.question import Question
+from memories.recall.trace import Trace
+from memories.search.base import Judged
+from memories.search.query_terms import Match, words
+from memories.store.pieces import embedded_text
+
+if TYPE_CHECKING:
+    from memories.recall.pipeline import Ranking
+
+JUDGED = 10  # of the best candidates
+# What became of a candidate, wherever it is told.
+NOTHING_NEAR = "nothing found is near enough to be an answer"
+FILLS_UP = "it shares no word with the question and is not near"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is asked of the best candidates of one kind of text: the nearest cosine, with these weights, must be `wanted`.
+
+    `words` is the share of the question's words that one of them has, `first` the first one's share, `level` the cosine
+    that any text of the group reaches, `strangers` the share of names that the group never says, `others` how far
+    others' turns lead those of the person named.
+    """
+
+    kind: str
+    wanted: float
+    words: float
+    first: float = 0.0
+    level: float = 0.0
+    strangers: float = -0.5
+    others: float = 0.0
+
+
+# Fitted and rounded; docs/recall.md, "Nothing relevant", says how, and what they bring.
+# Turns and long texts: what answers a question has its words, and a question on the group's matters is near all of it.
+TALK = Measure("talk", wanted=0.64, words=0.2, first=0.5, level=0.3, others=-5.0)
+# Statements are asked for in other words, and are about anything: of many, one is always near.
+FACTS = Measure("facts", wanted=0.33, words=0.3, level=-0.5)
+FEW = Measure("few", wanted=0.0, words=0.3, strangers=0.0)  # related_from() says what is wanted
+UNKNOWN = Measure("unknown", wanted=0.47, words=0.45, strangers=0.0)  # modes to compare with read no texts
+# Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
+# of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
+UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
+ABOVE_NEAREST = (
+    1.4  # spreads; a question on the group's matters is nearer to all of them than an unrelated text
+)
+ABOVE_PADDING = 1.6  # spreads: docs/recall.md says what it leaves out
+MANY = 60
+MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
+ROOT_CHARS = 5
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """How near the best candidates come, by what counts for it."""
+
+    nearest_cosine: float = 0.0
+    shared_words: float = 0.0
+    shared_by_first: float = 0.0
+    level: float = 0.0
+    unknown_names: float = 0.0
+    others_lead: float = 0.0
+
+    def reached(self, by: Measure) -> float:
+        """Give what is compared with what is wanted."""
+        return (
+            self.nearest_cosine
+            + by.words * self.shared_words
+            + by.first * self.shared_by_first
+            + by.level * self.level
+            + by.strangers * self.unknown_names
+            + by.others * self.others_lead
+        )
+
+
+def is_answerable(question: Question, ranking: "Ranking", best: Sequence[Memory], trace: Trace) -> bool:
+    """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
+
+    All candidates together are what the group says on the matter: who is not named in any of them is not known there.
+    Without vectors one shared word is enough. Only mode hybrid knows kinds of text, names and speakers.
+    """
+    if not best:
+        trace.add("relevance", answerable=False, why="there are no candidates")
+        return False
+    judged = best[:JUDGED]
+    cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
+    measure = measure_for(ranking, [memory.key for memory in judged], vectors=len(cosines))
+    wanted = related_from(len(cosines)) if measure is FEW else measure.wanted
+    nearness = _nearness(question, ranking, judged, cosines, measure)
+    reached = nearness.reached(measure)
+    if any(memory.key in cosines for memory in judged):
+        has_all = nearness.shared_words == 1.0 and not nearness.others_lead
+        answerable = reached >= wanted or has_all
+    else:
+        answerable = nearness.shared_words > 0
+    # What the model cannot read may reach what is wanted without a single candidate that recall would give.
+    answerable = answerable and not all(fills_up(memory.key, ranking, question) for memory in judged)
+    numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
+    rounded = {name: round(number, 4) for name, number in numbers.items()}
+    trace.add("relevance", answerable=answerable, kind=measure.kind, **rounded)
+    return answerable
+
+
+def _nearness(
+    question: Question,
+    ranking: "Ranking",
+    judged: Sequence[Memory],
+    cosines: Mapping[int, float],
+    measure: Measure,
+) -> Nearness:
+    """Work out what the measure looks at."""
+    rows = ranking.rows
+    contents = (row.content for row in rows.values())
+    # What would not be given shares nothing: five letters in common are no word of the question yet.
+    shares = [
+        0.0 if fills_up(memory.key, ranking, question) else share
+        for memory, share in zip(
+            judged,
+            shared_words(question.match, [_dated(memory, rows, question) for memory in judged]),
+            strict=True,
+        )
+    ]
+    return Nearness(
+        nearest_cosine=max((cosines[memory.key] for memory in judged if memory.key in cosines), default=0.0),
+        shared_words=max(shares),
+        shared_by_first=shares[0],
+        level=level_of(cosines.values()) if measure.level else 0.0,
+        unknown_names=unknown_share(question.named, contents) if measure.strangers else 0.0,
+        others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows, ranking.room)
+        if measure.others
+        else 0.0,
+    )
+
+
+def _dated(memory: Memory, rows: Mapping[int, Judged], question: Question) -> str:
+    """Give the text as it is compared: of an event of a date that the question names, with that date, as the model reads it."""
+    moment = rows[memory.key].valid_from if memory.key in rows else None
+    if moment is None or not is_dated(rows[memory.key], question.dates):
+        return memory.content
+    return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
+
+
+def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
+    """Give the measure for the kind of text that most of the judged are, or the one for few texts or unknown ones."""
+    if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
+        return FEW
+    if not ranking.rows:
+        return UNKNOWN
+    talk = sum(_is_talk(ranking.candidates[key], ranking.rows[key].content) for key in judged)
+    return TALK if talk * 2 >= len(judged) else FACTS
+
+
+def _is_talk(candidate: Candidate, content: str) -> bool:
+    """Say whether a text is long or somebody's turn; what a thread holds without saying who spoke may well be facts."""
+    return candidate.words > LONG_WORDS or (candidate.is_turn and bool(speaker_of(content)))
+
+
+def level_of(cosines: Iterable[float]) -> float:
+    """Give the cosine of the last of many: any text of the group comes so near, the nearer the more there are."""
+    nearest = sorted(cosines, reverse=True)[: many()]
+    return nearest[-1] if nearest else 0.0
+
+
+def is_padding(keyword: float, cosine: float) -> bool:
+    """Say whether a candidate only fills up the answer: it shares no word and is no nearer than unrelated texts are."""
+    return not keyword and cosine < UNRELATED_MEAN + ABOVE_PADDING * UNRELATED_SPREAD
+
+
+def fills_up(key: int, ranking: "Ranking", question: Question) -> bool:
+    """Say whether a candidate would only fill up this answer; what proves a relation that is asked for never does."""
+    found = ranking.candidates[key]
+    # What the model cannot read is near to anything.
+    return key not in ranking.asked and is_padding(found.keyword, found.vector * question.readable)
+
+
+def many() -> int:
+    """Give how many candidates are many: no more than either search is asked for."""
+    return min(MANY, settings.LOCI.retrieval.candidates)
+
+
+def related_from(candidates: int) -> float:
+    """Give what is asked of the nearest of so many candidates: more than the nearest unrelated one has.
+
+    The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean. Of many statements no more is asked.
+    """
+    nearest = sqrt(2 * log(max(candidates, 2)))
+    return min(UNRELATED_MEAN + UNRELATED_SPREAD * (nearest + ABOVE_NEAREST), FACTS.wanted)
+
+
+def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
+    """Give the share (0–1) of the words looked for that each text has, whatever their endings, inside identifiers too."""
+    wanted = {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
+    if match is None or not wanted:
+        return [0.0] * len(contents)
+    with_signs = any(term.endswith(SIGNS) or term.startswith(DOT) for term in match.terms)
+    return [len(_roots_in(text, wanted, with_signs=with_signs)) / len(wanted) for text in contents]
+
+
+def _roots_in(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
+    """Give those of the roots that a text has. Looking for each in an ASCII text takes less than looking at each word."""
+    if not text.isascii():
+        found = wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
+    else:
+        lowered = text.lower()
+        found = {form for form in wanted if _has_root(lowered, form)}
+        if with_signs:
+            found |= wanted & {root(form) for form in forms_in(text)}
+    return found | {form for form in wanted - found if stands_inside(text, form, read_as=root)}
+
+
+def _has_root(lowered: str, form: str) -> bool:
+    """Say whether a word of an ASCII text in lower case has this root, as root() gives it."""
+    at = lowered.find(form)
+    while at >= 0:
+        if not at or not lowered[at - 1].isalnum():
+            end = at + len(form)
+            goes_on = lowered[end : end + 1].isalnum()
+            if len(form) == ROOT_CHARS and (goes_on or form[-1] != "s"):
+                return True
+            while lowered[end : end + 1] == "s" and end < at + ROOT_CHARS:
+                end += 1
+            if form[-1] != "s" and not lowered[end : end + 1].isalnum():
+                return True
+        at = lowered.find(form, at + 1)
+    return False
+
+
+def root(word: str) -> str:
+    """Give what a word's forms have in common, roughly: its first five letters, without a plural s."""
+    return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")

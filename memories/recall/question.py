@@ -1,0 +1,65 @@
+"""Understanding a question: its words, its vector, the dates and the names it speaks of."""
+
+import re
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from memories.embedding import Encoder
+from memories.recall.dates import MONTH_NUMBER, NamedDate, asks_when, named_dates
+from memories.recall.question_asking import Said, said_by, subject_of
+from memories.recall.weights import TUNING, Tuning
+from memories.search.base import Vector
+from memories.search.query_terms import STOP_WORDS, Match, match_for
+
+LATIN_END = "\u0250"
+_NAME = re.compile(r"\b[A-Z][\w'’-]*\b")
+_FIRST_WORD = re.compile(r"^\s*\w+")
+_ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, understood. `match` is None where there is no word to look for.
+
+    `vector` may still be being made; it is None without a model.
+    """
+
+    text: str
+    match: Match | None
+    vector: Future[Vector] | None
+    dates: tuple[NamedDate, ...] = ()
+    names: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()  # those of the names that are none for standing first
+    asks_when: bool = False
+    said_by: Said = Said.ANYONE
+    readable: float = 1.0  # share of its letters in a script that the model was taught
+
+
+def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
+    """Give the question with its words, vector, dates, names (lower case), who said it, and whether it asks for a time."""
+    subject = subject_of(text) if tuning.by_subject else text
+    return Question(
+        text=text,
+        match=match_for(subject),
+        vector=encoder.question_vector(subject) if encoder else None,
+        dates=named_dates(text),
+        names=names_in(text),
+        named=names_in(_FIRST_WORD.sub("", text)),
+        asks_when=asks_when(text),
+        said_by=said_by(text),
+        readable=readable_share(text),
+    )
+
+
+def readable_share(text: str) -> float:
+    """Give the share (0–1) of the letters that are Latin: the model was taught on English, and others are noise to it."""
+    if text.isascii():
+        return 1.0
+    letters = [letter for letter in text if letter.isalpha()]
+    return sum(letter < LATIN_END for letter in letters) / len(letters) if letters else 1.0
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Find the words with a capital that are no question words or months, in lower case."""
+    words = (_ENDING.sub("", word.lower()) for word in _NAME.findall(text))
+    return frozenset(w for w in words if w not in STOP_WORDS and w not in MONTH_NUMBER)

@@ -1,0 +1,157 @@
+"""Counting what was recalled, after the answer: kept in the process and written in batches.
+
+A recall never waits for the write lock. What a killed process had not written yet is lost, and may be.
+"""
+
+import logging
+import struct
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connection, transaction
+from django.db.models import F, TextField, Value
+from django.db.models.functions import Coalesce, Greatest
+
+from access.tokens import ON_USE, USED_TOKENS, flush_token_use
+from memories.models import Memory, RecallLog
+from memories.store.tombstones import purged_texts
+from storage.compiled_queries import PreparedInsert, PreparedUpdate
+
+log = logging.getLogger(__name__)
+_LOG = PreparedInsert(RecallLog)
+
+
+def _later(at: str) -> Greatest:
+    """Give the moment, or the one that is there where another process has written a later one."""
+    moment = Value(at, output_field=TextField())
+    return Greatest(Coalesce("last_accessed", moment, output_field=TextField()), moment)
+
+
+# A row for each memory that came back: compiled anew each, they took an eighth of a busy server's time.
+_ACCESSED = PreparedUpdate(
+    lambda count, at, key: (
+        Memory.objects.filter(key=key),
+        {"access_count": F("access_count") + count, "last_accessed": _later(at)},
+    ),
+    3,
+)
+MAX_PENDING = 500  # recalls kept at most; older ones are dropped, never the answer
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What is kept of one recall until it is written."""
+
+    at: datetime
+    group_key: int | None
+    actor: str
+    via: str
+    mode: str
+    query: str
+    hits: tuple[tuple[int, float], ...]
+    duration_ms: float
+    abstained: bool
+    degraded: bool
+
+
+class Counter:
+    """Recalls that wait to be written; one per process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: list[Recall] = []
+        self._timer: threading.Timer | None = None
+
+    def add(self, recall: Recall) -> None:
+        """Keep a recall and make sure that it is written within retrieval.access_flush_s seconds."""
+        with self._lock:
+            self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
+            self._start_timer()
+
+    def schedule(self) -> None:
+        """Make sure that what waits is written within retrieval.access_flush_s seconds; a token's use is enough."""
+        with self._lock:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        if self._timer is None and settings.LOCI.retrieval.access_flush_s > 0:
+            self._timer = threading.Timer(settings.LOCI.retrieval.access_flush_s, self._flush_in_thread)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def flush(self) -> int:
+        """Write what is pending in one transaction, the tokens' last use too; give how many recalls."""
+        with self._lock:
+            pending, self._pending, self._timer = self._pending, [], None
+        if pending or USED_TOKENS:
+            with transaction.atomic():
+                write_recalls(pending)
+                flush_token_use()
+        return len(pending)
+
+    def _flush_in_thread(self) -> None:
+        try:
+            self.flush()
+        except DatabaseError:
+            log.exception("recall counters could not be written")
+        finally:
+            close_old_connections()
+            connection.close()
+
+
+COUNTER = Counter()
+ON_USE.append(COUNTER.schedule)
+
+
+def write_recalls(recalls: Sequence[Recall]) -> None:
+    """Write log rows and add to the memories' access counters; a recall of what was purged since is dropped."""
+    recalls = _without_purged(recalls)
+    _LOG.add(
+        [
+            RecallLog(
+                at=recall.at,
+                group_id=recall.group_key,
+                actor=recall.actor,
+                via=recall.via,
+                mode=recall.mode,
+                query=recall.query,
+                hits=pack_hits(recall.hits),
+                duration_ms=recall.duration_ms,
+                abstained=recall.abstained,
+                degraded=recall.degraded,
+            )
+            for recall in recalls
+        ]
+    )
+    counts: dict[int, int] = {}
+    latest: dict[int, datetime] = {}
+    for recall in recalls:
+        for key, _ in recall.hits:
+            counts[key] = counts.get(key, 0) + 1
+            latest[key] = max(recall.at, latest.get(key, recall.at))
+    stamp = connection.ops.adapt_datetimefield_value
+    _ACCESSED.run_each([(count, str(stamp(latest[key])), key) for key, count in counts.items()])
+
+
+def _without_purged(recalls: Sequence[Recall]) -> list[Recall]:
+    """Leave out recalls that brought a memory which is gone, or whose query is a purged text.
+
+    A purge clears the log, but recalls that wait in another process come to it later.
+    """
+    keys = {key for recall in recalls for key, _ in recall.hits}
+    there = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
+    purged = purged_texts({recall.query for recall in recalls})
+    return [r for r in recalls if r.query not in purged and there.issuperset(key for key, _ in r.hits)]
+
+
+def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:
+    """Pack (memory key, score) pairs, 12 bytes each, little-endian."""
+    return b"".join(struct.pack("<qf", key, score) for key, score in hits)
+
+
+def unpack_hits(blob: bytes) -> list[tuple[int, float]]:
+    """Give the (memory key, score) pairs that pack_hits() packed."""
+    return [(key, score) for key, score in struct.iter_unpack("<qf", bytes(blob))]

@@ -1,0 +1,1 @@
+"""The review queue and the decisions taken in it."""

@@ -1,0 +1,71 @@
+"""Deciding about links: an open one is settled (somebody acted) or dismissed (there was nothing to do)."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, Actor
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from memories.language.cleaning import clean_line
+from memories.models import Link, LinkStatus, Memory
+from memories.queries.visibility import as_q, listed_by
+from memories.types import Operation
+
+MAX_REASON = 1000  # characters
+
+
+def visible_links(actor: Actor) -> QuerySet[Link]:
+    """Give the links both of whose ends the actor may see."""
+    links = Link.objects.select_related("source__group", "target__group")
+    visibility = listed_by(actor, None)
+    if visibility.groups is None:
+        return links
+    seen = Memory.objects.filter(as_q(visibility)).values("key")
+    return links.filter(source__in=seen, target__in=seen)
+
+
+def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Link:
+    """Close an open link as settled or dismissed; a curator of the group of either end may. One transaction.
+
+    Raises:
+        NotFound: there is no such link that the actor may see.
+        NotPermitted: the actor curates neither end's group.
+        Conflict: it is closed already.
+        InvalidInput: the status is none that closes, or the reason is too long.
+    """
+    if status not in (LinkStatus.SETTLED, LinkStatus.DISMISSED):
+        raise InvalidInput(
+            f"'{status[:40]}' closes no link.", hint="Use settled or dismissed.", field="status"
+        )
+    reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
+    link = visible_links(actor).filter(id=id_).first()
+    if link is None:
+        raise NotFound("There is no link of that id that you may see.")
+    if not any(actor.may(CURATE, end.group_id) for end in (link.source, link.target)):
+        raise NotPermitted(
+            "You may not decide about this link.", hint="It takes a curator of the group of either memory."
+        )
+    with transaction.atomic():
+        closed = Link.objects.filter(pk=link.pk, status=LinkStatus.OPEN).update(
+            status=status, settled_at=timezone.now(), settled_by=actor.name
+        )
+        if closed != 1:
+            raise Conflict("The link is closed already.", hint="Nothing was done.")
+        audit.append(
+            actor,
+            Operation.LINK,
+            memory_id=link.source.id,
+            group=link.source.group.id,
+            payload={
+                "action": status,
+                "kind": link.kind,
+                "link": str(link.id),
+                "target": str(link.target.id),
+                "reason": reason,
+            },
+        )
+    link.refresh_from_db(fields=["status", "settled_at", "settled_by"])
+    return link

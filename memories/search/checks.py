@@ -1,0 +1,37 @@
+"""System checks of the memories room."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import connections
+
+from access.errors import Unavailable
+from memories.search.base import search_index
+
+
+@register(Tags.database)
+def indexes_are_whole(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Compare the virtual tables, views and triggers with what the SQL files name."""
+    faults: list[CheckMessage] = []
+    for alias in databases or []:
+        connection = connections[alias]
+        if "memories_memory" not in connection.introspection.table_names():
+            continue
+        try:
+            missing = search_index().missing_objects()
+        except Unavailable as fault:
+            faults.append(Error(fault.message, hint=fault.hint, id="memories.E002"))
+            continue
+        if missing:
+            faults.append(
+                Error(
+                    f"The search indexes lack {', '.join(missing)}: new memories would not be found.",
+                    hint="Run 'loci migrate' (it puts them back), then 'loci doctor --repair'.",
+                    id="memories.E001",
+                )
+            )
+    return faults

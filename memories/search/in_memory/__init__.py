@@ -1,0 +1,1 @@
+"""Search data held in memory, kept in step with the database."""

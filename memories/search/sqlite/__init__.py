@@ -1,0 +1,1 @@
+"""The search engine on SQLite: FTS5 and vectors."""

@@ -1,0 +1,134 @@
+"""The rows of memories on SQLite: a Visibility as SQL, and what is read of those inside it."""
+
+import json
+from collections.abc import Callable, Iterable, Sized
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+from access.visibility import Visibility
+from memories.search.base import Judged
+from memories.types import NOT_WITHDRAWN, State, Type
+from storage.compiled_queries_reading import fetch
+
+Params = list[Any]
+
+_COLUMNS = ", ".join(f"m.{name}" for name in Judged._fields)
+_VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
+_VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
+
+
+class ReadOnce:
+    """What reads rows, as one question asks for them: a key that it was asked for before is not read again."""
+
+    def __init__(self, read: Callable[[Iterable[int]], dict[int, Judged]]) -> None:
+        self._read = read
+        self._asked: set[int] = set()
+        self._rows: dict[int, Judged] = {}
+
+    def __call__(self, keys: Iterable[int]) -> dict[int, Judged]:
+        """Give those of the rows that there are, by key."""
+        wanted = [*keys]
+        if new := set(wanted) - self._asked:
+            self._asked |= new
+            self._rows |= self._read(new)
+        return {key: self._rows[key] for key in wanted if key in self._rows}
+
+
+def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Judged]:
+    """Give those of the memories that the Visibility allows, by key; one statement."""
+    asked = json.dumps([*keys])
+    where, params = render(visibility)
+    return {
+        key: Judged(key, group, content, thread, position, _moment(began), confidence, trust)
+        for key, group, content, thread, position, began, confidence, trust in fetch(
+            _VISIBLE.format(where=where), [asked, *params]
+        )
+    }
+
+
+def render(v: Visibility) -> tuple[str, Params]:
+    """Give a Visibility as SQL over memories_memory AS m, with its parameters; as visibility.as_q() has it."""
+    parts: list[str] = []
+    params: Params = []
+    for sql, values in (_rooms(v), _kinds(v), _times(v)):
+        parts.append(sql)
+        params += values
+    return " AND ".join(f"({part})" for part in parts if part) or "1", params
+
+
+def _rooms(v: Visibility) -> tuple[str, Params]:
+    sql, params = "1", list[Any]()
+    if v.groups is not None:
+        sql, params = f"m.group_id IN ({holders(v.groups)})", sorted(v.groups)
+        if v.include_global:
+            sql = f"({sql} OR m.scope = 'global')"
+    return (f"{sql} AND m.scope = %s", [*params, v.scope]) if v.scope else (sql, params)
+
+
+def _kinds(v: Visibility) -> tuple[str, Params]:
+    sql = f"m.state IN ({holders(v.states)}) AND m.trust IN ({holders(v.trusts)})"
+    params: Params = [*sorted(v.states), *sorted(v.trusts)]
+    if v.types:
+        is_type, types = f"m.type IN ({holders(v.types)})", sorted(v.types)
+        if v.retracted_types:
+            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({holders(v.retracted_types)})"
+            is_type, types = f"({is_type} OR {withdrawn})", types + sorted(v.retracted_types)
+        sql, params = f"{sql} AND {is_type}", [*params, *types]
+    if v.min_confidence > 0:
+        sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
+    for tag in sorted(v.tags):
+        sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
+        params.append(tag)
+    return sql, params
+
+
+def _times(v: Visibility) -> tuple[str, Params]:
+    parts: list[str] = []
+    params: Params = []
+    if v.is_history:
+        sql, values = _history(v)
+        parts.append(sql)
+        params += values
+    elif v.states == {State.LIVE}:
+        parts.append("(m.expires_at IS NULL OR m.expires_at > %s)")
+        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s)")
+        params += [_stamp(v.now), _stamp(v.now)]
+    for operator, moment in ((">=", v.after), ("<=", v.before)):
+        if moment:
+            parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
+            params.append(_stamp(moment))
+    return " AND ".join(parts), params
+
+
+def _history(v: Visibility) -> tuple[str, Params]:
+    at = _stamp(v.as_of or v.known_at or v.now)
+    is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
+    began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
+    unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
+    is_believed = f"m.retired_at IS NULL OR m.state IN ({holders(NOT_WITHDRAWN)})"
+    states = sorted(NOT_WITHDRAWN)
+    if v.known_at is None:
+        return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
+    known = _stamp(v.known_at)
+    sql = (
+        f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
+        f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s)"
+    )
+    return sql, [at, at, known, at, known, *states, known]
+
+
+def holders(values: Sized) -> str:
+    """Give a place for each of the values."""
+    return ", ".join(["%s"] * len(values))
+
+
+def _moment(moment: datetime | None) -> datetime | None:
+    """Give a moment its zone: Django writes UTC without saying so."""
+    return moment.replace(tzinfo=UTC) if moment else None
+
+
+def _stamp(moment: datetime) -> str:
+    """Give a moment as Django writes it into SQLite, so that texts compare as times."""
+    return str(connection.ops.adapt_datetimefield_value(moment))

@@ -1,0 +1,1 @@
+"""What an agent's session starts and ends with."""

@@ -1,0 +1,119 @@
+"""Checkpoints: where work stood, saved by an agent and read by the next one. Rows are only added."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+from django.utils import timezone
+
+from access import audit
+from access.actor import WRITE, Actor
+from access.errors import InvalidInput
+from access.groups import find_or_create_group
+from access.models import Group
+from memories.draft import NUL_IN_JSON
+from memories.language.cleaning import clean_line
+from memories.models import Checkpoint, Thread
+from memories.store.purge_hooks import Doomed, quoting, redacted
+from memories.types import Operation
+
+
+@dataclass(frozen=True)
+class CheckpointSaved:
+    """A checkpoint that was written, and how many its thread (or group) has now."""
+
+    checkpoint: Checkpoint
+    group: str
+    group_created: bool
+    count: int
+
+
+def save_checkpoint(
+    actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
+) -> CheckpointSaved:
+    """Keep `state` (JSON, or a text) as the newest of its thread, or of the group where no thread is named.
+
+    Raises:
+        InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
+    """
+    body = _checked_state(state)
+    name = clean_line(thread, field="thread", max_chars=200)
+    with transaction.atomic():
+        resolved = find_or_create_group(actor, group, right=WRITE)
+        row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None
+        checkpoint = Checkpoint.objects.create(
+            group=resolved.group,
+            thread=row,
+            state=body,
+            created_at=timezone.now(),
+            author_id=actor.user_id,
+            author_name=actor.name,
+            token_id=actor.token_key,
+        )
+        audit.append(
+            actor,
+            Operation.CHECKPOINT,
+            group=resolved.group.id,
+            subject=f"checkpoint:{checkpoint.id}",
+            payload={"thread": name},
+        )
+        count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
+    return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)
+
+
+@dataclass(frozen=True)
+class ThreadStood:
+    """A thread that has checkpoints ("" are the group's own): how many, and when the newest was saved."""
+
+    thread: str
+    count: int
+    newest: datetime
+
+
+def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
+    """Give the newest checkpoint of a thread, or of the group (any thread) where none is named; with `at` as of then."""
+    rows = _saved(group, at).select_related("thread")
+    if thread:
+        rows = rows.filter(thread__name=thread)
+    return rows.order_by("-key").first()
+
+
+def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadStood]:
+    """Give the threads of a group that have checkpoints (by `at`), the one that was saved last first."""
+    rows = _saved(group, at).values("thread__name").annotate(count=Count("key"), newest=Max("created_at"))
+    found = [ThreadStood(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
+    return sorted(found, key=lambda stood: (stood.newest, stood.thread), reverse=True)
+
+
+def _saved(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+    rows = Checkpoint.objects.filter(group=group)
+    return rows.filter(created_at__lte=at) if at else rows
+
+
+def purge_checkpoints(doomed: Doomed) -> int:
+    """Blot purged texts out of the states that quote them; give how many checkpoints were changed."""
+    quotes = list(quoting(Checkpoint.objects.all(), "state", doomed.texts))
+    for checkpoint in quotes:
+        checkpoint.state = redacted(checkpoint.state, doomed.texts)
+    return Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
+
+
+def _checked_state(state: dict[str, Any] | str) -> dict[str, Any]:
+    body = {"text": state} if isinstance(state, str) else state
+    limit = settings.LOCI.storage.max_metadata_bytes
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise InvalidInput(f"state is not JSON: {fault}.", field="state") from None
+    if not body or body == {"text": ""} or not isinstance(body, dict):
+        raise InvalidInput("state is empty.", hint="Say what is done and what is next.", field="state")
+    if NUL_IN_JSON.search(text):
+        raise InvalidInput("state holds a NUL character.", field="state")
+    if size > limit:
+        raise InvalidInput(f"state has {size:,} bytes; at most {limit:,} are allowed.", field="state")
+    return body

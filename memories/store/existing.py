@@ -1,0 +1,176 @@
+"""What is already known of many drafts at once: their sources, and their texts letter by letter."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
+
+from memories.draft import Draft
+from memories.models import Link, LinkKind, Memory
+from memories.models.text_lookup import fold_start, folded_as, folded_as_any
+from memories.queries.by_key import rounded_up, rows_of
+from memories.queries.versions import head_keys
+from memories.store.write import ON_APPROVAL
+from memories.types import State, Trust, Type
+from storage.compiled_queries import Prepared
+
+SourceKey = tuple[int, str, str]  # group, source, source_ref
+TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
+FormerKey = tuple[int, str, str]  # group, type, content hash
+_ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
+# Or the index of sources, which leaves those out, would not be used. A literal: of a value that is bound SQLite asks each
+# time anew whether the index fits, and prepares the statement again.
+_NAMED = ~Q(source_ref=RawSQL("''", ()))
+_ROWS = Memory.objects.select_related("group", "thread", "token", "root")
+_SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
+    lambda start, group, type_, hash_: _ROWS.filter(
+        folded_as(start),
+        group=group,
+        type=type_,
+        content_hash=hash_,
+        state__in=[State.LIVE, State.SUPERSEDED],
+    ).order_by(),
+    4,
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is stored of a source: the row with its name, the version that counts, and its texts (hash → memory)."""
+
+    row: Memory
+    current: Memory
+    texts: dict[str, Memory] = field(default_factory=dict)
+
+
+def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]:
+    """Give what is stored of the drafts' sources (pairs of group key and draft), in a fixed number of queries."""
+    wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
+    if not wanted:
+        return {}
+    rows = _of_sources([*wanted])
+    found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
+    heads = heads_of(list(found.values()))
+    changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
+    chains = _chains(changed)
+    return {key: _origin(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()}
+
+
+def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
+    """Give the rows of some sources, and perhaps others'; one query."""
+    [first, *others] = {key[:2] for key in wanted}
+    if not others:  # as of one file; compiling the query anew would take longer than its answer
+        refs = rounded_up([key[2] for key in wanted])
+        return _of_source(len(refs)).rows(*first, *refs)
+    rows = _ROWS.filter(
+        _NAMED,
+        group__in={key[0] for key in wanted},
+        source__in={key[1] for key in wanted},
+        source_ref__in={key[2] for key in wanted},
+    )
+    return [*rows.order_by()]
+
+
+@cache
+def _of_source(count: int) -> Prepared[Memory]:
+    return Prepared(
+        lambda group, source, *refs: _ROWS.filter(
+            _NAMED, group=group, source=source, source_ref__in=refs
+        ).order_by(),
+        count + 2,
+    )
+
+
+def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
+    """Give the row that counts now for each row's key, as chains.head_of() does one; two queries, however long the chains."""
+    moved = head_keys([row.key for row in rows if row.superseded_by_id is not None])
+    found = {row.key: row for row in rows}
+    found |= _ROWS.in_bulk(set(moved.values()) - found.keys())
+    return {row.key: found[moved.get(row.key, row.key)] for row in rows}
+
+
+def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
+    """Put together what a source's text became; what counts is its own, never another source's that says the same."""
+    texts = {version.content_hash: version for version in chain} | {row.content_hash: head}
+    if row.state != State.MERGED:
+        texts.setdefault(head.content_hash, head)
+    own = [version for version in [row, *chain] if version.root_key == row.root_key]
+    counting = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
+    kept = [v for v in own if v.state != State.MERGED] or own
+    return Origin(row, (counting or kept)[-1], texts)
+
+
+@dataclass(frozen=True)
+class Same:
+    """The rows that have a text letter by letter: the live one, and the oldest that a newer memory replaced."""
+
+    live: Memory | None = None
+    former: Memory | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The same of many texts, by what they are known by; events left out."""
+
+    live: dict[TextKey, Memory] = field(default_factory=dict)
+    former: dict[FormerKey, Memory] = field(default_factory=dict)
+
+
+def find_same(group: int, draft: Draft) -> Same:
+    """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
+    rows = _SAME.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
+    live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
+    former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
+    return Same(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
+
+
+def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
+    """Give the rows that are one of the drafts letter by letter, as find_same() does for one; at most two queries."""
+    said = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
+    groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in said}
+    alike = rows_of(_by_fold, sorted({fold_start(draft.fold_hash) for draft in said}))
+    keys = [key for key, group, hash_ in alike if group in groups and hash_ in hashes]
+    rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
+    live = [row for row in rows if row.state == State.LIVE]
+    former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
+    return Texts(
+        {(row.group_id, row.scope, row.type, row.content_hash): row for row in live},
+        {(row.group_id, row.type, row.content_hash): row for row in former},
+    )
+
+
+@cache
+def _by_fold(count: int) -> Prepared[tuple[int, int, str]]:
+    # By the fold alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
+    return Prepared(
+        lambda *starts: (
+            Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC))
+            .exclude(state__in=_ELSE)
+            .order_by()
+            .values_list("key", "group", "content_hash")
+        ),
+        count,
+    )
+
+
+@cache
+def _by_key(count: int) -> Prepared[Memory]:
+    return Prepared(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
+
+
+def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
+    """Give the later versions of the rows' chains and the candidates that would replace them, by root, oldest first."""
+    chains: defaultdict[int, list[Memory]] = defaultdict(list)
+    if not rows:
+        return chains
+    roots = {row.root_key for row in rows}
+    for version in _ROWS.filter(root__in=roots).order_by("key"):
+        chains[version.root_key].append(version)
+    ties = Link.objects.filter(kind=LinkKind.CONFLICT, target__in=roots).select_related("source")
+    for tie in ties:
+        if ON_APPROVAL in tie.evidence:  # a contradiction is no candidate for the other's place
+            chains[tie.target_id].append(tie.source)
+    return chains

@@ -1,0 +1,217 @@
+"""What is already remembered near a new text: probed before the transaction, completed inside it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from access.visibility import Visibility
+from memories.language.contradictions import Contradiction, find_contradiction
+from memories.language.same_fact import Comparison, Sameness, compare, share_words
+from memories.models import LinkKind, Memory, Piece
+from memories.queries.by_key import read_shown
+from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
+from memories.search.base import Vector, search_index
+from memories.store.pieces import as_vector
+from memories.store.write import is_overwriting
+from memories.types import Scope, State, Trust, Type
+from storage.compiled_queries import Prepared
+
+PROBE_LIMIT = 16
+_NEWEST = Prepared(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
+_LATER = Prepared(
+    lambda since, group, type_: (
+        Memory.objects.filter(
+            Q(group=group) | Q(scope=Scope.GLOBAL), key__gt=since, type=type_, state=State.LIVE
+        )
+        .select_related("group", "thread")
+        .order_by()
+    ),
+    3,
+)
+_NOT_EVENTS = frozenset(Type.values) - {Type.EPISODIC}
+# What these say does not bind: turned down, or held back as unsafe.
+_MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
+
+
+@dataclass(frozen=True)
+class Said:
+    """A text to be compared with what is remembered: its type, and when it is true."""
+
+    content: str
+    type: str
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Near:
+    """A memory near a new text: how near (cosine), whether it says the same, and whether it says the contrary."""
+
+    memory: Memory
+    cosine: float
+    comparison: Comparison
+    contradiction: Contradiction | None = None
+
+    @property
+    def id(self) -> UUID:
+        """The memory's name outside."""
+        return self.memory.id
+
+    @property
+    def is_same(self) -> bool:
+        """True where both say the same."""
+        return self.comparison.sameness is Sameness.SAME
+
+    @property
+    def restates(self) -> bool:
+        """True where storing the text reinforces this memory, by the rule that storage.dedup names.
+
+        `overwrite` takes what is near for a restatement, as long as no guard speaks against it.
+        """
+        if self.contradiction is not None:
+            return False
+        is_unsure = self.comparison.sameness is Sameness.UNSURE and not self.comparison.is_guarded
+        return self.is_same or (is_overwriting() and self.is_near and is_unsure)
+
+    @property
+    def is_retracted(self) -> bool:
+        """True where the near one was withdrawn as wrong."""
+        return self.memory.state == State.RETRACTED
+
+    @property
+    def is_near(self) -> bool:
+        """True where the vectors alone hold both for near; else only their words made it a candidate."""
+        return self.cosine >= float(settings.LOCI.storage.near_cosine)
+
+    @property
+    def why(self) -> str:
+        """What told how the two stand to each other."""
+        return self.contradiction.why if self.contradiction else self.comparison.why
+
+    @property
+    def tie(self) -> LinkKind | None:
+        """The kind of link that a person should see between the two; None where they just stand side by side."""
+        if self.contradiction is not None:
+            return LinkKind.CONFLICT
+        if self.comparison.sameness is Sameness.DIFFERENT:
+            return None
+        return LinkKind.CONFLICT if self.is_retracted else LinkKind.DUPLICATE
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """What a link keeps of the reason."""
+        return self.contradiction.evidence if self.contradiction else {}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was found near, and the newest memory's key at that time: rows above it have not been looked at."""
+
+    nears: tuple[Near, ...]
+    newest: int
+
+
+def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe:
+    """Search the group's memories and the global ones of the same type for near ones, retracted ones included.
+
+    What was retracted is looked for in the other types as well: what is wrong of an entity is no fact either. Events are
+    compared with events alone. One vector search; what contradicts is looked for among its hits.
+    """
+    newest = max((key for (key,) in _NEWEST.rows()), default=0)
+    if vector is None:
+        return Probe((), newest)
+    visibility = Visibility(
+        groups=groups,
+        include_global=True,
+        states=frozenset({State.LIVE, State.RETRACTED}),
+        trusts=frozenset(Trust.values),
+        now=timezone.now(),
+        types=frozenset({said.type}),
+        retracted_types=frozenset() if said.type == Type.EPISODIC else _NOT_EVENTS,
+    )
+    return Probe(search_nears(said, vector, visibility), newest)
+
+
+def search_nears(said: Said, vector: Vector, visibility: Visibility) -> tuple[Near, ...]:
+    """Give what is near among the rows of a Visibility, nearest first: duplicates, perhaps, and contradictions."""
+    floor = _floor()
+    hits = [
+        hit for hit in search_index().nearest(vector, visibility, limit=PROBE_LIMIT) if hit.score >= floor
+    ]
+    found = read_shown(hit.key for hit in hits)
+    return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
+
+
+def later_nears(said: Said, vector: Vector | None, *, since: int, group: int, model: str) -> tuple[Near, ...]:
+    """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
+    if vector is None:
+        return ()
+    rows = {row.key: row for row in _LATER.rows(since, group, said.type)}
+    pairs: dict[int, tuple[Memory, float]] = {}
+    for piece in _pieces_of([*rows], model):
+        cosine = float(np.dot(as_vector(piece.embedding), vector))
+        if cosine >= _floor() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
+            pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
+    nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:PROBE_LIMIT]
+    return compared(said, nearest)
+
+
+def _pieces_of(keys: Sequence[int], model: str) -> Iterator[Piece]:
+    # By their memories' keys, not by a join: SQLite would rather read all pieces of the model.
+    for at in range(0, len(keys), KEYS_AT_ONCE):
+        some = keys[at : at + KEYS_AT_ONCE]
+        yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
+
+
+def compared(said: Said, pairs: Iterable[tuple[Memory, float]]) -> tuple[Near, ...]:
+    """Compare a text with memories at their cosines; give those that are near, nearest first."""
+    now = timezone.now()
+    counting = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
+    nears = [_near(said, memory, cosine) for memory, cosine in counting]
+    return tuple(sorted((near for near in nears if near is not None), key=lambda near: -near.cosine))
+
+
+def _near(said: Said, memory: Memory, cosine: float) -> Near | None:
+    """Give how a memory stands to a text; None where a person need not know of it."""
+    storage = settings.LOCI.storage
+    contradiction = None
+    if cosine >= storage.conflict_cosine and _can_conflict(said, memory):
+        contradiction = find_contradiction(memory.content, said.content, cosine=cosine)
+    if contradiction is None and cosine < min(storage.link_cosine, storage.near_cosine):
+        return None
+    comparison = compare(memory.content, said.content, cosine=cosine, same_cosine=storage.same_cosine)
+    near = Near(memory, cosine, comparison, contradiction)
+    return near if near.is_near or contradiction or _may_be_duplicate(said, near) else None
+
+
+def _can_conflict(said: Said, memory: Memory) -> bool:
+    """Say whether two could rule each other out at all: both count, neither is an event, and their times meet."""
+    if said.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _MUTE:
+        return False
+    ends_before = (
+        said.valid_from is not None and memory.valid_to is not None and memory.valid_to <= said.valid_from
+    )
+    begins_after = (
+        said.valid_to is not None and memory.valid_from is not None and memory.valid_from >= said.valid_to
+    )
+    return not ends_before and not begins_after
+
+
+def _may_be_duplicate(said: Said, near: Near) -> bool:
+    """Say whether words make a duplicate likely where the vectors alone do not."""
+    counts = near.memory.state == State.LIVE and near.memory.trust not in _MUTE
+    if not counts or said.type == Type.EPISODIC or near.comparison.sameness is Sameness.DIFFERENT:
+        return False
+    is_likely = near.cosine >= settings.LOCI.storage.link_cosine
+    return is_likely and share_words(near.memory.content, said.content)
+
+
+def _floor() -> float:
+    storage = settings.LOCI.storage
+    return float(min(storage.near_cosine, storage.link_cosine, storage.conflict_cosine))

@@ -1,0 +1,139 @@
+"""Tombstones: a withdrawn text leaves a keyed hash, so that it is recognised when it comes back and says nothing itself."""
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Count
+
+from access.actor import Actor
+from access.errors import Unavailable
+from access.models import Group
+from memories.language.cleaning import fold
+from memories.models import Memory, Tombstone, TombstoneKind
+from storage.compiled_queries import Prepared
+
+KEY_BYTES = 32
+_KEY_FILES = "tombstone-*.key"
+_STANDING = Prepared(  # whether a group has any at all
+    lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
+)
+
+
+def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
+    """Bar a memory's text from its group; inside the caller's transaction. One that is there already stays."""
+    keys = _keys()
+    key = keys[0] if keys else _new_key()
+    # Whichever key marked it first: one text has one standing tombstone in a group.
+    standing = find_tombstone(memory.group, memory.content)
+    return standing or Tombstone.objects.create(
+        group_id=memory.group_id,
+        key_id=key.id,
+        hmac=_hmac(key, memory.content),
+        kind=kind,
+        memory_id=memory.id,
+        reason=reason,
+        author_name=actor.name,
+    )
+
+
+def find_tombstone(group: Group, text: str) -> Tombstone | None:
+    """Give the tombstone that bars this text, however it is spelt, from the group."""
+    if not _STANDING.rows(group.key):
+        return None
+    marks = [_hmac(key, text) for key in _keys()]
+    return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
+
+
+def find_tombstones(group: Group, texts: list[str]) -> dict[str, Tombstone]:
+    """Give the tombstones that bar any of `texts` from the group, by text. Costs nothing where the group has none."""
+    if not _STANDING.rows(group.key):
+        return {}
+    standing = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
+    keys = _keys()
+    marked = ((text, _hmac(key, text)) for text in texts for key in keys)
+    return {text: standing[mark] for text, mark in marked if mark in standing}
+
+
+def purged_texts(texts: Iterable[str]) -> set[str]:
+    """Give those of `texts` that were purged in any group."""
+    standing = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
+    marks = set(standing.values_list("hmac", flat=True))
+    keys = _keys() if marks else []
+    return {text for text in texts if any(_hmac(key, text) in marks for key in keys)}
+
+
+def missing_keys() -> dict[str, int]:
+    """Give the ids of keys that are not here, with the number of tombstones that recognise nothing without each."""
+    here = {name for key in _keys() for name in (key.id, key.file)}
+    standing = Tombstone.objects.filter(lifted_at=None).exclude(key_id__in=here)
+    counted = standing.values_list("key_id").annotate(count=Count("pk")).order_by("key_id")
+    return dict(counted)
+
+
+def key_missing_text(missing: dict[str, int]) -> str:
+    """Say what missing keys mean and what to do; empty where none is missing."""
+    if not missing:
+        return ""
+    return (
+        f"key missing: {sum(missing.values())} tombstones recognise nothing without the key {', '.join(missing)}; "
+        "copy the files in keys/ of the LOCI_HOME they come from into keys/ here"
+    )
+
+
+@dataclass(frozen=True)
+class Key:
+    """A secret, named by its fingerprint; `file` is what its file calls it, which older tombstones used."""
+
+    id: str
+    file: str
+    secret: bytes
+
+
+def _hmac(key: Key, text: str) -> str:
+    return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
+
+
+def _keys_dir() -> Path:
+    return Path(settings.LOCI.home) / "keys"
+
+
+def _keys() -> list[Key]:
+    """All keys by name of file; each still recognises what it marked."""
+    return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
+
+
+def _new_key() -> Key:
+    """Make a key. Two processes may make one each at once: both count from then on."""
+    folder = _keys_dir()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret = secrets.token_bytes(KEY_BYTES)
+    draft = folder / f".tombstone-{secrets.token_hex(8)}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret)
+        file.flush()
+        os.fsync(file.fileno())
+    # Only whole files bear the name that is looked for.
+    path = draft.replace(folder / f"tombstone-{_fingerprint(secret)}.key")
+    return _read_key(path)
+
+
+def _fingerprint(secret: bytes) -> str:
+    """Give eight hex digits that tell keys of different machines apart and nothing about the key."""
+    return hashlib.sha256(secret).hexdigest()[:8]
+
+
+@lru_cache(maxsize=64)
+def _read_key(path: Path) -> Key:
+    secret = path.read_bytes()
+    if len(secret) != KEY_BYTES:
+        raise Unavailable(
+            f"The tombstone key {path.name} is damaged.", hint="Copy keys/ back from a backup of LOCI_HOME."
+        )
+    return Key(_fingerprint(secret), path.stem.removeprefix("tombstone-"), secret)
