@@ -33,7 +33,7 @@ from bench.sizes import size
 
 if TYPE_CHECKING:
     from access.models import Group
-    from maintenance.steps import Step
+    from maintenance.cycle.step import Step
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 WEEKS = 52
@@ -191,9 +191,9 @@ def _driven(step: "Step", group: "Group", marks: dict[str, Any]) -> tuple[Counte
     from django.db import transaction  # noqa: PLC0415 - as above
 
     from access.tokens import operator  # noqa: PLC0415 - as above
+    from maintenance.cycle.recorder import Recorder  # noqa: PLC0415 - as above
+    from maintenance.cycle.step import Turn  # noqa: PLC0415 - as above
     from maintenance.models import Run  # noqa: PLC0415 - as above
-    from maintenance.recording import Recorder  # noqa: PLC0415 - as above
-    from maintenance.steps import Turn  # noqa: PLC0415 - as above
 
     run = Run.objects.create(kind="cycle", actor="bench", now=NOW)
     actor = replace(operator(), run=run.id)
@@ -222,9 +222,9 @@ def measure_group(count: int, *, with_model: bool) -> list[Cost]:
 
     from access.groups import create_group  # noqa: PLC0415 - as above
     from access.tokens import operator  # noqa: PLC0415 - as above
-    from maintenance import compacting  # noqa: PLC0415 - as above
-    from maintenance.findings import Findings  # noqa: PLC0415 - as above
-    from maintenance.promoting import Promote  # noqa: PLC0415 - as above
+    from maintenance.cycle import compaction as compacting  # noqa: PLC0415 - as above
+    from maintenance.cycle.find_pairs import Findings  # noqa: PLC0415 - as above
+    from maintenance.cycle.promotion import Promote  # noqa: PLC0415 - as above
     from memories.embedding import get_encoder  # noqa: PLC0415 - as above
 
     call_command("migrate", verbosity=0)

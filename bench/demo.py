@@ -25,7 +25,7 @@ from access.groups.members import set_member  # noqa: E402
 from access.models import Group  # noqa: E402
 from access.tokens import actor_for_secret, actor_for_user, create_token  # noqa: E402
 from bench.demo_words import EVENTS, FACTS, INSTRUCTIONS, MIAS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402
-from maintenance.backup import make_backup  # noqa: E402
+from maintenance.backups import make_backup  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
 from maintenance.models import JobLock  # noqa: E402
 from memories.draft import Draft  # noqa: E402

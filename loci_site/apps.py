@@ -11,7 +11,7 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, what stands beside the counts of memories, and the worker's imports."""
         from loci_site import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
-        from maintenance.brought_work import BROUGHT, Work  # noqa: PLC0415 - as above
+        from maintenance.schedule.extensions import BROUGHT, Work  # noqa: PLC0415 - as above
         from memories.browse.stats import FURTHER  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, work_on_waiting  # noqa: PLC0415 - as above
 

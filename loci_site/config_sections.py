@@ -179,7 +179,7 @@ class Maintenance:
     )
     compact_sentences: int = key(12, "Sentences that a summary has at most.", low=1, high=100)
     summariser: str = key(
-        "maintenance.summarising.Extractive", "Class that writes summaries, by its dotted path."
+        "maintenance.cycle.compaction.summary.Extractive", "Class that writes summaries, by its dotted path."
     )
     promote_at_least: int = key(3, "Similar events that make a fact to be approved.", low=2, high=1_000)
     promote_cosine: float = key(0.88, "Cosine above which events say the same.", low=0.5, high=1)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from access.actor import ADMIN, Actor
 from loci_site.dashboard_census import Seen
-from maintenance.backup_folder import backup_paths
+from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
 from maintenance.schedule import standings
 from memories.types import State, Trust

@@ -7,10 +7,10 @@ class MaintenanceConfig(AppConfig):
 
     def ready(self) -> None:
         """Have purges clear what runs kept, the backups, and the copies of dry runs."""
-        from maintenance import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
-        from maintenance.backup_purging import ManagedBackups  # noqa: PLC0415 - as above
-        from maintenance.purging import purge_run_changes  # noqa: PLC0415 - as above
-        from maintenance.trial import Trials  # noqa: PLC0415 - as above
+        from maintenance.backups.purge import ManagedBackups  # noqa: PLC0415 - as above
+        from maintenance.cycle import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
+        from maintenance.dry_run import Trials  # noqa: PLC0415 - as above
+        from maintenance.purge_hooks import purge_run_changes  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
             register_outside_copies,
             register_purge_hook,

@@ -16,8 +16,8 @@ from access.tokens import operator  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import said_in_week  # noqa: E402
 from bench.proof.year_week import lost_sources  # noqa: E402
+from maintenance.cycle.recorder import model_of, unpacked  # noqa: E402
 from maintenance.models import Run  # noqa: E402
-from maintenance.recording import model_of, unpacked  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402

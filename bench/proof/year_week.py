@@ -30,8 +30,8 @@ from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import Said, said_in_week  # noqa: E402
 from loci_site.turns import take_short_turns  # noqa: E402
 from maintenance.cycle import Plan, run_cycle  # noqa: E402
+from maintenance.cycle.undo import undo_run  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
-from maintenance.undo import undo_run  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Link, LinkKind, Memory, Piece  # noqa: E402

@@ -15,11 +15,11 @@ from loci_site.api.callers import actor_of
 from loci_site.api.curation_documents import RunPage
 from loci_site.api.requests import PageQuery
 from maintenance.cycle import Plan
-from maintenance.cycle_job import begin_alone
-from maintenance.listing import list_runs, run_json
+from maintenance.cycle.job import begin_alone
+from maintenance.cycle.listing import list_runs, run_json
+from maintenance.cycle.preview import changes_of, preview_cycle
+from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.models import Run
-from maintenance.previewing import changes_of, preview_cycle
-from maintenance.undo import find_run, preview_undo, undo_run
 
 WAIT_S = 20.0  # a request waits no longer; a worker goes on with the run
 SHOWN = 500  # changes in an answer

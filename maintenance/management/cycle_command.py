@@ -12,11 +12,11 @@ from access.errors import InvalidInput
 from access.groups import find_group
 from access.tokens import operator
 from maintenance.cycle import Plan, Progress
-from maintenance.cycle_job import run_alone
-from maintenance.listing import run_json
+from maintenance.cycle.job import run_alone
+from maintenance.cycle.listing import run_json
+from maintenance.cycle.preview import Preview, preview_cycle
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
-from maintenance.previewing import Preview, preview_cycle
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maintenance.previewing import Change
+from maintenance.cycle.preview import Change
 from memories.management.output import FaceCommand
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from django.contrib.auth.models import User
 
-from maintenance.backup_folder import backups_folder
+from maintenance.backups.folder import backups_folder
 from memories.embedding import Encoder, get_encoder
 from tests.acceptance.house import House
 from tests.maintenance.folders import empty_folder

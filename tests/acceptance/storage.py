@@ -5,8 +5,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from maintenance.backup_archive import unpack
-from maintenance.backup_folder import managed_backups
+from maintenance.backups.archive import unpack
+from maintenance.backups.folder import managed_backups
 from memories.search.schema import begin_purge
 from tests.file_bytes import bytes_of
 

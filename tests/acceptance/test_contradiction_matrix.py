@@ -18,7 +18,7 @@ import pytest
 from access.tokens import operator
 from access.visibility import Narrowing
 from maintenance.doctor import repair
-from maintenance.reembed import reembed
+from maintenance.embeddings.reembed import reembed
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import Listed, list_memories
 from memories.draft import Draft

@@ -8,8 +8,8 @@ from access.tokens import operator
 from access.visibility import Narrowing
 from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import repair
+from maintenance.embeddings.reembed import reembed
 from maintenance.models import Run
-from maintenance.reembed import reembed
 from memories.browse.inspection import inspect_memory
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import Edit, edit

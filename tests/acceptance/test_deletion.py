@@ -9,11 +9,11 @@ from django.db import connection
 
 from access.models import AuditPayload, Group
 from access.tokens import operator
-from maintenance.backup import make_backup
+from maintenance.backups import make_backup
 from maintenance.cycle import Plan, run_cycle
 from maintenance.doctor import repair
+from maintenance.embeddings.reembed import reembed
 from maintenance.models import RunChange
-from maintenance.reembed import reembed
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Link, Memory, RecallLog

@@ -16,10 +16,10 @@ from django.db import connection
 from access.audit import verify_chain
 from access.models import AuditEntry
 from access.tokens import operator
-from maintenance.backfill import embed_owed
-from maintenance.backup import make_backup
-from maintenance.backup_purging import purge_backups
+from maintenance.backups import make_backup
+from maintenance.backups.purge import purge_backups
 from maintenance.cycle import Plan, run_cycle
+from maintenance.embeddings.backfill import embed_owed
 from maintenance.retention import enforce_retention
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece

@@ -14,7 +14,7 @@ from access.models import Group
 from access.tokens import create_token, operator
 from loci_site.dashboard_needs import Figure
 from maintenance.schedule import JOBS
-from maintenance.schedule_words import MEANINGS
+from maintenance.schedule.wording import MEANINGS
 from memories.models import Link, LinkKind, Memory
 from tests.admin.conftest import Remember, page
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from access.models import Group
-from maintenance import cycle_job
+from maintenance.cycle import job as cycle_job
 from maintenance.jobs import job_actor
 from maintenance.models import JobLock, Run
 from memories.models import Memory

@@ -11,9 +11,9 @@ from django.db import transaction
 
 from access.models import Group
 from access.tokens import operator
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.step import Step, Turn
 from maintenance.models import Run
-from maintenance.recording import Recorder
-from maintenance.steps import Step, Turn
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store.bulk import store_many

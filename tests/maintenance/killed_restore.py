@@ -11,7 +11,7 @@ import django
 def main(archive: str, point: str) -> None:
     django.setup()
     from access.tokens import operator
-    from maintenance import restoring
+    from maintenance.backups import restore as restoring
 
     step, _, number = point.partition(":")
     real: Any = getattr(restoring, step)

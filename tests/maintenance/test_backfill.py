@@ -9,8 +9,8 @@ import pytest
 from access.actor import READ, Actor
 from access.errors import NotPermitted
 from access.tokens import operator
-from maintenance import backfill
-from maintenance.backfill import BackfillResult, embed_owed, is_owed
+from maintenance.embeddings import backfill
+from maintenance.embeddings.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
 from memories.models import Memory, Piece
 from memories.recall import Asked, recall

@@ -16,10 +16,10 @@ from access.actor import READ
 from access.errors import InvalidInput, NotPermitted, Unavailable
 from access.models import AuditEntry
 from access.tokens import operator
-from maintenance.backup import backup_job, list_backups, make_backup
-from maintenance.backup_archive import DATABASE, read_ids, read_manifest, unpack
-from maintenance.backup_copy import opened
-from maintenance.backup_folder import backups_folder
+from maintenance.backups import backup_job, list_backups, make_backup
+from maintenance.backups.archive import DATABASE, read_ids, read_manifest, unpack
+from maintenance.backups.folder import backups_folder
+from maintenance.backups.open_copy import opened
 from maintenance.jobs import job_actor
 from maintenance.schedule import JOBS
 from memories.lifecycle.verbs import retract

@@ -8,12 +8,12 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.tokens import operator
-from maintenance import backup_purging
-from maintenance.backup import make_backup
-from maintenance.backup_archive import DATABASE, read_manifest, unpack
-from maintenance.backup_copy import opened
-from maintenance.backup_folder import backups_folder
-from maintenance.backup_purging import BackupsPurged, is_purge_owed, purge_backups
+from maintenance.backups import make_backup
+from maintenance.backups import purge as backup_purging
+from maintenance.backups.archive import DATABASE, read_manifest, unpack
+from maintenance.backups.folder import backups_folder
+from maintenance.backups.open_copy import opened
+from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.recall import Asked, recall

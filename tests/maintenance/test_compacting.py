@@ -14,10 +14,10 @@ from access.groups import create_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from access.visibility import Narrowing
-from maintenance.compacting import Compact
-from maintenance.recording import Recorder
-from maintenance.summarising import Source, Summary
-from maintenance.undo import undo_run
+from maintenance.cycle.compaction import Compact
+from maintenance.cycle.compaction.summary import Source, Summary
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import pin, restore, verify
 from memories.models import Link, LinkKind, Memory, Piece

@@ -18,11 +18,11 @@ from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import Plan, run_cycle
-from maintenance.decay import Decay, decayed_confidence
+from maintenance.cycle.decay import Decay, decayed_confidence
+from maintenance.cycle.preview import changes_of, preview_cycle
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.step import Batch, Turn
 from maintenance.models import Run, RunChange, RunStatus
-from maintenance.previewing import changes_of, preview_cycle
-from maintenance.recording import Recorder
-from maintenance.steps import Batch, Turn
 from memories.models import Memory
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import NOW, day, fresh, row

@@ -19,10 +19,11 @@ from access.actor import Actor
 from access.errors import NotPermitted
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance import doctor_place, doctor_rows
-from maintenance.chain_faults import faulty_chains, keys_in_circles
 from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
-from maintenance.doctor_rows import stale_contexts
+from maintenance.doctor import environment as doctor_place
+from maintenance.doctor import rows as doctor_rows
+from maintenance.doctor.rows import stale_contexts
+from maintenance.doctor.versions import faulty_chains, keys_in_circles
 from maintenance.models import JobLock
 from memories.embedding.install import verify_model
 from memories.models import IndexState, Link, Memory, Piece

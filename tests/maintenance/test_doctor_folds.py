@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from maintenance.doctor_findings import Verdict
-from maintenance.doctor_folds import check_folds, repair_folds
+from maintenance.doctor.report import Verdict
+from maintenance.doctor.text_columns import check_folds, repair_folds
 from memories.models import Memory
 from tests.memories.builders import fresh, keep, row
 from tests.people import person

@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from access.tokens import operator
 from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
-from maintenance.doctor_place import exposed_files
+from maintenance.doctor.environment import exposed_files
 from memories.models import Memory
 
 Remember = Callable[..., Memory]

@@ -6,9 +6,9 @@ import pytest
 
 from access.models import Group
 from access.tokens import operator
-from maintenance.findings import Findings
-from maintenance.recording import Recorder
-from maintenance.undo import undo_run
+from maintenance.cycle.find_pairs import Findings
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.models import Link, LinkStatus, Memory, Piece
 from memories.store.bulk import store_many

@@ -7,7 +7,7 @@ import pytest
 
 from access.models import Group
 from access.visibility import Visibility
-from maintenance.probing import (
+from maintenance.cycle.compaction.verify import (
     Probe,
     answered_by,
     answered_by_sources,

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.tokens import operator
-from maintenance.compacting import Compact
-from maintenance.promoting import Promote
-from maintenance.recording import Recorder
-from maintenance.undo import undo_run
+from maintenance.cycle.compaction import Compact
+from maintenance.cycle.promotion import Promote
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import approve, forget, purge, reject, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece

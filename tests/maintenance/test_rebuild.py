@@ -14,11 +14,11 @@ from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from maintenance.audit_replay import REBUILT, memory_at
 from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunChange
-from maintenance.rebuild import REBUILT, memory_at
-from maintenance.recording import Recorder
-from maintenance.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.edit import Edit, edit
 from memories.lifecycle.merge import merge

@@ -15,8 +15,8 @@ import memories.recall as recalling
 from access.actor import READ
 from access.errors import NotPermitted
 from access.tokens import operator
-from maintenance.backfill import embed_owed, is_owed
-from maintenance.reembed import Reembedded, ReembedPlan, lacking, plan_reembed, reembed
+from maintenance.embeddings.backfill import embed_owed, is_owed
+from maintenance.embeddings.reembed import Reembedded, ReembedPlan, lacking, plan_reembed, reembed
 from memories.embedding import MODEL_ID, Encoder, get_encoder
 from memories.embedding.model_id import window_of
 from memories.lifecycle.verbs import forget, purge

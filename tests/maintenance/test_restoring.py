@@ -20,12 +20,12 @@ from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from maintenance.backup import make_backup
-from maintenance.backup_archive import MANIFEST, unpack
-from maintenance.backup_copy import file_faults, opened, snapshot_of_store
-from maintenance.backup_folder import backups_folder
-from maintenance.compacting import Compact
-from maintenance.restoring import GroupChange, find_backup, preview_restore, restore_backup
+from maintenance.backups import make_backup
+from maintenance.backups.archive import MANIFEST, unpack
+from maintenance.backups.folder import backups_folder
+from maintenance.backups.open_copy import file_faults, opened, snapshot_of_store
+from maintenance.backups.restore import GroupChange, find_backup, preview_restore, restore_backup
+from maintenance.cycle.compaction import Compact
 from memories.draft import Draft
 from memories.lifecycle.verbs import purge, retract
 from memories.models import Memory, Tombstone

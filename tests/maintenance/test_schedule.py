@@ -25,7 +25,7 @@ from maintenance import schedule
 from maintenance.jobs import HEARTBEAT, Job, run_job, take_lock
 from maintenance.models import JobLock
 from maintenance.schedule import ask_for_run, list_schedule, pause_job, resume_job, run_now, standing_of
-from maintenance.schedule_words import duration, every_words, next_words, state_words
+from maintenance.schedule.wording import duration, every_words, next_words, state_words
 from memories.browse.stats import memory_stats
 from tests.admin.conftest import browser_of
 from tests.people import agent, make_token, person

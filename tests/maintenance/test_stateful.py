@@ -18,8 +18,8 @@ from access.errors import LociError
 from access.models import Group
 from access.tokens import operator
 from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunStatus
-from maintenance.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle import verbs
 from memories.models import Link, Memory

@@ -11,7 +11,7 @@ from django.test import override_settings
 from pytest_django import Settings
 
 from access.errors import Unavailable
-from maintenance.summarising import (
+from maintenance.cycle.compaction.summary import (
     Extractive,
     Source,
     Summary,
@@ -173,7 +173,7 @@ def test_another_summariser_is_a_setting_away(named: Naming) -> None:
     ("path", "said"),
     [
         ("no.such.Thing", "ModuleNotFoundError"),
-        ("maintenance.summarising.Nothing", "ImportError"),
+        ("maintenance.cycle.compaction.summary.Nothing", "ImportError"),
         ("collections.Counter", "has no method summarise()"),
     ],
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from maintenance.topics import find_topics
-from maintenance.vectors import read_vectors, stream_vectors, without_date
+from maintenance.cycle.compaction.topics import find_topics
+from maintenance.cycle.vectors import read_vectors, stream_vectors, without_date
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory, Piece
 from memories.store.pieces import as_vector

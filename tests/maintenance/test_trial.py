@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from access.tokens import operator
-from maintenance.trial import Trials, _holding, tried
+from maintenance.dry_run import Trials, _holding, tried
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 

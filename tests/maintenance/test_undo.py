@@ -8,11 +8,10 @@ from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
-from maintenance import undo
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import Plan, run_cycle, undo
+from maintenance.cycle.recorder import Recorder
+from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.models import Run, RunChange
-from maintenance.recording import Recorder
-from maintenance.undo import find_run, preview_undo, undo_run
 from memories.lifecycle import verbs
 from memories.models import Link, LinkKind, Memory, Thread
 from tests.maintenance.state import index_faults, whole_state

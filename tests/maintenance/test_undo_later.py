@@ -9,12 +9,11 @@ from django.contrib.auth.models import User
 from access.errors import Conflict, NotPermitted
 from access.models import Group, Membership, Role
 from access.tokens import operator
-from maintenance import decay, undo
-from maintenance.compacting import Compact
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import Plan, decay, run_cycle, undo
+from maintenance.cycle.compaction import Compact
+from maintenance.cycle.promotion import Promote
+from maintenance.cycle.undo import later_runs, undo_run
 from maintenance.models import Run, RunChange
-from maintenance.promoting import Promote
-from maintenance.undo import later_runs, undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import approve, pin, purge, restore, retract
 from memories.models import Link, LinkKind, Memory

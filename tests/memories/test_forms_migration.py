@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 
 from access.models import Group
-from maintenance.doctor_findings import Verdict
-from maintenance.doctor_forms import check_forms, repair_forms
+from maintenance.doctor.report import Verdict
+from maintenance.doctor.text_columns_doctor_forms import check_forms, repair_forms
 from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import match_for

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import Group
-from maintenance.rebuild import REBUILT, memory_at
+from maintenance.audit_replay import REBUILT, memory_at
 from memories.lifecycle.edit import Edit, edit
 from memories.lifecycle.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory

@@ -19,7 +19,7 @@ from access.audit.search import LogSought, changes_said, export_log, find_log
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance.rebuild import Rebuilt, memory_at
+from maintenance.audit_replay import Rebuilt, memory_at
 from memories.browse.listing import log_json, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
@@ -45,7 +45,7 @@ CELL_CHARS = 60  # of a value in a table
 
 
 class Command(FaceCommand):
-    """Parses, calls access.audit and maintenance.rebuild, renders."""
+    """Parses, calls access.audit and maintenance.audit_replay, renders."""
 
     help = "The audit log: verify its chains, show what was done, export it."
     takes_group = False

@@ -6,10 +6,10 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from maintenance.backup import list_backups, make_backup
-from maintenance.backup_folder import Backup
-from maintenance.backup_purging import purge_backups
-from maintenance.step_bar import StepBar
+from maintenance.backups import list_backups, make_backup
+from maintenance.backups.folder import Backup
+from maintenance.backups.purge import purge_backups
+from maintenance.management.progress import StepBar
 from memories.language.plurals import memories_said
 from memories.management.output import FaceCommand
 
@@ -25,7 +25,7 @@ examples:
 
 
 class Command(FaceCommand):
-    """Renders what maintenance.backup does."""
+    """Renders what maintenance.backups does."""
 
     help = "Back up the store while it is in use: copied, verified, compressed, with the tombstone keys."
     examples = EXAMPLES

@@ -6,8 +6,8 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from maintenance.reembed import Reembedded, ReembedPlan, plan_reembed, reembed
-from maintenance.step_bar import StepBar
+from maintenance.embeddings.reembed import Reembedded, ReembedPlan, plan_reembed, reembed
+from maintenance.management.progress import StepBar
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -21,7 +21,7 @@ It may be stopped and started again: what was made stays. Until all vectors are 
 
 
 class Command(FaceCommand):
-    """Renders what maintenance.reembed does."""
+    """Renders what maintenance.embeddings.reembed does."""
 
     help = "Make all vectors anew with the model and window of the settings, while Loci serves."
     examples = EXAMPLES

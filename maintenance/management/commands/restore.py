@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from access.errors import Conflict, InvalidInput
 from access.tokens import operator
-from maintenance.restoring import Preview, Restored, find_backup, preview_restore, restore_backup
-from maintenance.step_bar import StepBar
+from maintenance.backups.restore import Preview, Restored, find_backup, preview_restore, restore_backup
+from maintenance.management.progress import StepBar
 from memories.management.output import FaceCommand, plain
 
 EXAMPLES: Final = """\
@@ -23,7 +23,7 @@ What was retracted or purged since the backup was made stays so.
 
 
 class Command(FaceCommand):
-    """Renders what maintenance.restoring does."""
+    """Renders what maintenance.backups.restore does."""
 
     help = "Restore a backup, after showing what is in it and what would be lost."
     examples = EXAMPLES

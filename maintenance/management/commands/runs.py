@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from maintenance.listing import list_runs, run_json
+from maintenance.cycle.listing import list_runs, run_json
+from maintenance.cycle.preview import changes_of
+from maintenance.cycle.undo import Undone, find_run, preview_undo, undo_run
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
-from maintenance.previewing import changes_of
-from maintenance.undo import Undone, find_run, preview_undo, undo_run
 from memories.browse.listing import MAX_LIMIT
 from memories.management.output import FaceCommand
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from access.actor import Actor
 from access.tokens import operator
 from maintenance.schedule import Standing, list_schedule, pause_job, resume_job, run_now
-from maintenance.schedule_words import duration, every_words, moment, next_words, state_words
+from maintenance.schedule.wording import duration, every_words, moment, next_words, state_words
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\

@@ -1,0 +1,6 @@
+"""The browser's pages of maintenance; each module registers its own."""
+
+from maintenance.admin.runs import RunAdmin
+from maintenance.admin.schedule import ScheduleAdmin
+
+__all__ = ["RunAdmin", "ScheduleAdmin"]

@@ -1,0 +1,188 @@
+"""Runs of maintenance: what each did, taking one back, and beginning one after a look at what it would do."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path
+
+from access.actor import CURATE, Actor
+from access.admin.caller import actor_of
+from access.admin.columns import column
+from access.admin.page import RoomAdmin
+from access.errors import LociError
+from maintenance.admin.forms import CycleForm
+from maintenance.cycle.job import begin_alone
+from maintenance.cycle.preview import changes_of, preview_cycle
+from maintenance.cycle.undo import ENDED, later_runs, preview_undo, undo_run
+from maintenance.cycle.wording import counts_words, shown_changes, shown_steps
+from maintenance.models import Run, RunStatus
+
+CHANGES_SHOWN = 50
+KEPT_SHOWN = 50
+# A browser waits so long for a run; a worker goes on with what is left.
+REQUEST_S = 20.0
+
+
+@admin.register(Run)
+class RunAdmin(RoomAdmin):
+    """What maintenance did, in the groups one may enter; runs over all groups are for superusers."""
+
+    list_name = "Maintenance runs"
+    list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "finished_at")
+    list_display_links = ("started_at", "kind")
+    list_select_related = ("group",)
+    list_filter = ("status", "kind")
+    ordering = ("-key",)
+    empty_hint = "Maintenance has not run yet. Each run is listed here with what it changed."
+    change_list_template = "admin/maintenance/run/list.html"
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give the runs the actor may see."""
+        return rows if actor.all_groups else rows.filter(group__in=actor.roles)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that begins a run, and the one that takes a run back."""
+        view = self.admin_site.admin_view
+        own = [
+            path("begin/", view(self.begin), name="maintenance_run_begin"),
+            path("<str:object_id>/undo/", view(self.undo), name="maintenance_run_undo"),
+        ]
+        return own + list(super().get_urls())
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the runs, with the way to a new one for who may begin one."""
+        form = CycleForm(actor=actor_of(request))
+        begin = self.url("begin") if form.has_choice else ""
+        shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
+        return shown
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Show one run with its steps and, page by page, what it changed."""
+        run: Run = self.get_or_404(request, object_id)
+        page = _page_number(request)
+        changes, total = changes_of(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
+        context = {
+            "title": f"Run: {run.kind}",
+            "run": run,
+            "counts": counts_words(run.counts),
+            "steps": shown_steps(run.steps),
+            "groups": shown_changes(changes),
+            "total": total,
+            "first": (page - 1) * CHANGES_SHOWN + 1,
+            "last": (page - 1) * CHANGES_SHOWN + len(changes),
+            "earlier": page - 1 if page > 1 else None,
+            "later": page + 1 if page * CHANGES_SHOWN < total else None,
+            "undo_url": self.url("undo", run.id) if _may_undo(actor_of(request), run) else "",
+        }
+        return self.render(request, "admin/maintenance/run/page.html", context)
+
+    def undo(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what taking a run back would do, found out on a copy; then do it."""
+        run: Run = self.get_or_404(request, object_id)
+        if request.method != "POST":
+            return HttpResponseRedirect(self.url("change", run.id))
+        actor, with_later = actor_of(request), "with_later" in request.POST
+        try:
+            if request.POST.get("do") == "undo":
+                return self._undone(request, run, with_later=with_later)
+            return self._undo_preview(request, actor, run, with_later=with_later)
+        except LociError as refusal:
+            if refusal.status in (403, 404):
+                raise
+            messages.error(request, str(refusal))
+            return HttpResponseRedirect(self.url("change", run.id))
+
+    def begin(self, request: HttpRequest) -> HttpResponse:
+        """Ask for which run; show what it would do; begin it."""
+        if request.method not in ("GET", "POST"):
+            return HttpResponseNotAllowed(["GET", "POST"])
+        actor = actor_of(request)
+        form = CycleForm(request.POST or None, actor=actor)
+        context: dict[str, Any] = {"title": "Run the cycle", "form": form, "back": self.url("changelist")}
+        if form.is_valid():
+            try:
+                if request.POST.get("do") == "run":
+                    return self._begun(request, actor, form)
+                context |= _previewed(actor, form)
+            except LociError as refusal:
+                if refusal.status in (403, 404):
+                    raise
+                form.add_error(None, str(refusal))
+        return self.render(request, "admin/maintenance/run/begin.html", context)
+
+    def _begun(self, request: HttpRequest, actor: Actor, form: CycleForm) -> HttpResponse:
+        run = begin_alone(actor, form.plan(), seconds=REQUEST_S)
+        said = counts_words(run.counts) or "nothing to do"
+        if run.status == RunStatus.RUNNING:
+            messages.info(request, f"Begun: {said} so far. A worker goes on with it within a minute.")
+        elif run.status == RunStatus.DONE:
+            messages.success(request, f"Done: {said}.")
+        else:
+            messages.warning(request, f"{run.status.capitalize()}: {run.error}")
+        return HttpResponseRedirect(self.url("change", run.id))
+
+    def _undo_preview(
+        self, request: HttpRequest, actor: Actor, run: Run, *, with_later: bool
+    ) -> HttpResponse:
+        later = later_runs(run)
+        context: dict[str, Any] = {
+            "title": "Undo a run",
+            "run": run,
+            "with_later": with_later,
+            "later": later,
+        }
+        if with_later or not later:
+            would = preview_undo(actor, run.id, with_later=with_later)
+            context |= {"would": would, "kept": would.kept[:KEPT_SHOWN], "unseen": would.kept[KEPT_SHOWN:]}
+        return self.render(request, "admin/maintenance/run/undo.html", context)
+
+    def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:
+        done = undo_run(actor_of(request), run.id, with_later=with_later)
+        kept = f" {len(done.kept)} stay as they are." if done.kept else ""
+        also = f" So are {len(done.earlier)} later runs." if done.earlier else ""
+        messages.success(
+            request,
+            f"The run is taken back: {done.restored} rows set back, {done.deleted} removed.{kept}{also}",
+        )
+        return HttpResponseRedirect(self.url("change", run.id))
+
+    @column(
+        "status",
+        ordering="status",
+        labels={"done": "success", "failed": "danger", "stopped": "warning", "running": "info"},
+    )
+    def standing(self, run: Run) -> str:
+        """Give the status in one word."""
+        return run.status
+
+    @column("counts")
+    def counted(self, run: Run) -> str:
+        """Give what it counted, in one line."""
+        return counts_words(run.counts) or "—"
+
+
+def _may_undo(actor: Actor, run: Run) -> bool:
+    """Say whether undo_run() would try: it checks all of it again."""
+    allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
+    return allowed and run.status in ENDED and not run.dry_run and "expired" not in run.cursor
+
+
+def _previewed(actor: Actor, form: CycleForm) -> dict[str, Any]:
+    would = preview_cycle(actor, form.plan())
+    return {
+        "would": would.run,
+        "counts": counts_words(would.run["counts"]),
+        "steps": shown_steps(would.steps),
+        "groups": shown_changes(would.changes[:CHANGES_SHOWN]),
+        "total": would.total,
+        "shown": min(would.total, CHANGES_SHOWN),
+    }
+
+
+def _page_number(request: HttpRequest) -> int:
+    said = request.GET.get("page", "1")
+    return max(1, int(said)) if said.isascii() and said.isdigit() and len(said) < 9 else 1

@@ -1,0 +1,153 @@
+"""What Loci does of itself: jobs that are paused, resumed and asked for; backups; and the doctor."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+
+from access.actor import ADMIN, Actor
+from access.admin.caller import actor_of
+from access.admin.page import RoomAdmin
+from access.connect import command_line
+from access.errors import LociError, NotFound
+from maintenance.backups import list_backups, make_backup
+from maintenance.doctor import Diagnosis, Verdict, examine, repair
+from maintenance.jobs import HEARTBEAT
+from maintenance.models import JobLock
+from maintenance.schedule import Standing, ask_for_run, list_schedule, pause_job, resume_job
+from maintenance.schedule.wording import MEANINGS, duration, every_words, next_words, state_words
+
+# What each button does, with its icon, its label, and what is said then.
+ACTIONS: dict[str, tuple[Callable[[Actor, str], Standing], str, str, str]] = {
+    "pause": (pause_job, "pause", "Pause", "The job '{}' is paused until it is resumed."),
+    "resume": (resume_job, "play_arrow", "Resume", "The job '{}' is resumed."),
+    "run": (ask_for_run, "bolt", "Run now", "A worker begins the job '{}' within a minute."),
+}
+# What stands first is what needs somebody.
+URGENCY = (Verdict.WRONG, Verdict.NOTICE, Verdict.OK, Verdict.SKIPPED)
+
+
+@admin.register(JobLock)
+class ScheduleAdmin(RoomAdmin):
+    """What keeps Loci going; for who may administer every group."""
+
+    list_name = "Schedule"
+
+    def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
+        """Give no rows: the page shows jobs, not their locks."""
+        return rows.none()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Those who may administer every group."""
+        actor = actor_of(request)
+        return actor.all_groups and actor.may(ADMIN)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add what the buttons call, and the pages of backups and of the doctor."""
+        view = self.admin_site.admin_view
+        own = [
+            path("backups/", view(self.show_backups), name="maintenance_joblock_backups"),
+            path("doctor/", view(self.show_doctor), name="maintenance_joblock_doctor"),
+            path("<str:name>/<str:action>-job/", view(self.change_job), name="maintenance_joblock_job"),
+        ]
+        return own + list(super().get_urls())
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show every job with its buttons."""
+        jobs = list_schedule(actor_of(request))
+        context = {
+            "title": "Schedule",
+            **self._place(),
+            "rows": [self._row(job) for job in jobs],
+            "has_run": any(job.last_run or job.failures for job in jobs),
+        }
+        return self.render(request, "admin/maintenance/joblock/schedule.html", context)
+
+    def change_job(self, request: HttpRequest, name: str, action: str) -> HttpResponse:
+        """Do what a button says, and show the schedule again."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if action not in ACTIONS:
+            raise NotFound(f"There is no '{action}' for a job.", hint=f"There are {', '.join(ACTIONS)}.")
+        change, _, _, said = ACTIONS[action]
+        try:
+            change(actor_of(request), name)
+            messages.success(request, said.format(name))
+        except LociError as refusal:
+            if refusal.status in (403, 404):
+                raise
+            messages.error(request, str(refusal))
+        return HttpResponseRedirect(self.url("changelist"))
+
+    def show_backups(self, request: HttpRequest) -> HttpResponse:
+        """List the backups; make one where the button was pressed."""
+        actor = actor_of(request)
+        if request.method == "POST":
+            made = make_backup(actor)
+            messages.success(request, f"Backed up and verified: {made.path.name}.")
+            for warning in filter(None, [made.warning]):
+                messages.warning(request, warning)
+            return HttpResponseRedirect(request.path)
+        backups = list_backups(actor)
+        newest = backups[0].name if backups else "NAME"
+        context = {
+            "title": "Backups",
+            **self._place(),
+            "backups": backups,
+            "looking": command_line(f"restore {newest} --dry-run"),
+            "restoring": command_line(f"restore {newest}"),
+        }
+        return self.render(request, "admin/maintenance/joblock/backups.html", context)
+
+    def show_doctor(self, request: HttpRequest) -> HttpResponse:
+        """Show what a quick look finds, or a whole examination; repair where the button was pressed."""
+        actor, is_whole = actor_of(request), "whole" in request.GET
+        found = repair(actor) if request.method == "POST" else examine(actor, quick=not is_whole)
+        context = {
+            "title": "Doctor",
+            **self._place(),
+            "found": found,
+            "findings": sorted(found.findings, key=lambda one: URGENCY.index(one.verdict)),
+            "counts": _counted(found),
+            "is_whole": is_whole or request.method == "POST",
+            "has_repaired": request.method == "POST",
+        }
+        return self.render(request, "admin/maintenance/joblock/doctor.html", context)
+
+    def _place(self) -> dict[str, str]:
+        """Give what the heading says of where one is: these pages are no part of the schedule."""
+        return {"list_name": "Maintenance", "list_url": reverse("admin:maintenance_run_changelist")}
+
+    def _row(self, job: Standing) -> dict[str, Any]:
+        return {
+            "job": job,
+            "word": job.state,
+            "every": f"every {every_words(job)}" if job.every_s else "never of itself",
+            "meaning": MEANINGS.get(job.name, ""),
+            "says": "" if (says := state_words(job).removesuffix(f": {job.error}")) == job.state else says,
+            "took": duration(job.took_s),
+            "next": next_words(job),
+            "actions": [self._action(job, name) for name in _actions_of(job)],
+        }
+
+    def _action(self, job: Standing, name: str) -> dict[str, str]:
+        _, icon, label, _ = ACTIONS[name]
+        return {"url": self.url("job", job.name, name), "icon": icon, "label": label}
+
+
+def _actions_of(job: Standing) -> list[str]:
+    """Name the buttons that make sense now."""
+    if job.name == HEARTBEAT:
+        return []
+    if job.state == "paused":
+        return ["resume"]
+    return ["pause"] if job.state in ("running", "asked") else ["run", "pause"]
+
+
+def _counted(found: Diagnosis) -> list[tuple[str, int]]:
+    """Give how many checks ended how, those that need somebody first."""
+    counts = [(verdict.value, sum(one.verdict is verdict for one in found.findings)) for verdict in URGENCY]
+    return [(word, count) for word, count in counts if count]

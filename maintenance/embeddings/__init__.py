@@ -1,0 +1,1 @@
+"""Vectors of stored memories: filling in and re-embedding."""
