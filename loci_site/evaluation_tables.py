@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
+from loci_site.evaluation.ablation import MEASURES, Fold
+from loci_site.evaluation.abstention import Judgement, Point, curve
+from loci_site.evaluation.metrics import Scores
+from loci_site.evaluation.metrics_intervals import difference_interval
+from loci_site.evaluation.run import ModeReport, QuerySet
 from memories.recall.weights import STEPS
-from sources.evaluation import ModeReport, QuerySet
-from sources.intervals import difference_interval
-from sources.jsonl import CORPUS
-from sources.metrics import Scores
-from sources.tuning_trials import MEASURES, Fold
-from sources.unrelated import Judgement, Point, curve
+from sources.importing.texts import CORPUS
 
 ANSWERABLE = "answerable"  # the kind of questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")

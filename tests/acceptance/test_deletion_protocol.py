@@ -26,7 +26,7 @@ from memories.models import Link, Memory, Piece
 from memories.recall import Asked, recall
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
-from sources.jsonl import LineRules, import_lines
+from sources.importing.texts import LineRules, import_lines
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, HANDED_OUT, ON_THE_MACHINE, Wanted, tellers

@@ -17,8 +17,8 @@ from memories.lifecycle.lift_tombstone import lift
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
-from sources.jsonl import LineRules, import_lines
-from sources.restoring import restore_export
+from sources.importing.exports import restore_export
+from sources.importing.texts import LineRules, import_lines
 from tests import architecture
 from tests.acceptance.house import House, command
 from tests.memories.builders import fresh, keep, kept
@@ -42,9 +42,9 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/threads.py": "the same for a thread",
     "memories/recall/recall_log.py": "how often it was recalled",
     "memories/store/pieces.py": "the pieces of a text",
-    "sources/building.py": "an export's lines",
-    "sources/chain.py": "the log of an export",
-    "sources/restoring.py": "the successors of an export's rows",
+    "sources/importing/rows.py": "an export's lines",
+    "sources/importing/audit_chain.py": "the log of an export",
+    "sources/importing/exports.py": "the successors of an export's rows",
 }
 LOG = "access/audit/__init__.py"  # makes its own rows by copying as well
 WRITES = frozenset(

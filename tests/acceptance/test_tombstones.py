@@ -22,7 +22,7 @@ from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import Scope
-from sources.jsonl import LineRules, import_lines
+from sources.importing.texts import LineRules, import_lines
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, Wanted, tellers

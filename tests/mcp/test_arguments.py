@@ -11,7 +11,7 @@ from loci_site.mcp.arguments import check_names, parse_moment, without_nulls
 from loci_site.mcp.refusals import explain, reason_of, said
 from loci_site.mcp.schemas import trimmed
 from memories.language import timestamps as moments
-from sources.jsonl import LineRules, draft_of
+from sources.importing.texts import LineRules, draft_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ if __name__ == "__main__":
     django.setup()
     from access.tokens import operator
     from memories.store import bulk as batch
-    from sources import jsonl
+    from sources.importing import texts as jsonl
 
     batch.BATCH_DRAFTS = jsonl.LINES_AT_ONCE = 20
     path = Path(sys.argv[1])

@@ -10,7 +10,7 @@ import pytest
 
 from access.models import Group
 from memories.models import Memory
-from sources.building import _reader, _value
+from sources.importing.rows import _reader, _value
 
 ID = "0198f3c2-1111-7222-8333-444455556666"
 

@@ -12,13 +12,13 @@ from django.db import connection
 
 from access.errors import InvalidInput, NotFound
 from access.models import Group
+from loci_site.evaluation.run import read_queries
+from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from loci_site.evaluation_tables import Findings
 from loci_site.scratch import scratch_database
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
-from sources.evaluation import read_queries
-from sources.vector_cache import CachedEncoder, VectorCache
 
 CORPUS = [
     {"id": "a1", "text": "We settled on PostgreSQL 16 for the ledger.", "group": "ledger"},

@@ -21,7 +21,7 @@ from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
 from sources.exporting import ExportReport, export
-from sources.replacing import replaced_file
+from sources.exporting.atomic_file import replaced_file
 from tests.people import agent, person
 
 

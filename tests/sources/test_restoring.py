@@ -20,10 +20,10 @@ from memories.models import IndexState, Memory, Piece, Tombstone
 from memories.search.base import search_index
 from memories.store import store
 from memories.store.threads import refresh_threads
-from sources import restoring
 from sources.exporting import export
-from sources.faults import StrictStop
-from sources.restoring import RestoreReport, restore_export
+from sources.importing import exports as restoring
+from sources.importing.exports import RestoreReport, restore_export
+from sources.importing.lines import StrictStop
 from storage.ids import new_id
 from tests.people import agent, person
 from tests.sources.rich import fill

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from access.models import Group
-from sources.instance import instance_id
+from sources.exporting.instance_name import instance_id
 from tests.sources.dump import dump
 from tests.sources.other_store import OtherStore
 from tests.sources.rich import fill

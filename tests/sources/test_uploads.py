@@ -26,9 +26,8 @@ from memories.store import store
 from memories.store.purge_hooks import OUTSIDE
 from sources import uploads
 from sources.exporting import export
-from sources.jsonl import LineRules
+from sources.importing.texts import LineRules
 from sources.models import Upload, UploadState
-from sources.upload_files import count_lines, file_of
 from sources.uploads import (
     Sent,
     begin_import,
@@ -40,6 +39,7 @@ from sources.uploads import (
     work_on,
     work_on_waiting,
 )
+from sources.uploads.files import count_lines, file_of
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]

@@ -3,7 +3,7 @@
 import pytest
 
 from memories.language.plurals import count_said
-from sources.records import kinds_said
+from sources.format import kinds_said
 
 
 @pytest.mark.parametrize(

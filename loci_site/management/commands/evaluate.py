@@ -14,16 +14,16 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
+from loci_site.evaluation.ablation import TrialSet, ablate, cross_validate, gather_trials
+from loci_site.evaluation.abstention import judge_all
+from loci_site.evaluation.metrics import Scores
+from loci_site.evaluation.run import ModeReport, QuerySet, ask_all, fill, read_queries
+from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from loci_site.evaluation_tables import Findings, as_text, write_between_marks
 from loci_site.kept_database import fingerprint, kept_database
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
-from sources.evaluation import ModeReport, QuerySet, ask_all, fill, read_queries
-from sources.jsonl import CORPUS
-from sources.metrics import Scores
-from sources.tuning_trials import TrialSet, ablate, cross_validate, gather_trials
-from sources.unrelated import judge_all
-from sources.vector_cache import CachedEncoder, VectorCache
+from sources.importing.texts import CORPUS
 
 MODEL_WAIT_S: Final = 60.0
 CACHE: Final = Path("cache") / "vectors.bin"

@@ -15,8 +15,8 @@ from access.errors import Conflict, LociError
 from access.tokens import operator
 from memories.language.plurals import count_said
 from sources.exporting import ExportReport, export
-from sources.records import kinds_said
-from sources.replacing import replaced_file
+from sources.exporting.atomic_file import replaced_file
+from sources.format import kinds_said
 
 EXAMPLES: Final = """\
 examples:

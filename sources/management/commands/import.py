@@ -16,11 +16,11 @@ from access.tokens import operator
 from memories.language.plurals import count_said
 from memories.store.tombstones import key_missing_text
 from memories.types import Scope, Type
-from sources.faults import LineFault
-from sources.incoming import import_file
-from sources.jsonl import LineRules, LinesReport, source_name
-from sources.records import kinds_said
-from sources.restoring import RestoreReport
+from sources.format import kinds_said
+from sources.importing import import_file
+from sources.importing.exports import RestoreReport
+from sources.importing.lines import LineFault
+from sources.importing.texts import LineRules, LinesReport, source_name
 
 EXAMPLES: Final = """\
 examples:
@@ -33,7 +33,7 @@ FAULTS_SHOWN: Final = 20
 
 
 class Command(BaseCommand):
-    """Parses, calls sources.incoming.import_file(), renders."""
+    """Parses, calls sources.importing.import_file(), renders."""
 
     help = "Import a JSON lines file: texts, or an export of Loci. Run again, it goes on where it stopped."
 

@@ -12,8 +12,8 @@ from access.models import Group
 from memories.models import Thread
 from memories.queries.by_key import rows_of
 from relations.models import EntityAlias
-from sources.records import ALIAS, Kind
-from sources.targets import is_id
+from sources.format import ALIAS, Kind
+from sources.importing.references import is_id
 from storage.compiled_queries import Prepared
 
 

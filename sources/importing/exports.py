@@ -21,13 +21,9 @@ from memories.store.threads import refresh_threads
 from memories.store.tombstones import missing_keys
 from memories.types import Operation
 from relations.models import Relation, RelationEvidence
-from sources.barring import barred
-from sources.building import build_row, insert_rows
-from sources.chain import ChainIntake
-from sources.faults import LineFault, RawLine, StrictStop, read_lines
-from sources.instance import instance_id
-from sources.matching import name_of, natural_name, stored_rows
-from sources.records import (
+from sources.exporting.instance_name import instance_id
+from sources.exporting.vectors import carried_pieces
+from sources.format import (
     FORMAT,
     GROUP,
     KINDS,
@@ -39,8 +35,12 @@ from sources.records import (
     Kind,
     differences,
 )
-from sources.targets import Targets, is_id
-from sources.vectors import carried_pieces
+from sources.importing.audit_chain import ChainIntake
+from sources.importing.barred import barred
+from sources.importing.existing import name_of, natural_name, stored_rows
+from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
+from sources.importing.references import Targets, is_id
+from sources.importing.rows import build_row, insert_rows
 from storage.bulk_threads import Turns, bulk_work, made_ahead
 from storage.wal_checkpoints import pages_moved_between
 

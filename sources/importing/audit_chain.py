@@ -11,7 +11,7 @@ from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_throug
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
 from memories.types import Operation
-from sources.faults import LineFault
+from sources.importing.lines import LineFault
 from storage.bulk_insert import ManyInsert
 from storage.bulk_insert_copying import like
 

@@ -16,7 +16,7 @@ from access.admin.columns import column
 from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
 from access.errors import LociError
-from sources.admin_forms import UploadForm
+from sources.admin.forms import UploadForm
 from sources.models import Upload, UploadState
 from sources.uploads import (
     TO_DO,

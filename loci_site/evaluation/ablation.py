@@ -13,6 +13,8 @@ from typing import Any
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
+from loci_site.evaluation.metrics import Scores, mean_scores, score_ranking
+from loci_site.evaluation.run import RUN_DEPTH, Progress, Query
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
@@ -22,8 +24,6 @@ from memories.recall.question_asking import subject_of
 from memories.recall.trace import Trace
 from memories.recall.weights import CHOICES, STEPS, Tuning, without
 from memories.search.base import Judged
-from sources.evaluation import RUN_DEPTH, Progress, Query
-from sources.metrics import Scores, mean_scores, score_ranking
 
 MODE = "hybrid"
 MEASURES = ("R@10", "MRR", "nDCG@10")

@@ -11,6 +11,7 @@ from pathlib import Path
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
+from loci_site.evaluation.run import Progress, QuerySet, query_lines
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_shown
@@ -19,7 +20,6 @@ from memories.recall.abstention import JUDGED, is_answerable
 from memories.recall.pipeline import Ranking, gather, place, usual_tuning
 from memories.recall.question import Question, understand
 from memories.recall.trace import Trace
-from sources.evaluation import Progress, QuerySet, query_lines
 
 MODE = "hybrid"
 OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)

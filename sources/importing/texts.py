@@ -17,7 +17,7 @@ from memories.language.timestamps import FORMS, parse_moment
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Operation, Scope, Type
-from sources.faults import LineFault, RawLine, StrictStop, read_lines
+from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 
 # At the end of each part the encoder waits for the last batch to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS

@@ -15,8 +15,8 @@ from memories.language.cleaning import content_hash, fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
 from memories.store.search_columns import context_of, filter_tokens
-from sources.records import MEMORY, Kind
-from sources.targets import Targets
+from sources.format import MEMORY, Kind
+from sources.importing.references import Targets
 from storage.bulk_insert import ManyInsert
 from storage.bulk_insert_copying import like
 

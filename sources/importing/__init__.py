@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from access.actor import Actor
-from sources.faults import read_lines
-from sources.jsonl import LineRules, LinesReport, import_lines
-from sources.records import FORMAT
-from sources.restoring import RestoreReport, restore_export
+from sources.format import FORMAT
+from sources.importing.exports import RestoreReport, restore_export
+from sources.importing.lines import read_lines
+from sources.importing.texts import LineRules, LinesReport, import_lines
 
 
 def is_export(path: Path) -> bool:

@@ -19,8 +19,10 @@ from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from memories.types import Operation
 from relations.models import EntityAlias, Relation
-from sources.instance import instance_id
-from sources.records import (
+from sources.exporting.instance_name import instance_id
+from sources.exporting.read_transaction import steady_view
+from sources.exporting.vectors import piece_record
+from sources.format import (
     ALIAS,
     CHECKPOINT,
     FORMAT,
@@ -35,8 +37,6 @@ from sources.records import (
     Kind,
     record_of,
 )  # fmt: skip
-from sources.steady import steady_view
-from sources.vectors import piece_record
 
 ROWS_AT_ONCE = 500
 

@@ -22,11 +22,11 @@ from access.actor import CREATE_GROUP, WRITE, Actor, Via
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, TooLarge
 from access.groups import find_group
 from access.tokens import actor_for_user
-from sources.incoming import import_file
-from sources.jsonl import LineRules, LinesReport
+from sources.importing import import_file
+from sources.importing.exports import RestoreReport
+from sources.importing.texts import LineRules, LinesReport
 from sources.models import Upload, UploadState
-from sources.restoring import RestoreReport
-from sources.upload_files import count_lines, file_of, remove_file, write_file
+from sources.uploads.files import count_lines, file_of, remove_file, write_file
 
 log = logging.getLogger(__name__)
 # Measured: a dry run takes a few hundred microseconds a line, an import a few milliseconds for its vector.

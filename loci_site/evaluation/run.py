@@ -11,15 +11,15 @@ from typing import Any
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
+from loci_site.evaluation.metrics import Scores, mean_scores, percentile, score_ranking
+from loci_site.evaluation.metrics_intervals import interval
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import rank_keys
 from memories.recall.question import understand
 from memories.recall.trace import Trace
-from sources.intervals import interval
-from sources.jsonl import CORPUS, LineRules, import_lines
-from sources.metrics import Scores, mean_scores, percentile, score_ranking
+from sources.importing.texts import CORPUS, LineRules, import_lines
 
 QUERIES = "queries.jsonl"
 SPLIT = "split.json"

@@ -9,7 +9,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from access.actor import WRITE, Actor
 from access.groups import entered_groups
 from memories.types import Scope, Type
-from sources.jsonl import LineRules
+from sources.importing.texts import LineRules
 from sources.uploads import Sent
 
 ACCEPTED = ".jsonl,.ndjson,.json"

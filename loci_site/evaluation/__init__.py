@@ -1,0 +1,1 @@
+"""Measuring recall on data sets."""
