@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
 from bench.speed_serving import Serving, served, until_idle
-from loci_site.machine import web_processes
+from loci_site.server.capacity import web_processes
 
 READERS, WRITERS = 8, 2
 WARM_S = 3.0

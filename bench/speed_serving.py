@@ -66,7 +66,7 @@ def served(home: Home, *, beside: Serving | None = None) -> Iterator[Serving]:
     sock.set_inheritable(True)
     port, log = sock.getsockname()[1], FOLDER / "speed" / "server.log"
     env = home.environment | {"LOCI_HOST": "127.0.0.1", "LOCI_PORT": str(port)}
-    command = [sys.executable, "-m", "loci_site.server", "--fd", str(sock.fileno())]
+    command = [sys.executable, "-m", "loci_site.server.web", "--fd", str(sock.fileno())]
     began = time.perf_counter()
     with log.open("ab") as words:
         process = subprocess.Popen(

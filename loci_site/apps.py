@@ -10,7 +10,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, what stands beside the counts of memories, and the worker's imports."""
-        from loci_site import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
+        from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
         from maintenance.schedule.extensions import BROUGHT, Work  # noqa: PLC0415 - as above
         from memories.browse.stats import FURTHER  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, work_on_waiting  # noqa: PLC0415 - as above
@@ -20,6 +20,6 @@ class SiteConfig(AppConfig):
 
 
 def _schedule_lines() -> dict[str, str]:
-    from loci_site.upkeep import schedule_lines  # noqa: PLC0415 - only one command wants all of maintenance
+    from maintenance.status import schedule_lines  # noqa: PLC0415 - only one command wants all of maintenance
 
     return schedule_lines()

@@ -14,12 +14,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 _django = get_asgi_application()
 
 # Only after Django is set up can these be imported.
-from loci_site.lifeline import end_with_parent  # noqa: E402
-from loci_site.mcp import mount  # noqa: E402
-from loci_site.server import PARENT_VARIABLE  # noqa: E402
-from loci_site.spreading import Message, Receive, Send, Spreading  # noqa: E402
-from loci_site.turns import take_short_turns  # noqa: E402
-from loci_site.write_watch import WATCH  # noqa: E402
+from loci_site.mcp.transports import asgi as mount  # noqa: E402
+from loci_site.server.connection_balancing import Message, Receive, Send, Spreading  # noqa: E402
+from loci_site.server.parent_watch import end_with_parent  # noqa: E402
+from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
+from loci_site.server.web import PARENT_VARIABLE  # noqa: E402
+from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from django.utils.functional import lazy
 
-from loci_site.admin_settings import UNFOLD  # noqa: F401 - unfold reads it from here
+from loci_site.admin.theme import UNFOLD  # noqa: F401 - unfold reads it from here
 from loci_site.config import LOOPBACK_NAMES, Config, load_config
-from loci_site.databases import database_settings
+from loci_site.config.databases import database_settings
 from loci_site.oauth.provider import provider_settings
 from storage.home import secret_key
 
@@ -33,7 +33,7 @@ CSRF_TRUSTED_ORIGINS = [
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "loci_site.admin_site.LociAdminConfig",
+    "loci_site.admin.site.LociAdminConfig",
     "loci_site",  # before Django's users: its createsuperuser and changepassword take the place of theirs
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -53,8 +53,8 @@ INSTALLED_APPS = [
 # a millisecond: keep the list short.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "loci_site.content_policy.content_policy",
-    "loci_site.static_files.StaticFilesMiddleware",
+    "loci_site.config.csp.content_policy",
+    "loci_site.server.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -143,7 +143,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {process} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"refused_host": {"()": "loci_site.logs.RefusedHost"}},
+    "filters": {"refused_host": {"()": "loci_site.config.logs.RefusedHost"}},
     # stderr always: with `mcp --stdio`, stdout belongs to the protocol.
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOCI.server.log_level},

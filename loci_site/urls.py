@@ -4,15 +4,15 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
-from loci_site.api.application import api
-from loci_site.health import health
-from loci_site.mcp.view import mcp_view
+from loci_site.api import api
+from loci_site.mcp.transports.http import mcp_view
+from loci_site.server.health import health
 from memories.admin.review import review_urls
 
 admin.autodiscover()
 
 urlpatterns = [
-    path("", include("loci_site.people.urls")),
+    path("", include("loci_site.app.urls")),
     path("health", health),
     path("mcp", mcp_view),
     path("api/", api.urls),

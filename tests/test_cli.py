@@ -10,8 +10,8 @@ from django.core.management import get_commands, load_command_class
 from django.test import Client
 
 from loci_site import __version__
-from loci_site.command_list import GROUPS, REFUSED, Commands, help_of
-from loci_site.reference.errors import ROOMS
+from loci_site.management.command_list import GROUPS, REFUSED, Commands, help_of
+from loci_site.management.reference.errors import ROOMS
 from tests.settings import REPOSITORY
 
 

@@ -8,7 +8,7 @@ from access.audit import verify_chain
 from access.models import ApiToken, AuditEntry
 from access.sign_in.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
-from loci_site.first_start import give_first_access, migrate_if_needed
+from loci_site.management.first_start import give_first_access, migrate_if_needed
 from memories.search.base import search_index
 
 

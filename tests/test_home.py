@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from loci_site.checks import home_messages, host_messages
 from loci_site.config import load_config
+from loci_site.config.checks import home_messages, host_messages
 from storage.home import ensure_home, secret_key
 
 

@@ -16,9 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, transaction
 from django.db.utils import ConnectionHandler
 
-from loci_site.checks import sqlite_messages
-from loci_site.config_sections import Storage
-from loci_site.databases import postgres_settings, sqlite_settings
+from loci_site.config.checks import sqlite_messages
+from loci_site.config.databases import postgres_settings, sqlite_settings
+from loci_site.config.sections import Storage
 from storage.sqlite import base, driver
 from storage.sqlite import features as probe
 from storage.sqlite.driver import DRIVER, Driver, choose_driver

@@ -11,7 +11,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "bench.conformance.settings"
 application = get_asgi_application()
 
 from bench.conformance.fixture import build_server  # noqa: E402  Django's settings come first
-from loci_site.mcp.bridge import lowlevel_server, serve_mcp  # noqa: E402
+from loci_site.mcp.transports.django_view import lowlevel_server, serve_mcp  # noqa: E402
 
 server = lowlevel_server(build_server())
 

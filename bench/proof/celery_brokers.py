@@ -10,7 +10,7 @@ import redis
 
 from bench.proof.proof import ProofError
 from bench.proof.server import free_port
-from loci_site.celery import QUEUE, queue_folders
+from loci_site.worker import QUEUE, queue_folders
 
 START_S = 20
 

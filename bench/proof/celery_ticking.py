@@ -19,7 +19,7 @@ from bench.proof.celery_brokers import Broker
 from bench.proof.celery_worker import EVERY, JOB, TICK, TICKS
 from bench.proof.home import environment
 from bench.proof.proof import REPOSITORY, ProofError
-from loci_site.celery import QUEUE, broker_settings
+from loci_site.worker import QUEUE, broker_settings
 
 PATIENCE_S = 60
 # The work notes its moment after the lock is taken, by another clock than the row's.

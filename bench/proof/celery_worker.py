@@ -15,7 +15,7 @@ from typing import Any
 import django
 from celery.signals import task_prerun, worker_ready
 
-from loci_site.supervisor import Part, Supervisor
+from loci_site.server.supervisor import Part, Supervisor
 
 TICKS = "LOCI_PROOF_TICKS"
 JOB = "tick"
@@ -42,7 +42,7 @@ def work() -> None:
 
     jobs.LONGEST_TICK = TICK
     schedule.JOBS = (jobs.Job(JOB, every=EVERY, work=lambda actor: note("ran"), held=HELD),)
-    from loci_site import worker  # noqa: PLC0415 - it takes the jobs as they are now
+    from loci_site.worker import process as worker  # noqa: PLC0415 - it takes the jobs as they are now
 
     # Celery keeps weak references, so these must have names.
     task_prerun.connect(note_message)

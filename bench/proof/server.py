@@ -85,7 +85,7 @@ def start(home: Home, log: Path, *, supervised: bool = False) -> Server:
     `supervised` starts `manage.py up`, which runs two web processes and the worker below itself.
     """
     port = free_port()
-    command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server"])]
+    command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server.web"])]
     environment = home.environment | {
         "LOCI_HOST": "127.0.0.1",
         "LOCI_PORT": str(port),
@@ -108,7 +108,7 @@ def web_processes(up: int) -> list[int]:
         ["ps", "-o", "pid=,args=", "--ppid", str(up)], capture_output=True, text=True, check=True
     )
     lines = [line.split(maxsplit=1) for line in found.stdout.splitlines()]
-    pids = [int(pid) for pid, command in lines if "loci_site.server" in command]
+    pids = [int(pid) for pid, command in lines if "loci_site.server.web" in command]
     before = [cpu_ms(pid) for pid in pids]
     time.sleep(LOOK_S)
     return [

@@ -20,7 +20,7 @@ from django.db import connection  # noqa: E402
 from access.audit import verify_chain  # noqa: E402
 from access.models import AuditEntry  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
-from loci_site.first_start import migrate_if_needed  # noqa: E402
+from loci_site.management.first_start import migrate_if_needed  # noqa: E402
 from maintenance.embeddings.backfill import embed_owed  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402

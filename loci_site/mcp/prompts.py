@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
-from loci_site.mcp.caller import current_actor
-from loci_site.mcp.threads import in_db_thread
+from loci_site.mcp.auth import current_actor
+from loci_site.server.db_threads import in_db_thread
 from memories.sessions.context_pack import get_context
 from memories.sessions.quoting import escape
 

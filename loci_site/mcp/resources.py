@@ -8,9 +8,9 @@ from mcp_types import Completion, Resource
 from access.actor import READ
 from access.errors import NotFound
 from access.groups import entered_groups
-from loci_site.mcp.answers import memory_text
-from loci_site.mcp.caller import current_actor
-from loci_site.mcp.threads import in_db_thread
+from loci_site.mcp.auth import current_actor
+from loci_site.mcp.results import memory_text
+from loci_site.server.db_threads import in_db_thread
 from memories.queries.versions import find_memory, head_of
 from memories.sessions.context_pack import get_context
 from memories.types import Shown, shown

@@ -29,8 +29,8 @@ from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
 from loci_site.mcp.arguments import check_names, without_nulls
-from loci_site.mcp.caller import FindActor, acting_as, can
-from loci_site.mcp.refusals import explain, reason_of, refuse, said
+from loci_site.mcp.auth import FindActor, acting_as, can
+from loci_site.mcp.errors import explain, reason_of, refuse, said
 from loci_site.mcp.tools import TOOLS, LociTool
 
 INSTRUCTIONS = (

@@ -15,12 +15,12 @@ from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
 from access.visibility import Narrowing
-from loci_site.mcp import answers
-from loci_site.mcp import tool_shapes as shapes
+from loci_site.mcp import result_schemas as shapes
+from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import parse_moment
-from loci_site.mcp.caller import current_actor
-from loci_site.mcp.schemas import Schema, trimmed
-from loci_site.mcp.threads import in_db_thread
+from loci_site.mcp.auth import current_actor
+from loci_site.mcp.input_schemas import Schema, trimmed
+from loci_site.server.db_threads import in_db_thread
 from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice

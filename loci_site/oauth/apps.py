@@ -10,7 +10,7 @@ class OAuthConfig(AppConfig):
     def ready(self) -> None:
         """Let the daily job delete expired tokens too."""
         from access.sign_in.expired_rows import FURTHER  # noqa: PLC0415 - Django wants apps loaded first
-        from loci_site.oauth.connections import clean_up  # noqa: PLC0415 - as above
+        from loci_site.oauth.grants import clean_up  # noqa: PLC0415 - as above
 
         if clean_up not in FURTHER:
             FURTHER.append(clean_up)

@@ -21,7 +21,7 @@ from access.groups import entered_groups
 from access.models import Group
 from access.tokens import actor_for_user
 from loci_site.oauth.audience import audience_of
-from loci_site.oauth.connections import Allowed, connect, name_of
+from loci_site.oauth.grants import Allowed, connect, name_of
 from loci_site.oauth.provider import SCOPES
 
 

@@ -2,10 +2,10 @@
 
 from django.urls import path
 
+from loci_site.oauth.client_registration import RegisteredView, RegistrationView
 from loci_site.oauth.consent import ConsentView
 from loci_site.oauth.metadata import ResourceView, ServerView
-from loci_site.oauth.registering import RegisteredView, RegistrationView
-from loci_site.oauth.trading import RevokeView, TradeView
+from loci_site.oauth.token_endpoint import RevokeView, TradeView
 
 # The toolkit reverses its own names.
 app_name = "oauth2_provider"

@@ -10,7 +10,7 @@ from oauthlib.common import Request
 from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error
 
 from loci_site.oauth.audience import audience_of
-from loci_site.oauth.connections import live_connection
+from loci_site.oauth.grants import live_connection
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no types

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from access.actor import Actor, Via
 from access.errors import NotAuthenticated
 from access.tokens import actor_for_secret
-from loci_site.api.application import api
+from loci_site.api import api
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from tests.access.world import DEAD, MARKER, World, make_world

@@ -10,7 +10,7 @@ from mcp import Client
 
 from access.actor import Actor, Via
 from access.tokens import operator
-from loci_site.api.application import api
+from loci_site.api import api
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns

@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from access.models import Group
-from loci_site import dashboard_census
-from loci_site.dashboard_census import current_census, seen_by, take_census
-from loci_site.dashboard_charts import Column, Series, draw, in_weeks, last_days, last_weeks, slices
+from loci_site.admin.dashboard import counts as dashboard_census
+from loci_site.admin.dashboard.charts import Column, Series, draw, in_weeks, last_days, last_weeks, slices
+from loci_site.admin.dashboard.counts import current_census, seen_by, take_census
 from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece, RecallLog
@@ -134,10 +134,10 @@ def test_an_old_backup_is_said_to_whom_it_concerns(
         def stat(self) -> object:
             return type("Stat", (), {"st_mtime": (timezone.now() - timedelta(days=15, hours=1)).timestamp()})
 
-    monkeypatch.setattr("loci_site.dashboard_needs.backup_paths", lambda: [Old()])
+    monkeypatch.setattr("loci_site.admin.dashboard.todo.backup_paths", lambda: [Old()])
     assert needs(owner)["days since the last backup"] == 15
     assert "days since the last backup" not in needs(member)
-    monkeypatch.setattr("loci_site.dashboard_needs.backup_paths", list)
+    monkeypatch.setattr("loci_site.admin.dashboard.todo.backup_paths", list)
     assert "days since the last backup" not in needs(owner)
 
 

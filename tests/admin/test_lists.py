@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from access.models import AuditEntry
-from loci_site.explore import carrying
+from loci_site.admin.explore import export_list as carrying
 from tests.admin.conftest import Remember
 
 pytestmark = pytest.mark.django_db

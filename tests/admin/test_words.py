@@ -12,7 +12,7 @@ from access.groups.members import set_member
 from access.groups.privacy import set_private
 from access.models import Group
 from access.tokens import create_token, operator
-from loci_site.dashboard_needs import Figure
+from loci_site.admin.dashboard.todo import Figure
 from maintenance.schedule import JOBS
 from maintenance.schedule.wording import MEANINGS
 from memories.models import Link, LinkKind, Memory
@@ -166,8 +166,8 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret of the house")
 
-    monkeypatch.setattr("loci_site.people.page.actor_of", broken)
-    monkeypatch.setattr("loci_site.people.looking.actor_of", broken)
+    monkeypatch.setattr("loci_site.app.page.actor_of", broken)
+    monkeypatch.setattr("loci_site.app.read.actor_of", broken)
     client = Client(raise_request_exception=False)
     client.force_login(User.objects.create_user("eve"))
     answer = client.get("/app/")

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from access.models import AuditEntry
-from loci_site.api.application import api
+from loci_site.api import api
 from maintenance.models import Run
 from memories.models import Memory
 from tests.api.conftest import Caller
@@ -208,7 +208,7 @@ def test_what_nobody_foresaw_answers_500_with_a_reference_and_no_details(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr("loci_site.api.group_routes.entered_groups", broken)
+    monkeypatch.setattr("loci_site.api.groups.entered_groups", broken)
     with caplog.at_level(logging.ERROR):
         error = owner.get("/groups", status=500)
     reference = error["hint"].split()[-1].rstrip(".")

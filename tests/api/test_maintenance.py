@@ -67,7 +67,7 @@ def test_a_cleanup_is_a_run_of_its_own(curator: Caller, ledger: Group) -> None:
 def test_a_run_longer_than_a_request_is_left_to_a_worker(
     curator: Caller, over: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loci_site.api.maintenance_routes.WAIT_S", 0.0)
+    monkeypatch.setattr("loci_site.api.maintenance.WAIT_S", 0.0)
     begun = curator.post("/maintenance/runs", {"group": "ledger"})
     assert begun["run"]["status"] == "running"
     assert JobLock.objects.get(name="cycle").asked_by == "alice/curates"

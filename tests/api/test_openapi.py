@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
-from loci_site.api.application import api
+from loci_site.api import api
 from tests.api.conftest import Caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]

@@ -114,7 +114,7 @@ def serving(seeded: Path, home: Path) -> Iterator[Site]:
                 [
                     sys.executable,
                     "-m",
-                    "loci_site.server",
+                    "loci_site.server.web",
                     "--parent",
                     str(os.getpid()),
                     "--fd",

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from access.actor import Actor
-from loci_site.tasks import app, schedule_of
+from loci_site.worker.tasks import app, schedule_of
 from maintenance import jobs
 from maintenance.jobs import (
     DIED,

@@ -17,15 +17,15 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from loci_site.health import schedule_check
-from loci_site.mcp.answers import counted_answer
-from loci_site.tasks import schedule_of
-from loci_site.upkeep import schedule_lines
+from loci_site.mcp.results import counted_answer
+from loci_site.server.health import schedule_check
+from loci_site.worker.tasks import schedule_of
 from maintenance import schedule
 from maintenance.jobs import HEARTBEAT, Job, run_job, take_lock
 from maintenance.models import JobLock
 from maintenance.schedule import ask_for_run, list_schedule, pause_job, resume_job, run_now, standing_of
 from maintenance.schedule.wording import duration, every_words, next_words, state_words
+from maintenance.status import schedule_lines
 from memories.browse.stats import memory_stats
 from tests.admin.conftest import browser_of
 from tests.people import agent, make_token, person

@@ -16,7 +16,7 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pytest_django import Settings
 
-from loci_site.mcp.bridge import lowlevel_server, serve_mcp
+from loci_site.mcp.transports.django_view import lowlevel_server, serve_mcp
 from tests.mcp.wire import HOST
 
 LIMIT = 2048  # bytes, for these tests

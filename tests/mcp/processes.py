@@ -14,7 +14,7 @@ from tests.fresh_homes import with_tables
 from tests.settings import MODELS, REPOSITORY
 
 PREPARE = """
-from loci_site.first_start import give_first_access
+from loci_site.management.first_start import give_first_access
 print(give_first_access().token)
 """
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from access.errors import Conflict, InvalidInput
-from loci_site.api.requests import MemoryIn
+from loci_site.api.schemas.requests import MemoryIn
 from loci_site.mcp.arguments import check_names, parse_moment, without_nulls
-from loci_site.mcp.refusals import explain, reason_of, said
-from loci_site.mcp.schemas import trimmed
+from loci_site.mcp.errors import explain, reason_of, said
+from loci_site.mcp.input_schemas import trimmed
 from memories.language import timestamps as moments
 from sources.importing.texts import LineRules, draft_of
 

@@ -178,7 +178,7 @@ async def test_a_response_that_nobody_reads_does_not_keep_its_tool(
     end: str, signals: Signals, view: Callable[[HttpRequest], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if end == "left":
-        monkeypatch.setattr("loci_site.mcp.bridge.UNREAD_S", 0)
+        monkeypatch.setattr("loci_site.mcp.transports.django_view.UNREAD_S", 0)
     body = tool_call("wait", progressToken="p1")
     request = AsyncRequestFactory().post(
         "/mcp",

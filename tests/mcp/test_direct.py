@@ -8,8 +8,9 @@ import pytest
 from asgiref.sync import async_to_sync
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from loci_site.mcp import mount, tools
-from loci_site.mcp.direct import plain_call
+from loci_site.mcp import tools
+from loci_site.mcp.transports import asgi as mount
+from loci_site.mcp.transports.fast_path import plain_call
 from memories.draft import Draft
 from memories.store import store
 from tests.mcp.people import Agent

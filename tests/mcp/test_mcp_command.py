@@ -10,8 +10,8 @@ from access.actor import ALL_SCOPES, READ
 from access.errors import NotAuthenticated
 from access.models import ApiToken
 from access.tokens import operator, revoke_token
-from loci_site.mcp.reference import tools_reference
-from loci_site.mcp.stdio import _finder, stdio_actor
+from loci_site.management.reference.tools import tools_reference
+from loci_site.mcp.transports.stdio import _finder, stdio_actor
 from tests.mcp.people import Agent
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,8 @@ from pytest_django import Settings
 
 from access.models import ApiToken
 from access.tokens import operator, revoke_token
-from loci_site.mcp import mount, tools
+from loci_site.mcp import tools
+from loci_site.mcp.transports import asgi as mount
 from tests.mcp.people import Agent
 from tests.mcp.wire import ACCEPT, LEGACY, call, events, modern_headers, tool_call
 

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from loci_site.mcp import threads
-from loci_site.mcp.threads import in_db_thread
+from loci_site.server import db_threads as threads
+from loci_site.server.db_threads import in_db_thread
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 

@@ -12,7 +12,7 @@ from mcp_types import Tool
 
 from access.actor import CREATE_GROUP, CURATE, READ, WRITE
 from access.models import Group
-from loci_site.mcp.reference import tools_reference
+from loci_site.management.reference.tools import tools_reference
 from loci_site.mcp.server import INSTRUCTIONS
 from tests.mcp.people import Agent, make_agent
 from tests.settings import REPOSITORY

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from loci_site.people.urls import urlpatterns
+from loci_site.app.urls import urlpatterns
 from memories.models import Memory
 from tests.people_pages.conftest import Remember
 

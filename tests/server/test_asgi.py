@@ -11,8 +11,8 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from loci_site import asgi
-from loci_site.turns import TURN_S, YOUNG, _settle
-from loci_site.write_watch import WATCH
+from loci_site.server.runtime_tuning import TURN_S, YOUNG, _settle
+from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
 from memories.recall.recall_log import COUNTER, Recall
 

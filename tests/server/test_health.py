@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from loci_site.health import Check, status_of
-from loci_site.write_watch import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
+from loci_site.server.health import Check, status_of
+from loci_site.server.write_probe import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
 
@@ -94,7 +94,7 @@ def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.M
         watch._probing_since -= WRITE_WAIT_S + 1
         seen.append(watch.probe())
 
-    monkeypatch.setattr("loci_site.write_watch.write_probe", locked)
+    monkeypatch.setattr("loci_site.server.write_probe.write_probe", locked)
     assert watch.probe().error == ""
     assert [each.error for each in seen] == ["OperationalError", "one has waited for more than 3 s"]
     assert watch.probe().error == ""

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loci_site import machine
-from loci_site.machine import memory_bytes, web_processes
+from loci_site.server import capacity as machine
+from loci_site.server.capacity import memory_bytes, web_processes
 from memories.embedding.concurrency import available_cores
 
 GIB = 1024**3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loci_site.spreading import CLOSE, Message, Receive, Send, Spreading, share_of_ends
+from loci_site.server.connection_balancing import CLOSE, Message, Receive, Send, Spreading, share_of_ends
 
 
 @pytest.mark.parametrize(

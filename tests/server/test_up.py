@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
 from tests.server.running import (
     WEB_READY,
     WORKER_READY,
@@ -252,7 +252,7 @@ def test_a_host_that_others_reach_needs_allowed_hosts(tmp_path: Path) -> None:
 def test_a_vital_process_that_keeps_dying_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("loci_site.supervisor.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("loci_site.server.supervisor.FIRST_WAIT_S", 0.0)
     log = tmp_path / "starts"
     command = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
     supervisor = Supervisor(
@@ -269,7 +269,7 @@ def test_nothing_is_given_up_while_another_vital_process_lives(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The second process ends the whole, by a signal, once the first one has died more often than it may alone."""
-    monkeypatch.setattr("loci_site.supervisor.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("loci_site.server.supervisor.FIRST_WAIT_S", 0.0)
     log = tmp_path / "starts"
     dying = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
     waiting = (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pytest_django import Settings
 
-from loci_site.celery import broker_settings
-from loci_site.worker import make_queue, worker_options
+from loci_site.worker import broker_settings
+from loci_site.worker.process import make_queue, worker_options
 
 
 def test_the_queue_is_for_its_owner_alone(settings: Settings, tmp_path: Path) -> None:

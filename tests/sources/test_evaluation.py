@@ -13,9 +13,9 @@ from django.db import connection
 from access.errors import InvalidInput, NotFound
 from access.models import Group
 from loci_site.evaluation.run import read_queries
+from loci_site.evaluation.scratch_database import scratch_database
+from loci_site.evaluation.tables import Findings
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
-from loci_site.evaluation_tables import Findings
-from loci_site.scratch import scratch_database
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
 from memories.search.base import search_index
@@ -102,7 +102,9 @@ def test_a_scratch_database_is_empty_migrated_and_gone_afterwards() -> None:
 def test_the_next_scratch_database_is_as_empty_and_runs_no_migration(monkeypatch: pytest.MonkeyPatch) -> None:
     with scratch_database():
         Group.objects.create(slug="ledger")
-    monkeypatch.setattr("loci_site.scratch.call_command", lambda *_, **__: pytest.fail("migrated again"))
+    monkeypatch.setattr(
+        "loci_site.evaluation.scratch_database.call_command", lambda *_, **__: pytest.fail("migrated again")
+    )
     with scratch_database():
         assert not Group.objects.exists()
         assert search_index().missing_objects() == []

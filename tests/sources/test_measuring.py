@@ -11,10 +11,10 @@ from django.db import connection
 from access.errors import InvalidInput
 from loci_site.evaluation.ablation import Fold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
+from loci_site.evaluation.kept_database import fingerprint, kept_database
 from loci_site.evaluation.metrics_intervals import difference_interval, interval
 from loci_site.evaluation.run import ModeReport, Query
-from loci_site.evaluation_tables import Findings, above_share, as_markdown, as_text, write_between_marks
-from loci_site.kept_database import fingerprint, kept_database
+from loci_site.evaluation.tables import Findings, above_share, as_markdown, as_text, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
 from memories.recall.weights import CHOICES, STEPS, TUNING, without

@@ -16,11 +16,11 @@ from access.errors import LociError
 from access.tokens import operator
 from loci_site.evaluation.ablation import TrialSet, ablate, cross_validate, gather_trials
 from loci_site.evaluation.abstention import judge_all
+from loci_site.evaluation.kept_database import fingerprint, kept_database
 from loci_site.evaluation.metrics import Scores
 from loci_site.evaluation.run import ModeReport, QuerySet, ask_all, fill, read_queries
+from loci_site.evaluation.tables import Findings, as_text, write_between_marks
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
-from loci_site.evaluation_tables import Findings, as_text, write_between_marks
-from loci_site.kept_database import fingerprint, kept_database
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
 from sources.importing.texts import CORPUS

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from access.errors import LociError
 from access.groups import check_slug
-from loci_site.first_start import migrate_if_needed
-from loci_site.mcp.reference import tools_reference
-from loci_site.mcp.stdio import serve_stdio, stdio_actor
+from loci_site.management.first_start import migrate_if_needed
+from loci_site.management.reference.tools import tools_reference
+from loci_site.mcp.transports.stdio import serve_stdio, stdio_actor
 
 EXAMPLES: Final = """\
 examples:

@@ -17,12 +17,12 @@ from django.db import DatabaseError, connection, connections
 from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
 from access.server_address import told_address
-from loci_site.checks import TAG
 from loci_site.config import load_config
-from loci_site.first_start import FirstAccess, give_first_access, migrate_if_needed
-from loci_site.listening import bound_socket, is_answering, only_one_in
-from loci_site.machine import web_processes
-from loci_site.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
+from loci_site.config.checks import TAG
+from loci_site.management.first_start import FirstAccess, give_first_access, migrate_if_needed
+from loci_site.server.capacity import web_processes
+from loci_site.server.socket import bound_socket, is_answering, only_one_in
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
 from storage.home import ensure_home
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             self._prepare(wants_model=not options["no_model"])
             parts = web_parts(sock, web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
-                parts.append(Part("worker", child_command("loci_site.worker")))
+                parts.append(Part("worker", child_command("loci_site.worker.process")))
             supervisor = Supervisor(
                 parts, env=child_environment(), is_ready=lambda: is_answering(sock), on_ready=self._say_ready
             )
@@ -136,7 +136,7 @@ def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[
 
     One that starts anew when the code changes is alone.
     """
-    command = child_command("loci_site.server", "--fd", str(sock.fileno()))
+    command = child_command("loci_site.server.web", "--fd", str(sock.fileno()))
     first = Part("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
     if reload:
         return [replace(first, command=[*command, "--reload"])]

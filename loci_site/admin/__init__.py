@@ -1,0 +1,1 @@
+"""The admin site: look, dashboard and explore pages."""

@@ -1,0 +1,49 @@
+"""Groups and their counts."""
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from access.groups import GroupChange, create_group, entered_groups, find_group, update_group
+from loci_site.api.auth import actor_of
+from loci_site.api.responses import answer
+from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
+from maintenance.status import counted_json
+from memories.browse.listing import group_json
+from memories.browse.stats import memory_stats
+
+router = Router(tags=["groups"])
+
+
+@router.get("/groups", response={**out.ERRORS, 200: out.GroupsOut})
+def list_groups(request: HttpRequest) -> HttpResponse:
+    """List the groups that the caller may enter, by slug."""
+    return answer({"items": [group_json(group) for group in entered_groups(actor_of(request))]})
+
+
+@router.post("/groups", response={**out.ERRORS, 201: out.GroupOut})
+def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
+    """Make a group; its maker becomes its admin. Whether it is private is settled here."""
+    group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
+    return answer(group_json(group), status=201)
+
+
+@router.get("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
+def read_group(request: HttpRequest, slug: str) -> HttpResponse:
+    """Read one group."""
+    return answer(group_json(find_group(actor_of(request), slug)))
+
+
+@router.patch("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
+def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResponse:
+    """Change a group's title, instructions, policy, or whether it is archived; an admin of the group may."""
+    change = GroupChange(**body.model_dump())
+    return answer(group_json(update_group(actor_of(request), slug, change)))
+
+
+@router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})
+def read_stats(request: HttpRequest, wanted: Query[StatsQuery]) -> HttpResponse:
+    """Count what a group holds, or with `everywhere` all that the caller may see."""
+    return answer(
+        counted_json(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere))
+    )

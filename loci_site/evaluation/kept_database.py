@@ -1,0 +1,47 @@
+"""Databases that are kept for the next evaluation: a set is stored once, and again only when something about it changed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from loci_site.evaluation.scratch_database import database_in_place, scratch_database
+from memories.language.word_forms import __file__ as forms_file
+from memories.search.schema import statements
+
+CODE = (Path(forms_file),)  # what of the program goes into stored columns beside migrations and SQL
+
+
+def fingerprint(corpus: Path, model: str) -> str:
+    """Give what a kept database depends on: the texts, the model, the migrations and the indexes' SQL."""
+    digest = sha256(model.encode())
+    digest.update(corpus.read_bytes())
+    loader = MigrationLoader(None)
+    digest.update(repr(sorted(loader.disk_migrations)).encode())
+    digest.update(repr(statements("sqlite")).encode())
+    for path in CODE:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def kept_database(folder: Path, name: str, mark: str, fill: Callable[[], object]) -> Iterator[Path]:
+    """Let everything inside use the database of this name and mark; `fill` fills it where it is not there yet.
+
+    Databases of the same name with another mark are taken away. A fill that fails leaves nothing behind.
+    """
+    path = folder / f"{name}-{mark}.db"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for old in folder.glob(f"{name}-*.db"):
+            old.unlink()
+        with scratch_database():
+            fill()
+            with connections["default"].cursor() as cursor:
+                cursor.execute("VACUUM INTO %s", [str(path)])
+        path.chmod(0o600)
+    with database_in_place(path):
+        yield path

@@ -1,0 +1,1 @@
+"""How MCP messages reach the server: HTTP, stdio and in-process."""

@@ -1,0 +1,183 @@
+"""/mcp without Django's request cycle, which costs several times what the SDK's transport does.
+
+Only what an agent sends every day goes this way: POST, an allowed host, no Origin, a token that is valid. Everything else
+is left to Django before a byte of the body is read, so that each refusal is made and worded in one place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Message, Receive, Scope, Send
+
+from access.actor import Actor, Via
+from access.errors import NotAuthenticated
+from loci_site.config.csp import DATA as POLICY
+from loci_site.mcp.auth import acting_as
+from loci_site.mcp.server import run_tool
+from loci_site.mcp.transports.django_view import receiver
+from loci_site.mcp.transports.fast_path import (
+    PING,
+    STREAM_HEADERS,
+    HeaderList,
+    PlainCall,
+    answer_bytes,
+    as_event,
+    json_headers,
+    plain_call,
+)
+from loci_site.mcp.transports.http import find_actor, mcp_server
+
+PATH = "/mcp"
+PING_S = 15.0  # as the SDK has it
+# What Django's middleware adds to each of its answers.
+ADDED_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", POLICY.encode()),
+)
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = dict[bytes, bytes]
+
+
+async def serve_or_pass(scope: Scope, receive: Receive, send: Send, *, rest: Application) -> None:
+    """Answer an agent's ordinary request; hand any other to `rest`, which is Django."""
+    headers = dict(scope["headers"])
+    actor = await _caller(headers) if _is_ordinary(scope, headers) else None
+    if actor is None:
+        await rest(scope, receive, send)
+        return
+    inbox = await _read_body(receive)
+    if inbox is None:  # the client has gone
+        return
+    call = plain_call(headers, inbox)
+    if call is not None:
+        await _answer_plain(actor, call, send, receive)
+        return
+    with acting_as(actor):
+        await _until_gone(_answer(scope, inbox, send), receive)
+
+
+def _is_ordinary(scope: Scope, headers: Headers) -> bool:
+    """Say whether a request has nothing that Django would have to judge; cheap things first."""
+    if scope["method"] != "POST" or b"origin" in headers or b"authorization" not in headers:
+        return False
+    if len(headers) != len(scope["headers"]):  # one of them came twice
+        return False
+    return _is_short(headers) and _is_allowed_host(headers)
+
+
+def _is_short(headers: Headers) -> bool:
+    """Say whether the body is announced and small enough; a client that sends no length is left to Django."""
+    length = headers.get(b"content-length", b"")
+    return length.isdigit() and int(length) <= settings.LOCI.server.max_body_bytes
+
+
+def _is_allowed_host(headers: Headers) -> bool:
+    """Say what Django's get_host() would; behind a proxy that names the host, Django itself says it."""
+    if settings.USE_X_FORWARDED_HOST:
+        return False
+    domain, _ = split_domain_port(headers.get(b"host", b"").decode("latin-1"))
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
+
+
+async def _caller(headers: Headers) -> Actor | None:
+    scheme, _, secret = headers[b"authorization"].decode("latin-1").partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    try:
+        return await find_actor(secret.strip(), via=Via.MCP)
+    except NotAuthenticated:
+        return None
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """Give the whole body; None where the client goes before its end. Its length was announced and is bounded."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _answer(scope: Scope, body: bytes, send: Send) -> None:
+    manager = StreamableHTTPSessionManager(
+        mcp_server(), stateless=True, max_request_body_size=settings.LOCI.server.max_body_bytes
+    )
+    # httptools leaves the white space that may stand behind a value (RFC 9110, 5.5).
+    stripped = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    inner: dict[str, Any] = {**scope, "headers": stripped, "root_path": "", "state": {}}
+    async with manager.run():
+        await manager.handle_request(inner, receiver(body), _with_headers(send))
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_on(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *ADDED_HEADERS]}
+        await send(message)
+
+    return send_on
+
+
+async def _answer_plain(actor: Actor, call: PlainCall, send: Send, receive: Receive) -> None:
+    """Run the tool and send what it answers; a stream is opened for one that takes long, so that no proxy gives up."""
+    caller = replace(actor, client=call.client) if call.client and not actor.client else actor
+    working = asyncio.ensure_future(run_tool(caller, call.tool, call.arguments))
+    watching = asyncio.ensure_future(_gone(receive))
+    is_open = False
+    try:
+        while True:
+            done, _ = await asyncio.wait(
+                [working, watching], timeout=PING_S, return_when=asyncio.FIRST_COMPLETED
+            )
+            if done:
+                break
+            if not is_open:
+                await _start(send, STREAM_HEADERS)
+                is_open = True
+            await send({"type": "http.response.body", "body": PING, "more_body": True})
+    finally:
+        watching.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.wait([working])
+    if working.cancelled():  # the client has gone
+        return
+    body = answer_bytes(call, working.result(), server_info=mcp_server().server_info_stamp)
+    if not is_open:
+        await _start(send, json_headers(body) if call.is_modern else STREAM_HEADERS)
+    await send({"type": "http.response.body", "body": as_event(body) if is_open else body})
+
+
+async def _start(send: Send, headers: HeaderList) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [*headers, *ADDED_HEADERS]})
+
+
+async def _until_gone(answer: Awaitable[None], receive: Receive) -> None:
+    """Run until the answer is sent, or the client goes: then the tool's coroutine is cancelled."""
+    working = asyncio.ensure_future(answer)
+    watching = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        watching.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.wait([working])
+    if not working.cancelled():
+        working.result()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

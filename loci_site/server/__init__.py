@@ -1,0 +1,1 @@
+"""The server process and what it needs at run time."""

@@ -1,0 +1,86 @@
+"""A web process: uvicorn on the socket that `up` opened, which several may share, or on one of its own.
+
+`up` keeps the socket bound, so that a web process that dies leaves clients waiting for the next one, not refused.
+"""
+
+import argparse
+import logging
+import os
+import socket
+import sys
+from collections.abc import Sequence
+
+from django.conf import settings
+from uvicorn import Config, Server
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import ChangeReload
+
+from loci_site.server.parent_watch import end_with_parent
+from memories.embedding import warm_up
+
+APPLICATION = "loci_site.asgi:application"
+# A kept connection without a call. uvicorn's 5 s are also what a usual client keeps one for, so that now and then a call
+# was on its way while the server closed.
+IDLE_S = 75
+GRACEFUL_S = 10  # open streams get this long; less than `up` waits before it kills
+# Set for the process below this one that uvicorn starts when the code may change.
+PARENT_VARIABLE = "LOCI_WEB_PARENT"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Serve until a signal says to stop."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
+    options = _options(argv)
+    if options.parent:
+        end_with_parent(options.parent)
+    config = server_config(is_reloading=options.reload)
+    sock = socket.socket(fileno=options.fd) if options.fd is not None else config.bind_socket()
+    serve(config, sock)
+
+
+def serve(config: Config, sock: socket.socket) -> None:
+    """Serve in this process, or in one below it that starts anew when the code changes."""
+    server = Server(config)
+    if config.should_reload:
+        os.environ[PARENT_VARIABLE] = str(os.getpid())
+        ChangeReload(config, target=server.run, sockets=[sock]).run()
+        return
+    warm_up()  # on another core, while this one imports the application
+    server.run(sockets=[sock])
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
+
+
+def server_config(*, is_reloading: bool = False) -> Config:
+    """Give uvicorn's configuration from Loci's own."""
+    server = settings.LOCI.server
+    return Config(
+        APPLICATION,
+        host=server.host,
+        port=server.port,
+        reload=is_reloading,
+        loop="auto",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=server.log_level == "DEBUG",
+        log_config=None,  # Django's logging holds for all
+        log_level=logging.WARNING if server.log_level == "INFO" else server.log_level.lower(),
+        # Only a proxy in front may say who asks.
+        proxy_headers=bool(server.public_url),
+        server_header=False,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=GRACEFUL_S,
+    )
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m loci_site.server.web")
+    parser.add_argument("--parent", type=int, default=0, help="end with this process")
+    parser.add_argument("--fd", type=int, default=None, help="a bound socket to listen on")
+    parser.add_argument("--reload", action="store_true", help="start anew when the code changes")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

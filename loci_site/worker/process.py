@@ -1,0 +1,49 @@
+"""The worker process: Celery with its clock, a small pool of threads, and little to say."""
+
+import argparse
+import os
+import warnings
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.runtime_tuning import take_short_turns
+from loci_site.worker import app, queue_folders
+from storage.home import ensure_home
+
+THREADS = 2  # one may be long at work while the other reports
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Work off the queue until a signal says to stop."""
+    parser = argparse.ArgumentParser(prog="python -m loci_site.worker.process")
+    parser.add_argument("--parent", type=int, default=0, help="end with this process")
+    parent = parser.parse_args(argv).parent
+    if parent:
+        end_with_parent(parent)
+    take_short_turns()
+    make_queue()
+    # `up` has run the checks that matter; Celery's would import every view.
+    os.environ["CELERY_SKIP_CHECKS"] = "1"
+    # Root is dangerous where messages are pickled; ours are JSON, and root is usual in a container.
+    warnings.filterwarnings("ignore", message=".*superuser privileges.*")
+    app.worker_main(worker_options())
+
+
+def worker_options() -> list[str]:
+    """Give the command line after `celery`."""
+    level = settings.LOCI.server.log_level
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return ["--quiet", "worker", "-B", "--pool", "threads", "-c", str(THREADS), "-l", level, *quiet]
+
+
+def make_queue() -> None:
+    """Make the file broker's folders, for their owner alone."""
+    ensure_home(settings.LOCI.home)
+    for folder in queue_folders(settings.LOCI.home):
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+if __name__ == "__main__":
+    main()
