@@ -13,7 +13,7 @@ from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
 FILES = {
     "verbs, cycles, undos, restores": "tests/maintenance/test_stateful.py",
     "verbs and stores": "tests/memories/test_stateful.py",
-    "what is visible, by three searches": "tests/memories/test_visibility_property.py",
+    "what is visible, by three searches": "tests/memories/queries/test_visibility_property.py",
 }
 TIMES = 10  # as many examples as in `make test`
 SEEDS = (1, 2, 3)

@@ -26,7 +26,7 @@ class Tuning:
         0.15  # for each doubling of a turn beyond 100 words; the setting retrieval.length_penalty
     )
     elsewhere_penalty: float = 0.1  # another group's global memory, where one group is asked in
-    # Of 0.05 to 0.2 and 0.2 to 0.5, by the questions of tests/recall/test_relating.py. 0.5 finds one more of them, but a
+    # Of 0.05 to 0.2 and 0.2 to 0.5, by the questions of tests/memories/recall/test_relations.py. 0.5 finds one more of them, but a
     # relation shall push aside what has the question's own words no further than a date does.
     relation_boost: float = 0.15  # proves, or is the other end of, a relation of a named entity
     asked_boost: float = 0.3  # and the question has the relation's predicate, or names both ends

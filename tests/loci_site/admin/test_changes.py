@@ -1,0 +1,308 @@
+"""What people do in the browser changes the rows and stands in the log."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.models import ApiToken, AuditEntry, Group, Membership
+from access.tokens import actor_for_secret, hash_secret
+from memories.models import Link, LinkKind, Memory
+from memories.types import Trust
+from tests.loci_site.admin.conftest import Remember, page
+
+
+def last_entry() -> AuditEntry:
+    entry = AuditEntry.objects.select_related("payload_row").order_by("-seq").first()
+    assert entry is not None
+    return entry
+
+
+def said(client: Client, address: str, **form: object) -> str:
+    answer = client.post(address, form, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "after", "operation"),
+    [
+        ("forget", {}, {"state": "forgotten"}, "forget"),
+        ("retract", {}, {"state": "retracted"}, "retract"),
+        ("restore", {"state": "forgotten"}, {"state": "live"}, "restore"),
+        ("dispute", {}, {"trust": "disputed"}, "dispute"),
+        ("approve", {"trust": "candidate"}, {"trust": "active"}, "trust"),
+        ("reject", {"trust": "candidate"}, {"trust": "rejected"}, "trust"),
+        ("verify", {}, {"trust": "verified"}, "verify"),
+        ("pin", {}, {"pinned": True}, "pin"),
+        ("unpin", {"pinned": True}, {"pinned": False}, "unpin"),
+    ],
+)
+def test_a_button_asks_then_does_and_is_logged(
+    owner: Client,
+    remember: Remember,
+    verb: str,
+    before: dict[str, object],
+    after: dict[str, object],
+    operation: str,
+) -> None:
+    memory = remember("The port is 8081.")
+    Memory.objects.filter(pk=memory.pk).update(**before)
+    asked = owner.get(page(memory, verb)).content.decode()
+    assert "The port is 8081." in asked
+    assert "What follows" in asked
+    memory.refresh_from_db()
+    assert all(getattr(memory, name) != value for name, value in after.items())
+    said(owner, page(memory, verb), reason="for a reason")
+    memory.refresh_from_db()
+    assert {name: getattr(memory, name) for name in after} == after
+    entry = last_entry()
+    assert (entry.operation, entry.memory_id, entry.actor, entry.via) == (
+        operation,
+        memory.id,
+        "alice",
+        "admin",
+    )
+    assert entry.payload_row.payload["reason"] == ("" if verb in ("pin", "unpin") else "for a reason")
+
+
+def test_a_purge_needs_a_reason_and_says_what_it_destroyed(owner: Client, remember: Remember) -> None:
+    memory = remember("The secret recipe.")
+    assert "This field is required" in said(owner, page(memory, "purge"), reason="")
+    assert Memory.objects.filter(pk=memory.pk).exists()
+    assert "Purged: 1 memory, 1 pieces, 0 links" in said(owner, page(memory, "purge"), reason="asked for it")
+    assert not Memory.objects.filter(pk=memory.pk).exists()
+    assert last_entry().operation == "purge"
+    assert owner.get(page(memory)).status_code == 404
+
+
+def test_a_verb_that_does_not_fit_says_so_and_does_nothing(owner: Client, remember: Remember) -> None:
+    memory = remember("The port is 8081.")
+    before = AuditEntry.objects.count()
+    assert "takes one that is" in said(owner, page(memory, "restore"), reason="")
+    assert AuditEntry.objects.count() == before
+
+
+def test_a_verb_on_an_old_version_acts_on_the_one_that_counts(owner: Client, remember: Remember) -> None:
+    old = remember("The port is 8081.")
+    new = remember("The port is 8443.", supersedes=old.id)
+    assert "8443" in owner.get(page(old, "forget")).content.decode()
+    said(owner, page(old, "forget"), reason="")
+    new.refresh_from_db()
+    assert new.state == "forgotten"
+
+
+def test_a_list_action_counts_what_it_changed_and_names_what_it_did_not(
+    owner: Client, remember: Remember
+) -> None:
+    one, two, gone = (
+        remember("First fact."),
+        remember("Second, quite another."),
+        remember("A third thing entirely."),
+    )
+    said(owner, page(gone, "forget"), reason="")
+    chosen = [one.pk, two.pk, gone.pk]
+    body = said(owner, "/admin/memories/memory/", action="forget_selected", _selected_action=chosen)
+    assert "2 of 3 memories forgotten." in body
+    assert "A third thing entirely." in body
+    assert "Nothing was done." in body
+    assert set(Memory.objects.values_list("state", flat=True)) == {"forgotten"}
+
+
+def test_candidates_are_approved_and_rejected_from_the_list(owner: Client, remember: Remember) -> None:
+    good, bad = remember("A good candidate."), remember("Something else that is wrong.")
+    Memory.objects.update(trust=Trust.CANDIDATE)
+    said(owner, "/admin/memories/memory/", action="approve_selected", _selected_action=[good.pk])
+    said(owner, "/admin/memories/memory/", action="reject_selected", _selected_action=[bad.pk])
+    assert dict(Memory.objects.values_list("pk", "trust")) == {good.pk: "active", bad.pk: "rejected"}
+
+
+DRAFT = {"type": "semantic", "group": "ledger", "scope": "group", "importance": "5", "confidence": "0.7"}
+
+
+def test_a_memory_is_added_through_store(owner: Client, ledger: Group) -> None:
+    form = DRAFT | {"content": "The port is 8081.", "tags": "Net, ports", "valid_from": "2026-03-01T08:30"}
+    assert "Stored." in said(owner, "/admin/memories/memory/add/", **form)
+    memory = Memory.objects.get()
+    assert (memory.content, memory.tags, memory.author_name) == (
+        "The port is 8081.",
+        ["net", "ports"],
+        "alice",
+    )
+    assert memory.valid_from is not None
+    assert memory.valid_from.isoformat() == "2026-03-01T08:30:00+00:00"
+    assert "it was reinforced" in said(owner, "/admin/memories/memory/add/", **form)
+    assert Memory.objects.count() == 1
+
+
+def test_a_draft_at_fault_is_shown_again_with_the_fault(owner: Client, ledger: Group) -> None:
+    body = said(owner, "/admin/memories/memory/add/", **(DRAFT | {"content": "Kept text", "confidence": "7"}))
+    assert "Kept text" in body
+    assert "confidence is 7.0; it must be a number from 0 to 1." in body
+    assert "Choose a group" in said(
+        owner, "/admin/memories/memory/add/", **(DRAFT | {"content": "x", "group": ""})
+    )
+    assert not Memory.objects.exists()
+
+
+def test_a_newer_memory_supersedes(owner: Client, remember: Remember) -> None:
+    old = remember("The port is 8081.")
+    assert (
+        str(old.id)
+        in owner.get(f"/admin/memories/memory/add/?supersedes={old.id}&group=ledger").content.decode()
+    )
+    said(
+        owner,
+        "/admin/memories/memory/add/",
+        **(DRAFT | {"content": "The port is 8443.", "supersedes": str(old.id)}),
+    )
+    old.refresh_from_db()
+    assert old.state == "superseded"
+
+
+EDITED = {"type": "semantic", "importance": "5", "tags": "", "version": "1", "reason": "moved"}
+
+
+def test_an_edit_writes_a_new_version(owner: Client, remember: Remember) -> None:
+    old = remember("The port is 8081.\nStill.")
+    body = said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 8443.\r\nStill."}))
+    assert "A new version counts now." in body
+    new = Memory.objects.get(state="live")
+    assert (new.content, new.version, new.root_id) == ("The port is 8443.\nStill.", 2, old.pk)
+    assert last_entry().operation == "edit"
+
+
+def test_an_edit_of_what_somebody_else_changed_is_refused(owner: Client, remember: Remember) -> None:
+    old = remember("The port is 8081.")
+    said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 8443."}))
+    assert "by now, not 1" in said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 9000."}))
+
+
+def test_an_edit_that_changes_nothing_says_so(owner: Client, remember: Remember) -> None:
+    old = remember("The port is 8081.\nStill.")
+    assert "Nothing is named" in said(
+        owner, page(old, "edit"), **(EDITED | {"content": "The port is 8081.\r\nStill."})
+    )
+
+
+def test_a_link_is_closed_once(owner: Client, remember: Remember) -> None:
+    one, two = remember("First fact."), remember("Second, quite another.")
+    link = Link.objects.create(kind=LinkKind.CONFLICT, source=two, target=one)
+    said(owner, f"/admin/memories/link/{link.id}/dismiss/", reason="both are true")
+    link.refresh_from_db()
+    assert (link.status, link.settled_by) == ("dismissed", "alice")
+    entry = last_entry()
+    assert (entry.operation, entry.payload_row.payload["reason"]) == ("link", "both are true")
+    assert "closed already" in said(owner, f"/admin/memories/link/{link.id}/settle/", reason="")
+
+
+def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice: User, ledger: Group) -> None:
+    form = {
+        "name": "agent",
+        "user": alice.pk,
+        "scopes": ["read"],
+        "groups": ["ledger"],
+        "default_group": "ledger",
+    }
+    answer = owner.post("/admin/access/apitoken/add/", form)
+    secret = answer.context["secret"]
+    assert "no-store" in answer["Cache-Control"]
+    assert f"Authorization: Bearer {secret}" in answer.content.decode().replace("&quot;", '"')
+    token = ApiToken.objects.get()
+    assert (token.token_hash, token.scopes, token.default_group) == (hash_secret(secret), ["read"], ledger)
+    assert actor_for_secret(secret).roles == {ledger.key: "admin"}
+    shown = owner.get(f"/admin/access/apitoken/{token.id}/change/").content.decode()
+    assert secret not in shown
+    assert token.token_hash not in shown
+    said(owner, f"/admin/access/apitoken/{token.id}/revoke/")
+    token.refresh_from_db()
+    assert token.revoked_at is not None
+    assert last_entry().operation == "token"
+
+
+def test_a_token_form_at_fault_makes_nothing(owner: Client, alice: User) -> None:
+    said(owner, "/admin/access/apitoken/add/", name="", user=alice.pk, scopes=["read"])
+    body = said(
+        owner,
+        "/admin/access/apitoken/add/",
+        name="a",
+        user=alice.pk,
+        scopes=["read"],
+        expires_at="2020-01-01T00:00",
+    )
+    assert "lies in the past" in body
+    assert not ApiToken.objects.exists()
+
+
+def group_form(group: Group, **changed: object) -> dict[str, object]:
+    form = {"title": group.title, "instructions": group.instructions, "policy": group.policy}
+    members = {"memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
+    return form | {"policy_confidence": 0.5} | members | changed
+
+
+def test_a_group_is_made_and_its_maker_is_its_admin(owner: Client) -> None:
+    said(owner, "/admin/access/group/add/", slug="atlas", title="Maps", private="on")
+    group = Group.objects.get()
+    assert (group.slug, group.title, group.private, group.created_by) == ("atlas", "Maps", True, "alice")
+    assert last_entry().subject == "group:atlas"
+
+
+def test_a_group_is_changed_and_what_was_before_is_logged(owner: Client, ledger: Group) -> None:
+    address = f"/admin/access/group/{ledger.id}/change/"
+    said(owner, address, **group_form(ledger, title="Ledger", policy="agents"))
+    ledger.refresh_from_db()
+    assert (ledger.title, ledger.policy) == ("Ledger", "agents")
+    assert last_entry().payload_row.payload["changes"] == {
+        "title": ["", "Ledger"],
+        "policy": ["none", "agents"],
+    }
+    before = AuditEntry.objects.count()
+    said(owner, address, **group_form(ledger))
+    assert AuditEntry.objects.count() == before
+
+
+def test_a_group_with_global_memories_does_not_become_private_unnoticed(
+    owner: Client, ledger: Group, remember: Remember
+) -> None:
+    remember("Seen by all.", scope="global")
+    body = said(
+        owner, f"/admin/access/group/{ledger.id}/change/", **group_form(ledger, title="x", private="on")
+    )
+    assert "1 global memory" in body
+    ledger.refresh_from_db()
+    assert (ledger.private, ledger.title) == (False, "")
+
+
+def test_members_are_set_and_removed(owner: Client, ledger: Group, bob: User, charlie: User) -> None:
+    address = f"/admin/access/group/{ledger.id}/change/"
+    row = {"memberships-TOTAL_FORMS": 1, "memberships-0-group": ledger.pk}
+    new = row | {"memberships-0-user": charlie.pk, "memberships-0-role": "viewer"}
+    said(owner, address, **group_form(ledger, **new))
+    member = Membership.objects.get(user=charlie)
+    assert (member.role, last_entry().payload_row.payload["user"]) == ("viewer", "charlie")
+
+    rows = list(Membership.objects.filter(group=ledger))
+    kept: dict[str, object] = {"memberships-TOTAL_FORMS": len(rows), "memberships-INITIAL_FORMS": len(rows)}
+    for place, each in enumerate(rows):
+        kept |= {f"memberships-{place}-{name}": value for name, value in
+                 (("id", each.pk), ("group", ledger.pk), ("user", each.user_id), ("role", each.role))}  # fmt: skip
+        if each.user == charlie:
+            kept[f"memberships-{place}-DELETE"] = "on"
+        if each.user == bob:
+            kept[f"memberships-{place}-role"] = "admin"
+    said(owner, address, **group_form(ledger, **kept))
+    assert set(Membership.objects.filter(group=ledger).values_list("user__username", "role")) == {
+        ("alice", "admin"),
+        ("bob", "admin"),
+    }
+
+
+def test_people_are_made_and_never_deleted(owner: Client, bob: User) -> None:
+    form = {
+        "username": "dora",
+        "password1": "a very long way",
+        "password2": "a very long way",
+        "usable_password": "true",
+    }
+    said(owner, "/admin/auth/user/add/", **form)
+    assert User.objects.filter(username="dora").exists()
+    assert owner.get(f"/admin/auth/user/{bob.pk}/delete/").status_code == 403

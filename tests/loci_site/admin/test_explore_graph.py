@@ -1,0 +1,110 @@
+"""The graph of relations in the admin: what it draws, and two entities made one and taken apart."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.groups.members import set_member
+from access.models import Group
+from access.tokens import operator
+from memories.models import Memory
+from tests.loci_site.admin.conftest import Remember, browser_of
+from tests.loci_site.admin.exploring import get, relate, text
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+def test_the_graph_has_the_relations_of_the_address(
+    owner: Client, alice: User, ledger: Group, garden: Group
+) -> None:
+    one = relate(alice, "Ines", "maintains", "Ledger")
+    two = relate(alice, "Ledger", "uses", "PostgreSQL")
+    other = relate(alice, "Rose", "needs", "Sun", group="garden")
+
+    def edges(**asked: Any) -> set[str]:
+        return {edge["id"] for edge in get(owner, "graph/", **asked).context["data"]["edges"]}
+
+    assert edges() == {str(one.id), str(two.id), str(other.id)}
+    assert edges(group="garden") == {str(other.id)}
+    assert edges(predicate="uses") == {str(two.id)}
+    assert edges(limit="1") == {str(other.id)}
+    ines = str(one.subject.id)
+    assert edges(of=ines) == {str(one.id)}
+    assert edges(of=ines, depth="2") == {str(one.id), str(two.id)}
+    data = get(owner, "graph/", of=ines).context["data"]
+    assert {(node["label"], node["kind"], node["main"]) for node in data["nodes"]} == {
+        ("Ines", "entity", True),
+        ("Ledger", "entity", False),
+    }
+    assert json.loads(get(owner, "graph/around/", of=ines).content) == data
+
+
+def test_the_table_says_the_same(owner: Client, alice: User, ledger: Group) -> None:
+    relate(alice, "Ines", "maintains", "Ledger")
+    table = text(owner, "graph/").split('id="graph-table"', 1)[1]
+    assert [word in table for word in ("Ines", "maintains", "Ledger", "ledger")] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("depth", "9"), ("depth", "x"), ("limit", "0"), ("limit", "301")]
+)
+def test_a_graph_has_limits(owner: Client, remember: Remember, field: str, value: Any) -> None:
+    memory = remember("something")
+    answer = get(owner, "graph/around/", status=422, of=str(memory.id), **{field: value})
+    assert json.loads(answer.content)["field"] == field
+    assert json.loads(get(owner, "graph/around/", status=422).content)["field"] == "of"
+
+
+def merge(client: Client, what: str, one: Memory, other: Memory, *, status: int = 200) -> dict[str, Any]:
+    body = {"what": what, "from": str(one.id), "into": str(other.id)}
+    answer = client.post("/admin/explore/graph/merge/", json.dumps(body), content_type="application/json")
+    assert answer.status_code == status, answer.content
+    told: dict[str, Any] = json.loads(answer.content)
+    return told
+
+
+def test_two_entities_are_merged_and_taken_apart(owner: Client, alice: User, ledger: Group) -> None:
+    ines, agnes = (
+        relate(alice, "Ines", "maintains", "Ledger").subject,
+        relate(alice, "Agnes", "likes", "Tea").subject,
+    )
+    preview = merge(owner, "preview", agnes, ines)
+    assert not preview["done"]
+    assert preview["consequences"]
+    assert Memory.objects.get(pk=agnes.pk).state == "live"
+    done = merge(owner, "merge", agnes, ines)
+    assert (done["done"], done["survivor"]["label"]) == (True, "Ines")
+    assert Memory.objects.get(pk=agnes.pk).state == "merged"
+    around = json.loads(get(owner, "graph/around/", of=str(ines.id)).content)
+    assert {edge["label"] for edge in around["edges"]} == {"maintains", "likes"}
+    merge(owner, "undo", agnes, ines)
+    assert Memory.objects.get(pk=agnes.pk).state == "live"
+    around = json.loads(get(owner, "graph/around/", of=str(ines.id)).content)
+    assert {edge["label"] for edge in around["edges"]} == {"maintains"}
+
+
+def test_who_may_merge_and_what_is_refused(
+    owner: Client, member: Client, stranger: Client, alice: User, bob: User, ledger: Group
+) -> None:
+    one, other = (
+        relate(alice, "Ines", "maintains", "Ledger").subject,
+        relate(alice, "Agnes", "likes", "Tea").subject,
+    )
+    assert merge(stranger, "merge", one, other, status=404 if one.scope == "group" else 403)["message"]
+    set_member(operator(), ledger, user=bob, role="contributor")
+    assert "curate" in merge(browser_of(bob), "merge", one, other, status=403)["message"]
+    assert merge(owner, "burn", one, other, status=422)["field"] == "what"
+    assert merge(owner, "merge", one, one, status=409)["message"]
+    for body in ("", "[1]", '{"what": 5}', "{"):
+        answer = owner.post("/admin/explore/graph/merge/", body, content_type="application/json")
+        assert answer.status_code == 422
+    assert owner.get("/admin/explore/graph/merge/").status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(alice)
+    assert (
+        strict.post("/admin/explore/graph/merge/", "{}", content_type="application/json").status_code == 403
+    )
+    assert set(Memory.objects.filter(type="entity").values_list("state", flat=True)) == {"live"}

@@ -1,0 +1,83 @@
+"""The timeline in the admin: bars where their time is, and what recall gives at a moment."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories.models import Memory
+from tests.loci_site.admin.conftest import Remember
+from tests.loci_site.admin.exploring import get, text
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+MARCH, MAY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5))
+
+
+@pytest.fixture
+def port(remember: Remember) -> tuple[Memory, Memory]:
+    """A port that changed in May, and Loci learned of it today."""
+    old = remember("The deploy port is 8081.", valid_from=MARCH)
+    new = remember("The deploy port is 8443.", valid_from=MAY, supersedes=old.id)
+    return old, new
+
+
+def then(client: Client, **asked: Any) -> set[str]:
+    return set(json.loads(get(client, "timeline/then/", **asked).content)["ids"])
+
+
+def test_the_sliders_say_what_recall_gives_then(owner: Client, port: tuple[Memory, Memory]) -> None:
+    old, new = (str(memory.id) for memory in port)
+    assert then(owner) == {new}
+    assert then(owner, as_of="2026-04-01") == {old}
+    assert then(owner, as_of="2026-06-01T12:00") == {new}
+    assert then(owner, as_of="2026-01-01") == set()
+    assert then(owner, as_of="2026-04-01", known_at="2026-04-01") == set()
+    told = json.loads(get(owner, "timeline/then/", words="walrus").content)
+    assert told == {"ids": [], "of": 0}
+
+
+def test_bars_lie_where_their_time_is(owner: Client, port: tuple[Memory, Memory]) -> None:
+    picture = get(owner, "timeline/").context["picture"]
+    old, new = picture.rows
+    assert (old.memory.id, new.memory.id) == (port[0].id, port[1].id)
+    assert old.start < new.start
+    assert old.start + old.width == pytest.approx(new.start, abs=0.2)
+    assert (old.is_open, new.is_open) == (False, True)
+    assert new.start + new.width == pytest.approx(picture.width, abs=0.2)
+    assert old.known_start == pytest.approx(picture.now_x, abs=1)  # stored today
+    assert (old.is_shown, new.is_shown) == (False, True)
+
+
+def test_the_timeline_is_narrowed(owner: Client, remember: Remember, port: tuple[Memory, Memory]) -> None:
+    remember("Roses are cut in March.", group="garden")
+
+    def shown(**asked: Any) -> list[str]:
+        return [row.content[:5] for row, *_ in get(owner, "timeline/", **asked).context.get("spans") or []]
+
+    assert len(shown()) == 3
+    assert shown(group="garden") == ["Roses"]
+    assert shown(words="roses") == ["Roses"]
+    assert shown(entity="deploy port") == ["The d", "The d"]
+    assert shown(entity="port deploy") == []
+
+
+def test_extreme_times_are_drawn(owner: Client, remember: Remember) -> None:
+    remember("The universe began.", valid_from=datetime(1, 1, 1, tzinfo=UTC))
+    remember(
+        "It will end.",
+        valid_from=datetime(2026, 1, 1, tzinfo=UTC),
+        valid_to=datetime(9999, 12, 31, tzinfo=UTC),
+    )
+    rows = get(owner, "timeline/").context["picture"].rows
+    assert all(250 <= row.start <= row.start + row.width <= 964 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("as_of", "soon"), ("known_at", "2999-01-01"), ("as_of", "99999-01-01")]
+)
+def test_moments_that_are_none_are_refused(owner: Client, remember: Remember, field: str, value: Any) -> None:
+    remember("something")
+    text(owner, "timeline/", status=422, **{field: value})
+    assert json.loads(get(owner, "timeline/then/", status=422, **{field: value}).content)["field"] == field

@@ -1,0 +1,24 @@
+"""The pictures of the docs: each page has one, each stands in the docs, and none is heavy."""
+
+import re
+from pathlib import Path
+
+from bench.screenshots import AWAITED, DONE, IN_DOCS, PRESSED
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+HEAVIEST = 250_000  # bytes
+BEGINS = b"\x89PNG\r\n\x1a\n"
+
+
+def test_each_picture_is_there_is_light_and_stands_in_the_docs() -> None:
+    there = {path.stem: path for path in (DOCS / "images").glob("*.png")}
+    assert set(there) == set(IN_DOCS)
+    assert {name for name, path in there.items() if not path.read_bytes().startswith(BEGINS)} == set()
+    assert {name for name, path in there.items() if path.stat().st_size > HEAVIEST} == set()
+    shown = re.findall(r"\(images/([\w-]+)\.png\)", (DOCS / "pages.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(IN_DOCS)
+
+
+def test_what_is_done_before_a_picture_is_done_to_a_page_that_has_one() -> None:
+    pages = {re.sub(r"-(wide|phone)-(light|dark)$", "", name) for name in IN_DOCS}
+    assert {*PRESSED, *DONE, *AWAITED} <= pages

@@ -1,0 +1,59 @@
+"""The browser's pages for merging two memories and for putting one in another's place."""
+
+import pytest
+from django.test import Client
+
+from memories.models import Memory
+from tests.loci_site.admin.conftest import Remember, page
+from tests.memories.builders import fresh
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+
+
+@pytest.fixture
+def two(remember: Remember) -> tuple[Memory, Memory]:
+    return remember("The office is in Berlin."), remember("Our office stands in Kreuzberg.")
+
+
+def test_a_page_asks_for_the_other_memory_and_merges(owner: Client, two: tuple[Memory, Memory]) -> None:
+    one, other = two
+    assert "Merge into another" in owner.get(page(one)).content.decode()
+    asked = owner.get(f"{page(one, 'merge')}?other={other.id}").content.decode()
+    assert str(other.id) in asked
+    assert fresh(one).state == "live"
+    answer = owner.post(
+        page(one, "merge"), {"other": str(other.id), "content": "We sit\r\nin Kreuzberg.", "reason": "x"}
+    )
+    assert answer.status_code == 302
+    assert (fresh(one).state, Memory.objects.get(state="live").content) == ("merged", "We sit\nin Kreuzberg.")
+    owner.post(page(one, "restore"), {"reason": ""})
+    assert fresh(one).state == "live"
+
+
+def test_a_page_puts_one_in_anothers_place(owner: Client, two: tuple[Memory, Memory]) -> None:
+    one, other = two
+    owner.post(page(one, "supersede"), {"other": str(other.id), "reason": ""})
+    assert (fresh(one).state, fresh(one).superseded_by_id) == ("superseded", other.pk)
+    assert "Bring this version back" in owner.get(page(one)).content.decode()
+    owner.post(page(one, "restore-version"), {"reason": "it was right"})
+    assert Memory.objects.filter(content=one.content, state="live").exists()
+
+
+@pytest.mark.parametrize("verb", ["merge", "supersede"])
+def test_what_does_not_fit_is_said_at_the_field(owner: Client, two: tuple[Memory, Memory], verb: str) -> None:
+    for other, said in ((str(two[0].id), "lead to the same memory"), ("nonsense", "is no memory id")):
+        answer = owner.post(page(two[0], verb), {"other": other, "reason": ""}).content.decode()
+        assert said in answer
+    assert fresh(two[0]).state == "live"
+
+
+def test_who_may_not_is_turned_away(member: Client, stranger: Client, two: tuple[Memory, Memory]) -> None:
+    assert member.get(page(two[0], "merge")).status_code == 200  # he curates the group
+    assert stranger.get(page(two[0], "merge")).status_code == 404
+    assert stranger.post(page(two[0], "supersede"), {"other": str(two[1].id)}).status_code == 404
+
+
+def test_a_compacted_source_is_retracted_itself(owner: Client, two: tuple[Memory, Memory]) -> None:
+    Memory.objects.filter(pk=two[0].pk).update(state="compacted", superseded_by=two[1])
+    owner.post(page(two[0], "retract"), {"reason": "wrong"})
+    assert (fresh(two[0]).state, fresh(two[1]).state) == ("retracted", "retracted")

@@ -1,0 +1,189 @@
+"""What pages say of a thing, and what they leave out, so that nobody is told something untrue."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from access.groups import GroupChange, create_group, update_group
+from access.groups.members import set_member
+from access.groups.privacy import set_private
+from access.models import Group
+from access.tokens import create_token, operator
+from loci_site.admin.dashboard.todo import Figure
+from maintenance.schedule import JOBS
+from maintenance.schedule.wording import MEANINGS
+from memories.models import Link, LinkKind, Memory
+from tests.loci_site.admin.conftest import Remember, page
+
+LINKS = "/admin/memories/link/"
+
+
+def text_of(client: Client, address: str) -> str:
+    """Give a page's words without its markup."""
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.status_code
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode()))
+
+
+def tie(kind: LinkKind, first: Memory, second: Memory) -> Link:
+    return Link.objects.create(kind=kind, source=first, target=second)
+
+
+def test_the_list_of_what_asks_leaves_out_where_memories_come_from(owner: Client, remember: Remember) -> None:
+    first, second = remember("The gate opens at seven."), remember("Bees sleep in winter.")
+    tie(LinkKind.DERIVED, first, second)
+    tie(LinkKind.EVIDENCE, first, second)
+    assert "Nothing here yet" in text_of(owner, LINKS)
+    tie(LinkKind.CONFLICT, first, second)
+    listed = owner.get(f"{LINKS}?status__exact=open")
+    assert [link.kind for link in listed.context["cl"].result_list] == ["conflict"]
+    offered = listed.content.decode()
+    assert "kind__exact=conflict" in offered
+    assert "kind__exact=derived" not in offered
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "buttons"),
+    [
+        (LinkKind.CONFLICT, "Conflict", ["settle", "dismiss"]),
+        (LinkKind.EVIDENCE, "Evidence", ["dismiss"]),
+        (LinkKind.DERIVED, "Made from another memory", []),
+    ],
+)
+def test_a_link_offers_the_decisions_that_make_sense(
+    owner: Client, remember: Remember, kind: LinkKind, title: str, buttons: list[str]
+) -> None:
+    link = tie(kind, remember("The gate opens at seven."), remember("Bees sleep in winter."))
+    answer = owner.get(f"{LINKS}{link.id}/change/")
+    assert answer.context["title"] == title
+    assert [name for name, _ in answer.context["closing"]] == buttons
+
+
+def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Remember) -> None:
+    event, summary = remember("Ann called at nine."), remember("Calls of the week: Ann's.")
+    Memory.objects.filter(pk=event.pk).update(
+        state="compacted", superseded_by=summary, retired_at=datetime(2026, 1, 2, tzinfo=UTC)
+    )
+    said = text_of(owner, page(event))
+    assert "A summary stands for this event. Go to the summary" in said
+    assert "not the version that counts" not in said
+
+
+def test_every_job_of_the_schedule_says_what_it_does(owner: Client) -> None:
+    assert set(MEANINGS) == {job.name for job in JOBS}
+    said = text_of(owner, "/admin/maintenance/joblock/")
+    assert all(meaning in said for meaning in MEANINGS.values())
+
+
+def test_people_are_listed_with_what_they_reach(
+    owner: Client, bob: User, charlie: User, ledger: Group
+) -> None:
+    set_member(operator(), ledger, user=bob, role="curator")
+    User.objects.filter(pk=charlie.pk).update(is_active=False)
+    shown = owner.get("/admin/auth/user/").content.decode()
+    rows = re.findall(r"<tr class=\"data-row.*?</tr>", shown, re.DOTALL)
+    cells = [[word.strip() for word in re.split(r"<[^>]*>", row) if word.strip()] for row in rows]
+    words = {name: rest for name, *rest in cells}
+    assert "ledger (curator)" in words["bob"]
+    assert "pages for everybody" in words["bob"]
+    assert "switched off" in words["charlie"]
+    assert "no group" in words["charlie"]
+    assert "every group, as admin" in words["alice"]
+    assert "ledger (curator)" in text_of(owner, f"/admin/auth/user/{bob.pk}/change/")
+
+
+def test_groups_are_listed_with_what_waits_and_who_sees_them(owner: Client) -> None:
+    for slug, change in (
+        ("a", GroupChange(policy="agents")),
+        ("b", GroupChange(policy="below", policy_confidence=0.4)),
+        ("c", GroupChange(archived=True)),
+    ):
+        create_group(operator(), slug)
+        update_group(operator(), slug, change)
+    set_private(operator(), "a", private=True)
+    said = text_of(owner, "/admin/access/group/")
+    for words in (
+        r"a - what agents write private",
+        r"b - below confidence 0\.4 open",
+        r"c - nothing archived",
+    ):
+        assert re.search(words, said), (words, said)
+
+
+def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin(
+    owner: Client, stranger: Client
+) -> None:
+    assert "Make the first group" in text_of(owner, "/admin/explore/rooms/")
+    assert "Make the first one" in text_of(owner, "/app/")
+    refused = owner.get("/app/new/")
+    assert refused.status_code == 403
+    assert "There is no group to store in yet." in refused.content.decode()
+    assert "No group is yours yet" in text_of(stranger, "/admin/explore/rooms/")
+    assert (
+        "You belong to no group, so there is nowhere to store." in stranger.get("/app/new/").content.decode()
+    )
+
+
+def test_the_account_menu_is_made_of_buttons_and_links(owner: Client) -> None:
+    """The keyboard passes over anything else."""
+    shown = owner.get("/admin/").content.decode()
+    for name in ("Account of alice", "Sidebar", "Menu"):
+        assert re.search(rf"<button [^>]*aria-label=\"{name}\"", shown), name
+    assert '<a class="loci-skip" href="#content">' in shown
+    assert shown.count("<main ") == 1
+    assert not re.search(r"<a (?![^>]*href)[^>]*x-on:click", shown)
+
+
+def test_an_import_offers_only_the_files_it_reads(owner: Client, ledger: Group) -> None:
+    assert 'accept=".jsonl,.ndjson,.json"' in owner.get("/admin/sources/upload/add/").content.decode()
+    assert "Import a file" in text_of(owner, "/admin/sources/upload/")
+
+
+@pytest.mark.parametrize(
+    ("address", "form", "status", "says"),
+    [
+        ("/nowhere/", None, 404, "There is nothing here."),
+        ("/login/", {"username": "bob", "password": "x"}, 403, "This page was open too long."),
+    ],
+)
+def test_a_fault_outside_the_pages_looks_like_loci(
+    db: None, address: str, form: dict[str, str] | None, status: int, says: str
+) -> None:
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    answer = client.get(address) if form is None else client.post(address, form)
+    assert answer.status_code == status
+    shown = answer.content.decode()
+    assert f"<h1>{says}</h1>" in shown
+    assert 'href="/static/loci/people.css"' in shown
+    assert "<style" not in shown
+    assert f"<title>{says.removesuffix('.')} · Loci</title>" in shown
+
+
+def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret of the house")
+
+    monkeypatch.setattr("loci_site.app.page.actor_of", broken)
+    monkeypatch.setattr("loci_site.app.read.actor_of", broken)
+    client = Client(raise_request_exception=False)
+    client.force_login(User.objects.create_user("eve"))
+    answer = client.get("/app/")
+    assert answer.status_code == 500
+    shown = answer.content.decode()
+    assert "<h1>Something went wrong in Loci.</h1>" in shown
+    assert "secret" not in shown
+
+
+def test_one_of_a_thing_is_said_as_one() -> None:
+    assert Figure("open conflicts", 1, "").said == "open conflict"
+    assert Figure("open conflicts", 2, "").said == "open conflicts"
+
+
+def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, bob: User) -> None:
+    token = create_token(operator(), user=bob, name="night bot", scopes=["read"]).token
+    assert "token “night bot” of bob" in text_of(owner, "/admin/access/auditentry/")
+    assert str(token.id) not in text_of(owner, "/admin/access/auditentry/")
+    assert "night bot" not in text_of(member, "/admin/access/auditentry/")

@@ -1,0 +1,184 @@
+"""Storing, correcting, flagging and looking: what each answer says is what happened."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from access.groups import GroupChange, update_group
+from access.models import AuditEntry
+from access.tokens import operator
+from memories.lifecycle import verbs
+from memories.lifecycle.edit import Edit, edit
+from memories.models import Memory
+from tests.loci_site.app.conftest import Remember
+from tests.loci_site.app.test_rights import address
+from tests.people import agent, person
+
+FORM = {
+    "content": "The port is 8081.",
+    "type": "semantic",
+    "group": "ledger",
+    "scope": "group",
+    "tags": "Ops, port",
+}
+HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
+pytestmark = pytest.mark.model
+
+
+def test_what_is_stored_bears_its_authors_name(member: Client, bob: User) -> None:
+    answer = member.post("/app/new/", FORM, follow=True)
+    (memory,) = Memory.objects.all()
+    assert answer.redirect_chain == [(address(memory), 302)]
+    assert "Remembered." in answer.content.decode()
+    assert (memory.content, memory.author, memory.tags) == ("The port is 8081.", bob, ["ops", "port"])
+    assert (memory.scope, memory.group.slug, memory.trust) == ("group", "ledger", "active")
+    entry = AuditEntry.objects.get(memory_id=memory.id)
+    assert (entry.operation, entry.actor, entry.via) == ("store", "bob", "admin")
+
+
+def test_an_event_happened_at_noon_of_the_day_that_is_named(member: Client) -> None:
+    form = FORM | {"type": "episodic", "content": "The lift stopped.", "happened": "2026-03-05"}
+    member.post("/app/new/", form)
+    assert Memory.objects.get().valid_from.isoformat() == "2026-03-05T12:00:00+00:00"  # type: ignore[union-attr]
+
+
+def test_storing_the_same_again_is_told_so_and_makes_no_second_memory(member: Client) -> None:
+    member.post("/app/new/", FORM)
+    said = member.post("/app/new/", FORM, follow=True).content.decode()
+    assert "known already" in said
+    assert Memory.objects.count() == 1
+
+
+def test_a_group_that_holds_writes_back_says_that_it_waits(member: Client, alice: User) -> None:
+    update_group(operator(), "ledger", GroupChange(policy="all"))
+    said = member.post("/app/new/", FORM, follow=True).content.decode()
+    assert "waiting for a curator" in said
+    assert Memory.objects.get().trust == "candidate"
+    assert " 8081" not in member.get("/app/?q=which+port").content.decode()
+
+
+def test_what_was_retracted_is_not_stored_again_silently(member: Client, remember: Remember) -> None:
+    verbs.retract(operator(), remember("The port is 8081.").id, reason="it was never true")
+    answer = member.post("/app/new/", FORM)
+    assert answer.status_code == 422
+    assert "not stored" in answer.content.decode() or "retracted" in answer.content.decode()
+    assert not Memory.objects.filter(state="live").exists()
+
+
+def test_nothing_or_too_much_is_refused_at_its_field(member: Client) -> None:
+    for content in ("", "  ", "x" * 200_000):
+        answer = member.post("/app/new/", FORM | {"content": content})
+        assert answer.status_code == 422
+        assert 'id="id_content_error"' in answer.content.decode()
+    assert not Memory.objects.exists()
+
+
+def test_a_correction_is_a_new_version_and_the_old_text_stays_to_be_read(
+    member: Client, remember: Remember
+) -> None:
+    old = remember("The port is 8081.")
+    form = {"content": "The port is 8443.", "tags": "", "version": old.version, "reason": "it moved"}
+    said = member.post(address(old, "correct"), form, follow=True).content.decode()
+    new = Memory.objects.get(content="The port is 8443.")
+    assert (new.version, new.state, new.author_name) == (2, "live", "bob")
+    assert "Corrected." in said
+    assert "The port is 8081." in said
+    assert "it moved" in said
+
+
+def test_tags_alone_change_in_place(member: Client, remember: Remember) -> None:
+    memory = remember("The port is 8081.")
+    member.post(address(memory, "correct"), {"content": memory.content, "tags": "ops", "version": 1})
+    memory.refresh_from_db()
+    assert (memory.tags, memory.version, Memory.objects.count()) == (["ops"], 1, 1)
+
+
+def test_line_ends_of_the_browser_are_no_change(member: Client, remember: Remember) -> None:
+    memory = remember("first\nsecond")
+    answer = member.post(address(memory, "correct"), {"content": "first\r\nsecond", "tags": "", "version": 1})
+    assert answer.status_code == 422
+    assert Memory.objects.count() == 1
+
+
+def test_a_correction_of_what_changed_meanwhile_is_refused_and_keeps_what_was_typed(
+    member: Client, remember: Remember, alice: User
+) -> None:
+    memory = remember("The port is 8081.")
+    edit(person(alice), memory.id, Edit(content="The port is 9000."))
+    answer = member.post(
+        address(memory, "correct"), {"content": "The port is 8443.", "tags": "", "version": 1}
+    )
+    assert answer.status_code == 422
+    assert "The port is 8443." in answer.content.decode()
+    assert not Memory.objects.filter(content="The port is 8443.").exists()
+
+
+def test_a_flag_is_a_dispute_with_its_reason(member: Client, remember: Remember) -> None:
+    memory = remember("The port is 8081.")
+    assert member.post(address(memory, "flag"), {"reason": ""}).status_code == 422
+    said = member.post(address(memory, "flag"), {"reason": "it is closed"}, follow=True).content.decode()
+    memory.refresh_from_db()
+    assert memory.trust == "disputed"
+    assert "Flagged." in said
+    assert "it is closed" in said
+    assert address(memory, "flag") not in said  # it is flagged already
+
+
+def test_ones_own_are_those_one_wrote_and_those_of_ones_agents(
+    member: Client, remember: Remember, bob: User
+) -> None:
+    from memories.draft import Draft
+    from memories.store import store
+
+    remember("Alice wrote this about ports.")
+    store(agent(bob), Draft("Bob's agent wrote this about gates.", group="ledger", scope="group"))
+    member.post("/app/new/", FORM)
+    said = member.get("/app/mine/").content.decode()
+    assert "The port is 8081." in said
+    assert "agent wrote this about gates." in said
+    assert "Alice wrote" not in said
+
+
+def test_an_answer_says_when_there_is_none(member: Client, remember: Remember) -> None:
+    remember("Refunds above 500 euros need a second pair of eyes.")
+    said = member.get("/app/?q=which+sail+fits+the+blue+boat").content.decode()
+    assert "Nothing here answers that" in said
+
+
+def test_a_list_goes_on_where_the_page_ended(member: Client, remember: Remember) -> None:
+    for number in range(23):
+        remember(f"Shelf {number} holds paint.")
+    first = member.get("/app/").content.decode()
+    assert "Shelf 22 holds" in first
+    assert "Shelf 2 holds" not in first
+    cursor = first.split("cursor=")[1].split('"')[0]
+    rest = member.get(f"/app/?cursor={cursor}").content.decode()
+    assert [number for number in range(23) if f"Shelf {number} holds" in rest] == [0, 1, 2]
+
+
+def test_hostile_text_is_shown_and_never_markup(member: Client, remember: Remember) -> None:
+    memory = remember(f"hostile {HOSTILE}", tags=("a<b",))
+    member.post(address(memory, "flag"), {"reason": HOSTILE})
+    for place in ("/app/", f"/app/?q={HOSTILE}", address(memory), address(memory, "correct")):
+        body = member.get(place).content.decode()
+        assert "<script>alert" not in body, place
+        assert "<img src=x" not in body, place
+        assert "&lt;script&gt;" in body, place
+
+
+def test_a_page_asks_no_more_for_twenty_memories_than_for_two(member: Client, remember: Remember) -> None:
+    def queries(place: str) -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            assert member.get(place).status_code == 200
+        return len(asked)
+
+    for number in range(2):
+        remember(f"Lamp {number} is red.")
+    few = {place: queries(place) for place in ("/app/", "/app/mine/", "/app/?q=lamp")}
+    for number in range(2, 20):
+        remember(f"Lamp {number} is red.")
+    assert {place: queries(place) for place in few} == few

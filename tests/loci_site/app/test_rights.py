@@ -1,0 +1,168 @@
+"""Who may do what on the pages for everybody: what one may not know of is not found, what one may not do is refused."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from loci_site.app.urls import urlpatterns
+from memories.models import Memory
+from tests.loci_site.app.conftest import Remember
+
+PAGES = {"search": "", "mine": "mine/", "new": "new/"}
+OF_A_MEMORY = {"memory": "", "correct": "correct/", "flag": "flag/"}
+OPEN = {"home", "login", "logout"}
+
+
+def address(memory: Memory, name: str = "memory") -> str:
+    return f"/app/memories/{memory.id}/{OF_A_MEMORY[name]}"
+
+
+def test_every_address_is_known_to_these_tests() -> None:
+    assert {pattern.name for pattern in urlpatterns} == OPEN | set(PAGES) | set(OF_A_MEMORY)
+
+
+@pytest.mark.parametrize("place", [*(f"/app/{place}" for place in PAGES.values()), "/app/memories/x/"])
+def test_nobody_is_led_to_the_login_and_back(client: Client, db: None, place: str) -> None:
+    answer = client.get(place)
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/login/?next={place}")
+
+
+def test_a_login_leads_a_member_to_the_search_and_a_curator_to_the_admin(
+    client: Client, bob: User, charlie: User
+) -> None:
+    User.objects.filter(pk=charlie.pk).update(is_staff=True)
+    assert client.get("/").headers["Location"] == "/login/"
+    for name, place in [("bob", "/app/"), ("charlie", "/admin/")]:
+        client.post("/login/", {"username": name, "password": "a-long-password"})
+        assert client.get("/").headers["Location"] == place
+        client.post("/logout/")
+        assert client.get("/").headers["Location"] == "/login/"
+
+
+def test_a_login_leads_nobody_to_another_site(client: Client, bob: User) -> None:
+    form = {"username": "bob", "password": "a-long-password", "next": "https://evil.example/"}
+    assert client.post("/login/", form).headers["Location"] == "/"
+
+
+def test_guessing_passwords_is_slowed_down_and_said(client: Client, bob: User) -> None:
+    said = ""
+    for _ in range(30):
+        said = client.post("/login/", {"username": "bob", "password": "wrong"}).content.decode()
+    assert "Try again in" in said
+    right = client.post("/login/", {"username": "bob", "password": "a-long-password"})
+    assert right.status_code == 200
+    assert "_auth_user_id" not in client.session
+
+
+@pytest.mark.parametrize(("name", "of_member", "of_viewer"), [("memory", 200, 200), ("correct", 200, 403), ("flag", 200, 403)])  # fmt: skip
+def test_what_may_be_done_with_a_memory(
+    remember: Remember, member: Client, viewer: Client, stranger: Client, name: str, of_member: int, of_viewer: int
+) -> None:  # fmt: skip
+    own, foreign = remember("The port is 8081."), remember("The gate code is 4711.", group="garden")
+    assert member.get(address(own, name)).status_code == of_member
+    assert viewer.get(address(own, name)).status_code == of_viewer
+    assert stranger.get(address(own, name)).status_code == 404
+    for client in (member, viewer, stranger):
+        answer = client.get(address(foreign, name))
+        assert answer.status_code == 404
+        assert " 4711" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("who", ["viewer", "stranger"])
+def test_who_may_not_write_changes_nothing_by_posting_either(
+    remember: Remember, who: str, request: pytest.FixtureRequest
+) -> None:
+    memory, client = remember("The port is 8081."), request.getfixturevalue(who)
+    before = list(Memory.objects.values())
+    client.post("/app/new/", {"content": "x", "type": "semantic", "group": "ledger", "scope": "group"})
+    client.post(address(memory, "correct"), {"content": "y", "tags": "", "version": 1})
+    client.post(address(memory, "flag"), {"reason": "z"})
+    assert list(Memory.objects.values()) == before
+
+
+def test_searches_and_lists_hold_nothing_foreign(
+    remember: Remember, member: Client, viewer: Client, stranger: Client
+) -> None:
+    remember("The blue gate code is 4711.", group="garden")
+    remember("The blue port is 8081.")
+    shared = "The blue house is in Lisbon."
+    remember(shared, scope="global", group="garden")
+    for place in ("/app/?q=blue", "/app/", "/app/mine/"):
+        for client in (member, viewer, stranger):
+            assert " 4711" not in client.get(place).content.decode()
+    assert "8081" in member.get("/app/?q=blue+port").content.decode()
+    assert " 8081" not in stranger.get("/app/?q=blue").content.decode()
+    assert shared in stranger.get("/app/?q=blue").content.decode()
+
+
+def test_a_group_one_may_not_enter_is_not_found(remember: Remember, member: Client) -> None:
+    answer = member.get("/app/?group=garden")
+    assert answer.status_code == 404
+    assert "garden" in answer.content.decode()
+
+
+def test_storing_for_a_foreign_group_is_refused_at_the_field(remember: Remember, member: Client) -> None:
+    form = {"content": "The fence is green.", "type": "semantic", "group": "garden", "scope": "group"}
+    assert member.post("/app/new/", form).status_code == 422
+    assert not Memory.objects.filter(content="The fence is green.").exists()
+
+
+def test_who_only_reads_is_told_how_to_get_the_right(viewer: Client) -> None:
+    answer = viewer.get("/app/new/")
+    assert answer.status_code == 403
+    assert "contributor" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", [*PAGES, "login"])
+def test_each_page_allows_itself_nothing_from_elsewhere_and_nothing_inline(member: Client, name: str) -> None:
+    answer = member.get(reverse(f"people:{name}"))
+    policy = dict(
+        part.split(" ", 1) for part in answer.headers.get("Content-Security-Policy", "").split("; ")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert answer.headers["Cache-Control"] == "no-store, private"
+    body = answer.content.decode()
+    assert " style=" not in body
+    assert body.count("<script") == body.count("<script src=")
+
+
+@pytest.mark.parametrize("method", ["put", "delete", "patch"])
+def test_other_methods_are_not_taken(member: Client, method: str) -> None:
+    for place in ("/app/", "/app/new/", "/app/mine/"):
+        assert getattr(member, method)(place).status_code == 405
+
+
+def test_the_admin_asks_for_a_password_on_the_page_for_everybody(client: Client, db: None) -> None:
+    assert client.get("/admin/login/").headers["Location"] == "/login/"
+    wanted = client.get("/admin/memories/memory/?q=pear", follow=True)
+    assert wanted.redirect_chain[-1][0] == "/login/?next=/admin/memories/memory/%3Fq%3Dpear"
+    assert 'name="next" value="/admin/memories/memory/?q=pear"' in wanted.content.decode()
+
+
+@pytest.mark.parametrize(
+    "next_", ["https://evil.example/", "//evil.example/", "javascript:alert(1)", "\\\\evil.example"]
+)
+def test_the_admins_login_leads_nobody_to_another_site(client: Client, alice: User, next_: str) -> None:
+    assert client.get("/admin/login/", {"next": next_}).headers["Location"] == "/login/"
+    form = {"username": "alice", "password": "a-long-password", "next": next_}
+    assert client.post("/admin/login/", form).headers["Location"] == "/"
+    assert client.get("/admin/login/", {"next": next_}).headers["Location"] == "/admin/"
+
+
+def test_a_curator_is_led_to_where_they_wanted_to_go(client: Client, alice: User) -> None:
+    place = "/admin/memories/memory/?q=pear"
+    form = {"username": "alice", "password": "a-long-password", "next": place}
+    assert client.post("/login/", form).headers["Location"] == place
+    assert client.get("/admin/login/", {"next": place}).headers["Location"] == place
+
+
+def test_who_may_not_enter_the_admin_is_told_so_and_goes_round_in_no_circle(
+    client: Client, bob: User
+) -> None:
+    form = {"username": "bob", "password": "a-long-password", "next": "/admin/"}
+    assert client.post("/login/", form).headers["Location"] == "/"
+    seen = client.get("/admin/memories/memory/", follow=True)
+    assert seen.redirect_chain[-1][0] == "/app/"
+    assert "admin&#x27;s pages are for curators" in seen.content.decode()

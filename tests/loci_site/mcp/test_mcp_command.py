@@ -1,0 +1,67 @@
+"""`manage.py mcp` before it serves: what it refuses, and for whom it would act."""
+
+from io import StringIO
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.management import CommandError, call_command
+
+from access.actor import ALL_SCOPES, READ
+from access.errors import NotAuthenticated
+from access.models import ApiToken
+from access.tokens import operator, revoke_token
+from loci_site.management.reference.tools import tools_reference
+from loci_site.mcp.transports.stdio import _finder, stdio_actor
+from tests.loci_site.mcp.people import Agent
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Say --stdio."),
+        (["--stdio", "--token", "loci_wrong"], "The token is not known."),
+        (["--stdio", "--group", "Not A Slug"], "is no name for a group."),
+    ],
+)
+def test_it_refuses_what_it_cannot_serve(options: list[str], said: str) -> None:
+    out = StringIO()
+    with pytest.raises(CommandError, match=said):
+        call_command("mcp", *options, stdout=out)
+    assert out.getvalue() == ""
+
+
+def test_it_prints_the_reference() -> None:
+    out = StringIO()
+    call_command("mcp", "--reference", stdout=out)
+    assert out.getvalue() == tools_reference()
+
+
+def test_without_a_token_it_is_the_operator_but_no_person() -> None:
+    actor = stdio_actor()
+    assert (actor.name, actor.via, actor.is_person) == ("operator", "mcp", False)
+    assert (actor.scopes, actor.all_groups) == (ALL_SCOPES, True)
+
+
+def test_read_only_leaves_the_right_to_read() -> None:
+    assert stdio_actor(read_only=True).scopes == {READ}
+
+
+def test_a_token_brings_its_rights_and_a_group_its_default(alice: Agent) -> None:
+    actor = stdio_actor(secret=alice.secret, group="payroll", read_only=True)
+    assert (actor.name, actor.scopes, actor.default_group) == ("alice/agent", {READ}, "payroll")
+    assert stdio_actor(secret=alice.secret).default_group == "ledger"
+
+
+def test_an_unknown_token_is_nobody() -> None:
+    with pytest.raises(NotAuthenticated):
+        stdio_actor(secret="loci_wrong")
+
+
+def test_a_token_that_is_revoked_ends_a_session_that_runs(alice: Agent) -> None:
+    find = _finder(alice.secret, "", read_only=False)
+    assert async_to_sync(find)().name == "alice/agent"
+    revoke_token(operator(), ApiToken.objects.get(key=alice.actor.token_key))
+    with pytest.raises(NotAuthenticated, match="revoked"):
+        async_to_sync(find)()

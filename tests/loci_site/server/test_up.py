@@ -1,0 +1,298 @@
+"""`up`: what it says, what it leaves alone, and what becomes of its processes."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
+from tests.loci_site.server.running import (
+    WEB_READY,
+    WORKER_READY,
+    Running,
+    children_of,
+    found,
+    free_port,
+    held,
+    manage,
+    running,
+)
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found and held by Linux's means"),
+]
+
+
+@dataclass(frozen=True)
+class First:
+    """The first start of a home: where it was, what it said, and its health."""
+
+    home: Path
+    port: int
+    said: str
+    status: int
+    health: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> First:
+    """Start in a home that was not there, and stop."""
+    home = tmp_path_factory.mktemp("homes") / "home"
+    with running(home) as up:
+        return First(home, up.port, up.output, *up.health())
+
+
+@pytest.fixture(scope="module")
+def started(first: First) -> Path:
+    """A home that was started once."""
+    return first.home
+
+
+def test_the_first_start_says_all_that_a_person_needs(first: First) -> None:
+    said = first.said
+    assert f"Loci is running at http://127.0.0.1:{first.port}\n" in said
+    password = found(r"user admin, password (\S+)", said)
+    secret = found(r'--header "Authorization: Bearer (loci_\S+)"', said)
+    config = json.loads(found(r"\n  (\{.*\})\n", said))
+    url = f"http://127.0.0.1:{first.port}/mcp"
+    assert f"claude mcp add --transport http loci {url} --header" in said
+    assert config["mcpServers"]["loci"] == {
+        "type": "http",
+        "url": url,
+        "headers": {"Authorization": f"Bearer {secret}"},
+    }
+    assert len(password) == 23  # four parts of five characters, three dashes
+    assert said.count(password) == 1
+    assert f"Data       {first.home}" in said
+    assert "Recall works by keywords until this succeeds" in said
+    assert "manage.py token create NAME" in said
+    assert (first.status, first.health["status"], first.health["checks"]["model"]["ok"]) == (
+        200,
+        "degraded",
+        False,
+    )
+    assert first.home.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_first_token_has_every_right_and_no_end(started: Path) -> None:
+    (token,) = json.loads(manage(started, "token", "list", "--json").stdout)
+    assert token["scopes"] == ["admin", "create-group", "curate", "read", "write"]
+    assert (token["name"], token["user"], token["groups"], token["state"]) == (
+        "first",
+        "admin",
+        None,
+        "valid",
+    )
+    assert token["expires_at"] is None
+
+
+@pytest.fixture(scope="module")
+def again(started: Path) -> Iterator[tuple[Running, str]]:
+    """The second start, which goes on running, and the list of tokens from before it."""
+    before = manage(started, "token", "list", "--json").stdout
+    with running(started) as up:
+        yield up, before
+
+
+def test_a_second_start_changes_nothing_and_shows_no_secret(
+    again: tuple[Running, str], started: Path
+) -> None:
+    up, before = again
+    said = up.output
+    assert "loci_" not in said.replace(str(started), "")
+    assert "Prepared the database" not in said
+    assert "token create NAME" in said
+    assert "changepassword admin" in said
+    assert manage(started, "token", "list", "--json").stdout == before
+    (audit,) = [
+        f for f in json.loads(manage(started, "doctor", "--json").stdout)["findings"] if f["check"] == "audit"
+    ]
+    assert audit["detail"].startswith("2 rows")  # the admin and the first token
+
+
+def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, str], started: Path) -> None:
+    up, _ = again
+    answer = manage(started, "serve", "--port", str(free_port()))
+    assert answer.returncode == 1
+    assert f"Loci is running already with the data in {started} (process {up.process.pid})" in answer.stderr
+    assert up.health()[0] == 200
+
+
+def test_a_token_made_while_it_runs_names_its_real_address(again: tuple[Running, str], started: Path) -> None:
+    up, _ = again
+    assert up.port != 8000  # which a command without its settings would name
+    said = manage(started, "token", "create", "passer-by").stdout
+    assert f"http://127.0.0.1:{up.port}/mcp" in said
+    assert ":8000" not in said
+
+
+def test_a_killed_web_process_is_started_again(again: tuple[Running, str]) -> None:
+    up, _ = again
+    first = up.child("server")
+    os.kill(first, signal.SIGKILL)
+    assert up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
+    status, _ = up.health()
+    assert status == 200
+    assert up.child("server") != first
+    assert up.stop() == 0
+
+
+def test_ctrl_c_stops_everything(started: Path) -> None:
+    with running(started, with_worker=True) as up:
+        worker = up.child("worker")
+        with held(up.child("server"), worker, *children_of(worker)) as handles:
+            assert up.stop(signal.SIGINT) == 0
+            assert all(handle.has_ended() for handle in handles)
+    assert up.lines[-1] == "Loci has stopped.\n"
+
+
+def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path) -> None:
+    with running(started, web_processes=2) as up:
+        while up.output.count(WEB_READY) < 2:
+            up.read_until(WEB_READY)
+        assert _is_told_to_connect_anew(up.port)
+        killed = up.children("server")
+        # Each line says whose it is.
+        said = re.findall(rf"^[\d-]+ [\d:,]+ (\d+) [A-Z]+ .*{WEB_READY}", up.output, re.M)
+        assert sorted(map(int, said)) == killed
+        os.kill(up.process.pid, signal.SIGSTOP)  # so that nobody starts it again
+        os.kill(killed[0], signal.SIGKILL)
+        assert up.health()[0] == 200
+        os.kill(up.process.pid, signal.SIGCONT)
+        up.read_until("process ended (killed by SIGKILL); it starts again in 1 s.")
+        os.kill(killed[1], signal.SIGKILL)
+        while up.output.count(WEB_READY) < 4:
+            up.read_until(WEB_READY)
+        ends = re.findall(
+            r"The (web|web 2) process ended \(killed by SIGKILL\); it starts again in 1 s\. It was process (\d+)\.",
+            up.output,
+        )
+        assert {name for name, _ in ends} == {"web", "web 2"}
+        assert sorted(int(pid) for _, pid in ends) == killed
+        processes = up.children("server")
+        assert len(processes) == 2
+        assert up.health()[0] == 200  # one has the database open from here on
+        manage(started, "group", "create", "harbour")
+        assert (started / "memory.db-wal").exists()
+        with held(*processes) as handles:
+            assert up.stop() == 0
+            assert all(handle.has_ended() for handle in handles)
+    assert not (started / "memory.db-wal").exists()  # a copy of the one file is the whole store
+
+
+def _is_told_to_connect_anew(port: int) -> bool:
+    """Ask on a dozen kept connections at once until an answer says that it is the last; another process may take the next."""
+    told = threading.Event()
+
+    def ask() -> None:
+        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            for _ in range(200):
+                connection.request("GET", "/health")
+                answer = connection.getresponse()
+                assert answer.status == 200
+                answer.read()
+                if connection.sock is None and answer.headers["Connection"] == "close":
+                    told.set()
+                if told.is_set():
+                    return
+
+    with ThreadPoolExecutor(12) as clients:
+        for done in [clients.submit(ask) for _ in range(12)]:
+            done.result()
+    return told.is_set()
+
+
+def test_a_killed_worker_leaves_no_second_clock_behind_and_all_children_end_with_a_killed_parent(
+    started: Path,
+) -> None:
+    with running(started, with_worker=True) as up:
+        worker = up.child("worker")
+        assert children_of(worker)  # the clock
+        with held(worker, *children_of(worker)) as handles:
+            os.kill(worker, signal.SIGKILL)
+            assert all(handle.has_ended() for handle in handles)
+        up.read_until("The worker process ended (killed by SIGKILL)")
+        up.read_until(WORKER_READY)
+        worker = up.child("worker")
+        with held(up.child("server"), worker, *children_of(worker)) as handles:
+            up.process.kill()
+            assert all(handle.has_ended() for handle in handles)
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = manage(tmp_path / "home", "up", "--port", str(port))
+    assert answer.returncode == 1
+    assert f"Port {port} is in use by another program." in answer.stderr
+    assert f"up --port {port + 1}" in answer.stderr
+    assert not (tmp_path / "home" / "memory.db").exists()
+
+
+def test_a_host_that_others_reach_needs_allowed_hosts(tmp_path: Path) -> None:
+    answer = manage(tmp_path / "home", "up", "--host", "0.0.0.0")
+    assert answer.returncode == 1
+    assert "server.allowed_hosts is empty" in answer.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_vital_process_that_keeps_dying_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("loci_site.server.supervisor.FIRST_WAIT_S", 0.0)
+    log = tmp_path / "starts"
+    command = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
+    supervisor = Supervisor(
+        [Part("web", command, is_vital=True, is_first=True), Part("web 2", ["never started"], is_vital=True)],
+        env=os.environ,
+        is_ready=lambda: False,
+        on_ready=lambda: None,
+    )
+    assert supervisor.run() is False
+    assert log.read_text() == "x" * DEATHS_IN_A_ROW
+
+
+def test_nothing_is_given_up_while_another_vital_process_lives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The second process ends the whole, by a signal, once the first one has died more often than it may alone."""
+    monkeypatch.setattr("loci_site.server.supervisor.FIRST_WAIT_S", 0.0)
+    log = tmp_path / "starts"
+    dying = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
+    waiting = (
+        "import os, pathlib, signal, time\n"
+        f"while pathlib.Path({str(log)!r}).stat().st_size <= {DEATHS_IN_A_ROW}: time.sleep(0.01)\n"
+        "os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    )
+    supervisor = Supervisor(
+        [
+            Part("web", dying, is_vital=True, is_first=True),
+            Part("web 2", [sys.executable, "-c", waiting], is_vital=True),
+        ],
+        env=os.environ,
+        is_ready=log.exists,
+        on_ready=lambda: None,
+    )
+    assert supervisor.run() is True
+    assert len(log.read_text()) > DEATHS_IN_A_ROW
+
+
+def test_the_wait_before_a_new_start_doubles_up_to_half_a_minute() -> None:
+    assert [wait_before(deaths) for deaths in (1, 2, 3, 4, 5, 6, 50)] == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_how_a_process_ended_is_said_in_words() -> None:
+    assert (reason(3), reason(-9)) == ("status 3", "killed by SIGKILL")
