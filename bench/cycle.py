@@ -97,13 +97,13 @@ class WordVectors:
 
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Any]:
         """Give windows of at most 160 words, about what 256 tokens hold."""
-        from memories.embedding import Span  # noqa: PLC0415 - Django is set up only then
+        from memories.embedding import Window  # noqa: PLC0415 - Django is set up only then
 
         words = text.split(" ")
         spans, start = [], 0
         for at in range(0, len(words), 160):
             part = " ".join(words[at : at + 160])
-            spans.append(Span(start, start + len(part), len(part.split())))
+            spans.append(Window(start, start + len(part), len(part.split())))
             start += len(part) + 1
         return spans
 
@@ -223,7 +223,7 @@ def measure_group(count: int, *, with_model: bool) -> list[Cost]:
     from access.groups import create_group  # noqa: PLC0415 - as above
     from access.tokens import operator  # noqa: PLC0415 - as above
     from maintenance.cycle import compaction as compacting  # noqa: PLC0415 - as above
-    from maintenance.cycle.find_pairs import Findings  # noqa: PLC0415 - as above
+    from maintenance.cycle.find_pairs import FindPairs  # noqa: PLC0415 - as above
     from maintenance.cycle.promotion import Promote  # noqa: PLC0415 - as above
     from memories.embedding import get_encoder  # noqa: PLC0415 - as above
 
@@ -233,7 +233,7 @@ def measure_group(count: int, *, with_model: bool) -> list[Cost]:
     fill(group, count, encoder)
     marks: dict[str, Any] = {}
     with patch.object(compacting, "available_encoder", lambda: encoder):
-        return [measure(step, group, count, marks) for step in (compacting.Compact(), Promote(), Findings())]
+        return [measure(step, group, count, marks) for step in (compacting.Compact(), Promote(), FindPairs())]
 
 
 def main() -> None:

@@ -26,16 +26,16 @@ from access.models import Group  # noqa: E402
 from access.tokens import actor_for_secret, actor_for_user, create_token  # noqa: E402
 from bench.demo_words import EVENTS, FACTS, INSTRUCTIONS, MIAS, PASSWORD, RELATIONS, THINGS, TRAITS, WAYS  # noqa: E402
 from maintenance.backups import make_backup  # noqa: E402
-from maintenance.cycle import Plan, run_cycle  # noqa: E402
+from maintenance.cycle import RunPlan, run_cycle  # noqa: E402
 from maintenance.models import JobLock  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.entities.store_relation import RelationDraft, store_relation  # noqa: E402
 from memories.lifecycle import verbs  # noqa: E402
 from memories.models import Memory  # noqa: E402
-from memories.recall import Asked, recall  # noqa: E402
+from memories.recall import RecallRequest, recall  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
-from memories.store import Stored, store  # noqa: E402
+from memories.store import StoreResult, store  # noqa: E402
 
 DICE = random.Random(7)
 DAYS = 45  # so long ago the team began
@@ -93,7 +93,7 @@ def all_drafts(alice: Actor, agent: Actor, *, decisions: int, traits: int) -> It
         yield agent, Draft(text, type="episodic", group=DICE.choice(("ledger", "atlas")), valid_from=at)
 
 
-def curate(alice: Actor, stored: list[Stored]) -> None:
+def curate(alice: Actor, stored: list[StoreResult]) -> None:
     """Do to a few memories what people do."""
     ids = [
         str(answer.memory.id)
@@ -133,8 +133,8 @@ def ask(agent: Actor) -> None:
         "how do we rotate the signing key",
         "who likes sailing",
     ):
-        recall(agent, Asked(query=query, group="ledger"))
-    recall(agent, Asked(query="postcodes of Malta", group="atlas"))
+        recall(agent, RecallRequest(query=query, group="ledger"))
+    recall(agent, RecallRequest(query="postcodes of Malta", group="atlas"))
     COUNTER.flush()
 
 
@@ -143,7 +143,7 @@ def tidy(alice: Actor) -> None:
 
     The worker would else run the cycle over every group as soon as it starts.
     """
-    run_cycle(alice, Plan(group=Group.objects.get(slug="atlas")))
+    run_cycle(alice, RunPlan(group=Group.objects.get(slug="atlas")))
     make_backup(alice)
     now = timezone.now()
     JobLock.objects.create(

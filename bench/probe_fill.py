@@ -25,7 +25,7 @@ from access.tokens import operator  # noqa: E402
 from bench.proof.sentences import sentence  # noqa: E402
 from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
-from memories.store.neighbours import PROBE_LIMIT, Said, compared, later_nears, probe  # noqa: E402
+from memories.store.neighbours import PROBE_LIMIT, ComparedText, compared, later_nears, probe  # noqa: E402
 from memories.store.write import MEMORIES, PIECES  # noqa: E402
 from storage.bulk_insert_copying import like  # noqa: E402
 from storage.ids import new_id  # noqa: E402
@@ -90,7 +90,7 @@ def _vectors(seed: int, amount: int) -> Vectors:
 
 def _timed(size: int, rooms: list[int]) -> dict[str, Any]:
     vectors = _vectors(10**9, PROBES + 20)
-    said = [Said(sentence(10**6 + number), "semantic") for number in range(PROBES + 20)]
+    said = [ComparedText(sentence(10**6 + number), "semantic") for number in range(PROBES + 20)]
 
     def ask(number: int) -> object:
         return probe(said[number], vectors[number], groups=frozenset({rooms[number % 3]}))

@@ -17,12 +17,12 @@ from loci_site.evaluation.run import fill, read_queries  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.queries.visibility import recallable_by  # noqa: E402
-from memories.recall.pipeline import Gathered, gather, place, usual_tuning  # noqa: E402
+from memories.recall.pipeline import CandidateSet, gather, place, usual_tuning  # noqa: E402
 from memories.recall.question import Question, understand  # noqa: E402
 from memories.recall.trace import Trace  # noqa: E402
 
 PENALTIES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
-Asked = tuple[Question, Gathered, tuple[str, ...]]
+Asked = tuple[Question, CandidateSet, tuple[str, ...]]
 
 
 def main(folder: Path, split: str) -> None:

@@ -11,12 +11,12 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, what stands beside the counts of memories, and the worker's imports."""
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
-        from maintenance.schedule.extensions import BROUGHT, Work  # noqa: PLC0415 - as above
+        from maintenance.schedule.extensions import BROUGHT, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import FURTHER  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, work_on_waiting  # noqa: PLC0415 - as above
 
         FURTHER["schedule"] = _schedule_lines
-        BROUGHT["import"] = Work(is_waiting, work_on_waiting)
+        BROUGHT["import"] = RegisteredWork(is_waiting, work_on_waiting)
 
 
 def _schedule_lines() -> dict[str, str]:

@@ -15,7 +15,7 @@ _django = get_asgi_application()
 
 # Only after Django is set up can these be imported.
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
-from loci_site.server.connection_balancing import Message, Receive, Send, Spreading  # noqa: E402
+from loci_site.server.connection_balancing import ConnectionBalancing, Message, Receive, Send  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
 from loci_site.server.web import PARENT_VARIABLE  # noqa: E402
@@ -44,7 +44,7 @@ async def _answer(scope: Message, receive: Receive, send: Send) -> None:
         await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
 
 
-_spread = Spreading(_answer)
+_spread = ConnectionBalancing(_answer)
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -27,7 +27,7 @@ DECAYED = ("confidence", "decayed_at")
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class PastMemory:
     """A memory as it stood at a moment: the values that memories.queries.snapshot gives, without access counters.
 
     `basis` is "log" where the log alone told it, "row" where its beginning is not in the log (it was imported, or
@@ -44,7 +44,7 @@ class Rebuilt:
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """One change: the fields before and after it; all of them where a row holds the whole memory."""
 
     at: datetime
@@ -64,7 +64,7 @@ class Change:
         return "content" in self.before
 
 
-def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> Rebuilt:
+def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
     """Give a memory's fields as they were at a moment; of exactly this version, in whatever state.
 
     1. the last row that holds the whole memory, then each later change up to the moment; where there is none
@@ -116,13 +116,13 @@ def _check_reach(at: datetime) -> None:
 
 
 def _rebuilt(
-    memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[Change], *, basis: str
-) -> Rebuilt:
+    memory: Memory, at: datetime, fields: Mapping[str, Any], used: Sequence[FieldChange], *, basis: str
+) -> PastMemory:
     unsure = DECAYED if any(change.is_unknown for change in used) else ()
-    return Rebuilt(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
+    return PastMemory(memory.id, at, {name: fields.get(name) for name in REBUILT}, basis, len(used), unsure)
 
 
-def _forward(changes: Sequence[Change]) -> dict[str, Any]:
+def _forward(changes: Sequence[FieldChange]) -> dict[str, Any]:
     """Apply changes in order; the first holds the whole memory."""
     fields: dict[str, Any] = {}
     for change in changes:
@@ -131,7 +131,7 @@ def _forward(changes: Sequence[Change]) -> dict[str, Any]:
     return fields
 
 
-def _backward(memory: Memory, changes: Sequence[Change]) -> dict[str, Any]:
+def _backward(memory: Memory, changes: Sequence[FieldChange]) -> dict[str, Any]:
     """Take changes back, the last one first, from the memory as it is now."""
     fields = snapshot(memory)
     for change in reversed(changes):
@@ -139,9 +139,9 @@ def _backward(memory: Memory, changes: Sequence[Change]) -> dict[str, Any]:
     return fields
 
 
-def _changes(memory: Memory) -> Iterator[Change]:
+def _changes(memory: Memory) -> Iterator[FieldChange]:
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id).select_related("payload_row")
-    by_run: dict[UUID | None, list[Change]] = {}
+    by_run: dict[UUID | None, list[FieldChange]] = {}
     for entry in rows.order_by("seq"):
         payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
         change = _change(entry, payload, str(memory.id))
@@ -152,7 +152,7 @@ def _changes(memory: Memory) -> Iterator[Change]:
     yield from _decays(memory)
 
 
-def _change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> Change:
+def _change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> FieldChange:
     """Give what a row says of the memory: whole snapshots, or the fields that differ."""
     before, after = (_of(payload.get(name), id_) for name in ("before", "after"))
     said = payload.get("changes")
@@ -160,7 +160,7 @@ def _change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> Change:
         pairs = {name: both for name, both in said.items() if name in REBUILT and isinstance(both, list)}
         before = {name: both[0] for name, both in pairs.items()} | before
         after = {name: both[1] for name, both in pairs.items()} | after
-    return Change(entry.at, before, after, entry.run)
+    return FieldChange(entry.at, before, after, entry.run)
 
 
 def _of(said: Any, id_: str) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _of(said: Any, id_: str) -> dict[str, Any]:
     return {name: said.get(name) for name in REBUILT}
 
 
-def _with_ties_undone(change: Change, of_run: Sequence[Change]) -> Change:
+def _with_ties_undone(change: FieldChange, of_run: Sequence[FieldChange]) -> FieldChange:
     """Add the successor that undoing a run took away: its row names values alone, what the run wrote names the tie."""
     tie = "superseded_by"
     wrote = [c for c in of_run if tie in c.after]
@@ -180,10 +180,10 @@ def _with_ties_undone(change: Change, of_run: Sequence[Change]) -> Change:
         {**change.before, tie: wrote[-1].after[tie]},
         {**change.after, tie: wrote[0].before.get(tie)},
     )
-    return Change(change.at, before, after, change.run)
+    return FieldChange(change.at, before, after, change.run)
 
 
-def _decays(memory: Memory) -> Iterator[Change]:
+def _decays(memory: Memory) -> Iterator[FieldChange]:
     """Give what decay did: the log has one row for many memories, the run keeps their values."""
     rows = AuditEntry.objects.filter(
         origin=OWN,
@@ -201,16 +201,16 @@ def _decays(memory: Memory) -> Iterator[Change]:
             is_batch=True,
         ).first()
         if kept is None:
-            yield Change(entry.at, is_unknown=True)
+            yield FieldChange(entry.at, is_unknown=True)
         else:
             yield from _decay(memory.key, entry, kept)
 
 
-def _decay(key: int, entry: AuditEntry, kept: RunChange) -> Iterator[Change]:
+def _decay(key: int, entry: AuditEntry, kept: RunChange) -> Iterator[FieldChange]:
     before = dict(unpacked(kept.before or {"pk": []})).get(key)
     after = dict(unpacked(kept.after or {"pk": []})).get(key)
     if before is None or after is None:
         return
-    yield Change(entry.at, before, after, entry.run)
+    yield FieldChange(entry.at, before, after, entry.run)
     if kept.undone_at is not None:
-        yield Change(kept.undone_at, after, before, entry.run)
+        yield FieldChange(kept.undone_at, after, before, entry.run)

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memories.store.purge_hooks import Cleared
+from memories.store.purge_hooks import ClearedCopies
 
 PAGES_AT_ONCE = 2_000  # 8 MB; writers get their turn in between
 PAUSE_S = 0.005
@@ -49,11 +49,11 @@ class Trials:
     def note(self) -> None:
         """A copy is gone at the end of its run; nothing has to be remembered."""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
         """Remove what killed runs left; name those at work."""
         left = _remove_stale(Path(settings.LOCI.home))
         said = f"copies of the store that dry runs work on may hold it until these end: {left}"
-        return Cleared(remains=(said,) if left else ())
+        return ClearedCopies(remains=(said,) if left else ())
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from maintenance.models import RunChange
 from memories.models import Memory
-from memories.store.purge_hooks import Doomed, quoting, redacted
+from memories.store.purge_hooks import PurgedTexts, quoting, redacted
 
 ROWS_AT_ONCE = 200
 
 
-def purge_run_changes(doomed: Doomed) -> int:
+def purge_run_changes(doomed: PurgedTexts) -> int:
     """Drop what was kept of the purged rows, and blot their texts out of what was kept of others; give the rows."""
     # A batch holds numbers and times of many rows, never a text; undoing it passes over a row that is gone.
     own = RunChange.objects.filter(table=Memory._meta.db_table, row__in=doomed.keys, is_batch=False)

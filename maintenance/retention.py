@@ -75,7 +75,7 @@ class RetentionReport:
 
 
 @dataclass(frozen=True)
-class Pass:
+class RetentionPass:
     """One call: who acts, the moment taken for now, whether it only looks, and who hears of the progress."""
 
     actor: Actor
@@ -107,7 +107,7 @@ def enforce_retention(
     """
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of everything may destroy what is past its retention.")
-    one = Pass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
+    one = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
     if not dry_run:
         begin_purge(connection)  # what is deleted from now on is overwritten in the file
     steps = tuple(_timed(step, one) for step in STEPS)
@@ -117,7 +117,7 @@ def enforce_retention(
     return RetentionReport(one.now, steps, dry_run)
 
 
-def _timed(step: Callable[[Pass], StepReport], one: Pass) -> StepReport:
+def _timed(step: Callable[[RetentionPass], StepReport], one: RetentionPass) -> StepReport:
     began = time.perf_counter()
     done = step(one)
     done.seconds = round(time.perf_counter() - began, 3)
@@ -125,7 +125,7 @@ def _timed(step: Callable[[Pass], StepReport], one: Pass) -> StepReport:
     return done
 
 
-def _run_changes(one: Pass) -> StepReport:
+def _run_changes(one: RetentionPass) -> StepReport:
     """Destroy what runs keep to be undone, once that is no longer possible; the run and its counts stay."""
     said = StepReport("runs")
     old = Coalesce("finished_at", "started_at")
@@ -145,7 +145,7 @@ def _run_changes(one: Pass) -> StepReport:
     return said
 
 
-def _memories(one: Pass) -> StepReport:
+def _memories(one: RetentionPass) -> StepReport:
     """Destroy forgotten memories with all that holds their texts. What is still needed is held."""
     said = StepReport("memories")
     gone_at = Coalesce("state_changed_at", "retired_at", "updated_at")
@@ -164,7 +164,7 @@ def _memories(one: Pass) -> StepReport:
     return said
 
 
-def _purge(one: Pass, memories: Sequence[Memory], reason: str) -> dict[str, int]:
+def _purge(one: RetentionPass, memories: Sequence[Memory], reason: str) -> dict[str, int]:
     counts = Counter[str]()
     for done in purge_forgotten(one.actor, memories, reason=reason):
         counts["memories"] += done.memories
@@ -226,14 +226,14 @@ def _chain_rows(memories: Sequence[Memory]) -> int:
     return Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots)).count()
 
 
-def _recalls(one: Pass) -> StepReport:
+def _recalls(one: RetentionPass) -> StepReport:
     """Destroy what was logged of old recalls."""
     said = StepReport("recalls")
     rows = RecallLog.objects.filter(at__lt=one.before(one.limits.recall_log_days))
     return _destroy_rows(one, said, "recalls", rows)
 
 
-def _index_changes(one: Pass) -> StepReport:
+def _index_changes(one: RetentionPass) -> StepReport:
     """Destroy changes of pieces that every follower has read: neither among the newest nor of the last day."""
     said = StepReport("index changes")
     newest = IndexChange.objects.aggregate(seq=Max("seq"))["seq"] or 0
@@ -251,7 +251,7 @@ def _index_changes(one: Pass) -> StepReport:
     return said
 
 
-def _log(one: Pass) -> StepReport:
+def _log(one: RetentionPass) -> StepReport:
     """Drop old rows of the audit log; those that a run which can be undone wrote stay, and what came after them."""
     said = StepReport("audit log")
     if one.limits.log_days == 0:
@@ -273,7 +273,7 @@ def _log(one: Pass) -> StepReport:
     return _found(said, "log rows", found.rows) if one.dry_run else said
 
 
-def _destroy_rows(one: Pass, said: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
+def _destroy_rows(one: RetentionPass, said: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
     total = rows.count()
     if one.dry_run:
         return _found(said, name, total)
@@ -309,4 +309,10 @@ def _write(said: StepReport, batch: Callable[[], Mapping[str, int]]) -> None:
 
 
 # Runs first: what they can no longer bring back is then free to go.
-STEPS: tuple[Callable[[Pass], StepReport], ...] = (_run_changes, _memories, _recalls, _index_changes, _log)
+STEPS: tuple[Callable[[RetentionPass], StepReport], ...] = (
+    _run_changes,
+    _memories,
+    _recalls,
+    _index_changes,
+    _log,
+)

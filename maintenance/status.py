@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from maintenance.jobs import HEARTBEAT
-from maintenance.schedule import Standing, standings
+from maintenance.schedule import JobStatus, standings
 from memories.browse.stats import Stats
 
 
@@ -19,7 +19,7 @@ def schedule_lines() -> dict[str, str]:
     return {job.name: _line(job) for job in standings() if job.name != HEARTBEAT}
 
 
-def _line(job: Standing) -> str:
+def _line(job: JobStatus) -> str:
     said = [f"last run {_at(job.last_run)}" if job.last_run else "never ran"]
     if job.next_run:
         said.append(f"next {_at(job.next_run)}")

@@ -18,7 +18,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Kind:
+class RecordKind:
     """One table of an export. `ties` are foreign keys, written as the name that their target has outside.
 
     `moving` columns change by mere use: where only they differ, a stored row and a line are the same.
@@ -31,7 +31,7 @@ class Kind:
     moving: frozenset[str] = field(default_factory=frozenset)
 
 
-GROUP = Kind(
+GROUP = RecordKind(
     "group",
     Group,
     (
@@ -40,8 +40,8 @@ GROUP = Kind(
     ),
     moving=frozenset({"updated_at"}),
 )  # fmt: skip
-THREAD = Kind("thread", Thread, ("id", "name", "created_at"), ("group",))
-MEMORY = Kind(
+THREAD = RecordKind("thread", Thread, ("id", "name", "created_at"), ("group",))
+MEMORY = RecordKind(
     "memory",
     Memory,
     ("id", *FIELDS),
@@ -50,7 +50,7 @@ MEMORY = Kind(
         {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
     ),
 )
-LINK = Kind(
+LINK = RecordKind(
     "link",
     Link,
     (
@@ -59,7 +59,7 @@ LINK = Kind(
     ),
     ("source", "target"),
 )  # fmt: skip
-RELATION = Kind(
+RELATION = RecordKind(
     "relation",
     Relation,
     (
@@ -69,15 +69,15 @@ RELATION = Kind(
     ("group", "subject", "object", "token", "author"),
     moving=frozenset({"updated_at", "token", "author"}),
 )  # fmt: skip
-ALIAS = Kind("alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"))
-CHECKPOINT = Kind(
+ALIAS = RecordKind("alias", EntityAlias, ("name", "fold", "created_at", "run"), ("group", "memory"))
+CHECKPOINT = RecordKind(
     "checkpoint",
     Checkpoint,
     ("id", "state", "created_at", "author_name"),
     ("group", "thread", "token", "author"),
     moving=frozenset({"token", "author"}),
 )
-TOMBSTONE = Kind(
+TOMBSTONE = RecordKind(
     "tombstone",
     Tombstone,
     (
@@ -85,7 +85,7 @@ TOMBSTONE = Kind(
     ),
     ("group",),
 )  # fmt: skip
-LOG = Kind(
+LOG = RecordKind(
     "log",
     AuditEntry,
     (
@@ -103,7 +103,7 @@ def kinds_said(counts: Mapping[str, int]) -> str:
     return ", ".join(said) or "nothing"
 
 
-def record_of(kind: Kind, row: Model) -> dict[str, Any]:
+def record_of(kind: RecordKind, row: Model) -> dict[str, Any]:
     """Give a row as JSON values: columns, then ties by the names of their targets, None where there is none."""
     values = {name: as_json(getattr(row, name)) for name in kind.fields}
     return values | {name: outside_name(getattr(row, name)) for name in kind.ties}
@@ -125,7 +125,7 @@ def outside_name(target: Model | None) -> str | None:
     raise TypeError(f"{type(target).__name__} has no name outside")
 
 
-def differences(kind: Kind, row: Model, record: dict[str, Any]) -> list[str]:
+def differences(kind: RecordKind, row: Model, record: dict[str, Any]) -> list[str]:
     """Name the columns in which a stored row differs from a line, those that change by mere use left out."""
     stored = record_of(kind, row)
     return [name for name, value in stored.items() if name not in kind.moving and record.get(name) != value]

@@ -16,7 +16,7 @@ from django.db.models import AutoField, Model
 
 from storage.bulk_threads import long_statement
 from storage.canonical_json import ReadyJson
-from storage.compiled_queries import PLAIN, PreparedInsert, kind_of
+from storage.compiled_queries import PLAIN, CompiledInsert, kind_of
 
 M = TypeVar("M", bound=Model)
 MOST = 256  # rows in one statement; compiling one for 200 takes less than running them in five
@@ -46,7 +46,7 @@ class ManyInsert(Generic[M]):
     """
 
     def __init__(self, model: type[M]) -> None:
-        self._model, self._few = model, PreparedInsert(model)
+        self._model, self._few = model, CompiledInsert(model)
         self._table = model._meta.db_table
         key = model._meta.pk
         self._key = key if isinstance(key, AutoField) else None

@@ -38,7 +38,7 @@ def bulk_work() -> Iterator[None]:
                 sys.setswitchinterval(before[1])
 
 
-class Turns:
+class WriterTurns:
     """Lets helping threads work while the one that writes waits for the database, and rest while it works itself.
 
     Only one thread works in Python at a time. A thread that writes and gives the interpreter up for a short query waits
@@ -121,14 +121,16 @@ def long_statement() -> Iterator[None]:
     turns.take()
 
 
-def _of_thread() -> Turns | None:
-    turns: Turns | None = getattr(_here, "turns", None)
+def _of_thread() -> WriterTurns | None:
+    turns: WriterTurns | None = getattr(_here, "turns", None)
     return turns
 
 
-def made_ahead(items: Iterator[T], *, name: str, turns: Turns | None = None) -> Generator[T, None, None]:
+def made_ahead(
+    items: Iterator[T], *, name: str, turns: WriterTurns | None = None
+) -> Generator[T, None, None]:
     """Give what an iterator does, none of it None, in order; while one is worked on, a thread makes the next."""
-    turns = turns or Turns()
+    turns = turns or WriterTurns()
     with ThreadPoolExecutor(1, thread_name_prefix=name) as thread, turns.given_at_end():
         coming = thread.submit(next, items, None)
         while (item := turns.result(coming)) is not None:

@@ -41,7 +41,7 @@ class _Statement:
     read: Callable[[Sequence[Any]], Any]
 
 
-class Prepared(Generic[T]):
+class CompiledQuery(Generic[T]):
     """A query with a fixed number of values; `make` gives its QuerySet for them.
 
     Values are bound as they are given: texts and whole numbers. The rows are objects of the model with what
@@ -79,7 +79,7 @@ class Prepared(Generic[T]):
         return _Statement(sql, places, compiler, compiler.get_converters(selected), read)
 
 
-class PreparedUpdate:
+class CompiledUpdate:
     """An UPDATE with a fixed number of values; `make` gives the QuerySet of what is changed, and what to, for them."""
 
     def __init__(self, make: Callable[..., "tuple[QuerySet[Any], dict[str, Any]]"], count: int) -> None:
@@ -108,7 +108,7 @@ class PreparedUpdate:
         return sql, _places(params, self._marks)
 
 
-class PreparedInsert(Generic[M]):
+class CompiledInsert(Generic[M]):
     """The INSERT of rows of a model whose values are no expressions."""
 
     def __init__(self, model: type[M]) -> None:

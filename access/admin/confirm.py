@@ -13,7 +13,7 @@ MAX_REASON = 1000  # characters, as the verbs take it
 
 
 @dataclass(frozen=True)
-class Question:
+class Confirmation:
     """What a person is asked before something is done. `asks_reason` None: no reason is taken; True: it must be given."""
 
     title: str
@@ -41,12 +41,12 @@ class ReasonForm(forms.Form):
         self.fields["reason"].required = must
 
 
-def reason_form(request: HttpRequest, question: Question) -> ReasonForm:
+def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
     """Give the form, filled where the person has answered."""
     return ReasonForm(request.POST if request.method == "POST" else None, must=question.asks_reason is True)
 
 
-def ask(admin: RoomAdmin, request: HttpRequest, question: Question, form: ReasonForm) -> HttpResponse:
+def ask(admin: RoomAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm) -> HttpResponse:
     """Give the page with the question."""
     context = {"title": question.title, "question": question, "form": form}
     return admin.render(request, "admin/loci/confirm.html", context)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Question, ask, reason_form
+from access.admin.confirm import Confirmation, ask, reason_form
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from access.models import Attempts
@@ -62,7 +62,7 @@ class LockoutAdmin(RoomAdmin):
     def lift_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask, then let them try again."""
         row: Attempts = self.get_or_404(request, object_id)
-        question = Question(
+        question = Confirmation(
             title=f"Let {row.user or 'whoever is'} at {row.address} try again?",
             button="Lift the lock",
             back=self.url("changelist"),

@@ -30,7 +30,7 @@ NOT_KEPT = frozenset({"p", "e", "all", "_changelist_filters", "_popup", "_to_fie
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedFilterLink:
     """A filter as the bar shows it. `is_here`: it is what the list shows now."""
 
     name: str
@@ -43,12 +43,12 @@ class Kept:
 class FilterBar:
     """What stands above a list. `query` is what may be saved now; empty where nothing is narrowed or it is saved already."""
 
-    kept: tuple[Kept, ...]
+    kept: tuple[SavedFilterLink, ...]
     query: str
     save_url: str
 
 
-class KeepsFilters(RoomAdmin):
+class SavedFiltersMixin(RoomAdmin):
     """A list with saved filters; its template includes `admin/loci/saved_filters.html`."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -110,9 +110,9 @@ class KeepsFilters(RoomAdmin):
         is_new = bool(here) and not any(one.is_here for one in kept)
         return FilterBar(kept, _query(here) if is_new else "", self.url("filter_save"))
 
-    def _shown(self, saved: SavedFilter, here: list[list[str]]) -> Kept:
+    def _shown(self, saved: SavedFilter, here: list[list[str]]) -> SavedFilterLink:
         url = f"{self.url('changelist')}?{_query(saved.asked)}"
-        return Kept(saved.name, url, self.url("filter_delete", saved.id), saved.asked == here)
+        return SavedFilterLink(saved.name, url, self.url("filter_delete", saved.id), saved.asked == here)
 
     def _checked(self, request: HttpRequest, query: str) -> list[tuple[str, str]]:
         """Give what an address narrows this list by.

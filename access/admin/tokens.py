@@ -20,7 +20,7 @@ from unfold.widgets import (
 from access.actor import ADMIN, CREATE_GROUP, CURATE, READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Question, ask, reason_form
+from access.admin.confirm import Confirmation, ask, reason_form
 from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
 from access.connect import claude_line, client_json
@@ -183,7 +183,7 @@ class TokenAdmin(RoomAdmin):
         """Ask, then end the token."""
         token: ApiToken = self.get_or_404(request, object_id)
         back = self.url("change", token.id)
-        question = Question(
+        question = Confirmation(
             title=f"Revoke the token '{token.name}'?",
             button="Revoke it",
             back=back,

@@ -18,7 +18,7 @@ from access.models import AuditEntry, AuditHead, AuditPayload
 from storage.bulk_insert import FEW, Adapted, ManyInsert, is_at_hand
 from storage.bulk_insert_copying import like
 from storage.canonical_json import ReadyJson, canonical_json
-from storage.compiled_queries import Prepared, PreparedUpdate
+from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 GENESIS = "0" * 64  # what the first row of a chain follows
 OWN = ""  # this store's own chain
@@ -27,8 +27,8 @@ ANCHOR = "anchor"  # memories.types.Operation.ANCHOR, which this room may not im
 # front: it keeps its hash, so the row after it still follows, and says nothing else any more.
 AFTER, DROPPED = "after:", "dropped:"
 VERIFIED_AT_ONCE = 2000  # rows in memory
-_HEAD = Prepared(lambda origin: AuditHead.objects.select_for_update().filter(pk=origin).order_by())
-_MOVE_HEAD = PreparedUpdate(
+_HEAD = CompiledQuery(lambda origin: AuditHead.objects.select_for_update().filter(pk=origin).order_by())
+_MOVE_HEAD = CompiledUpdate(
     lambda seq, hash_, origin, before: (
         AuditHead.objects.filter(pk=origin, seq=before),
         {"seq": seq, "hash": hash_},
@@ -62,17 +62,17 @@ class ChainReport:
         return self.broken_at is None
 
 
-class Event(NamedTuple):
+class AuditEvent(NamedTuple):
     """One thing done, before it is a row of the log."""
 
     operation: str
     memory_id: UUID | None = None
     group: UUID | None = None
     subject: str = ""
-    payload: "Mapping[str, Any] | ReadyJson | Sealed" = _NOTHING
+    payload: "Mapping[str, Any] | ReadyJson | SealedPayload" = _NOTHING
 
 
-class Sealed(NamedTuple):
+class SealedPayload(NamedTuple):
     """What a row says, with its salt and its digest."""
 
     payload: dict[str, Any] | ReadyJson
@@ -94,26 +94,26 @@ def append(
 
     The chain's head is locked until that transaction ends, so rows never share a place.
     """
-    event = Event(operation, memory_id, group, subject, payload or {})
+    event = AuditEvent(operation, memory_id, group, subject, payload or {})
     return _append_few(actor, [event], at=at)[0]
 
 
-def append_many(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> None:
+def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
     """Write rows at the end of this store's chain, in order, as append() does one: the head is locked once for all."""
     if events:
-        appending = Appending(actor, events, at=at)
+        appending = AuditAppender(actor, events, at=at)
         appending.make()
         appending.write()
 
 
-class Appending:
+class AuditAppender:
     """Rows on their way to the end of this store's chain, inside one transaction of the caller's that has the write lock.
 
     make() asks no database: a thread may do it while the caller writes something else. Until write() nothing else may be
     appended.
     """
 
-    def __init__(self, actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> None:
+    def __init__(self, actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
         self._actor, self._events, self._given_at = actor, events, at
         self._by_columns = len(events) >= FEW and is_at_hand()
         self._head = _locked_head(OWN) if self._by_columns else AuditHead()
@@ -148,7 +148,9 @@ class Appending:
             _PAYLOADS.add_adapted(self._payloads.with_own("entry_id", keys))
 
 
-def _append_few(actor: Actor, events: Sequence[Event], *, at: datetime | None = None) -> list[AuditEntry]:
+def _append_few(
+    actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None
+) -> list[AuditEntry]:
     if not events:
         return []
     # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
@@ -166,7 +168,7 @@ def _append_few(actor: Actor, events: Sequence[Event], *, at: datetime | None = 
 
 
 def _columns(
-    actor: Actor, events: Sequence[Event], *, head: AuditHead, at: datetime
+    actor: Actor, events: Sequence[AuditEvent], *, head: AuditHead, at: datetime
 ) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
     """Give the rows of events, and what they say, by columns: objects would take longer than all else here."""
     count, seqs = len(events), range(head.seq + 1, head.seq + 1 + len(events))
@@ -196,24 +198,24 @@ def _columns(
     return rows, {"salt": [each.salt for each in said], "payload": [each.payload for each in said]}
 
 
-def seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[Sealed]:
+def seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[SealedPayload]:
     """Draw a salt for each payload and make its digest. Needs no database: a thread may do it before the rows' turn."""
     drawn = secrets.token_bytes(_SALT_BYTES * len(payloads)).hex()
     salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
     return [
-        Sealed(said if isinstance(said, ReadyJson) else dict(said), salt, payload_digest(salt, said))
+        SealedPayload(said if isinstance(said, ReadyJson) else dict(said), salt, payload_digest(salt, said))
         for salt, said in zip(salts, payloads, strict=True)
     ]
 
 
-def _all_sealed(events: Sequence[Event]) -> list[Sealed]:
+def _all_sealed(events: Sequence[AuditEvent]) -> list[SealedPayload]:
     """Give what events say, sealed now where it is not yet."""
-    fresh = iter(seal([event.payload for event in events if not isinstance(event.payload, Sealed)]))
-    return [event.payload if isinstance(event.payload, Sealed) else next(fresh) for event in events]
+    fresh = iter(seal([event.payload for event in events if not isinstance(event.payload, SealedPayload)]))
+    return [event.payload if isinstance(event.payload, SealedPayload) else next(fresh) for event in events]
 
 
 def _rows(
-    actor: Actor, events: Sequence[Event], *, first: int, at: datetime
+    actor: Actor, events: Sequence[AuditEvent], *, first: int, at: datetime
 ) -> tuple[list[AuditEntry], list[AuditPayload]]:
     """Give the unsaved rows of events, without their hashes, and what they say."""
     entry = AuditEntry(

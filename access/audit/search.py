@@ -24,7 +24,7 @@ ROW = (
 
 
 @dataclass(frozen=True)
-class LogSought:
+class LogFilter:
     """Which rows are wanted; what is left empty does not narrow.
 
     `actor` is a user, with all tokens, or one token as "user/token". `since` is included, `until` is not.
@@ -40,7 +40,7 @@ class LogSought:
 
 
 def find_log(
-    actor: Actor, sought: LogSought | None = None, *, origin: str | None = OWN
+    actor: Actor, sought: LogFilter | None = None, *, origin: str | None = OWN
 ) -> QuerySet[AuditEntry]:
     """Give the rows that are wanted and the actor may see, with what they say; of every chain where `origin` is None.
 
@@ -51,7 +51,7 @@ def find_log(
     """
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    sought = sought or LogSought()
+    sought = sought or LogFilter()
     rows = AuditEntry.objects.filter(_condition(actor, sought)).select_related("payload_row")
     if not actor.all_groups:
         entered = Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)
@@ -59,7 +59,7 @@ def find_log(
     return rows if origin is None else rows.filter(origin=origin)
 
 
-def _condition(actor: Actor, sought: LogSought) -> Q:
+def _condition(actor: Actor, sought: LogFilter) -> Q:
     if sought.since and sought.until and sought.until <= sought.since:
         raise InvalidInput("'until' does not lie after 'since'.", field="until")
     wanted: dict[str, Any] = {
@@ -80,7 +80,7 @@ def _condition(actor: Actor, sought: LogSought) -> Q:
 def export_log(
     actor: Actor,
     out: TextIO,
-    sought: LogSought | None = None,
+    sought: LogFilter | None = None,
     *,
     on_rows: Callable[[int], object] | None = None,
 ) -> int:

@@ -13,12 +13,12 @@ from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, 
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_broken
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200
 MAX_INSTRUCTIONS_CHARS = 20_000
-_BY_SLUG = Prepared(lambda slug: Group.objects.filter(slug=slug).order_by())
+_BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Rule:
+class ThrottleRule:
     """How often something is free, and how long it is refused after that: `first` doubles up to `longest`.
 
     Whoever has not tried for `forgotten` begins anew.
@@ -36,13 +36,13 @@ class Rule:
 
 
 # A person mistypes a few times; a program that guesses gets about 15 guesses on the first day and one a day after that.
-LOGINS = Rule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
+LOGINS = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
 # All names from one address together: an office may stand behind one.
-LOGINS_FROM = Rule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
+LOGINS_FROM = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
 NOBODY = "somebody unknown"
 
 
-def wait_s(rule: Rule, *key: str) -> int:
+def wait_s(rule: ThrottleRule, *key: str) -> int:
     """Give how many seconds this is refused from now on, at least 1; 0 where it is free."""
     until = (
         Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).values_list("until", flat=True).first()
@@ -51,7 +51,7 @@ def wait_s(rule: Rule, *key: str) -> int:
     return max(1, round(left)) if left > 0 else 0
 
 
-def note(rule: Rule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
+def note(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
     """Count one try; the answer says until when the next one is refused. One transaction."""
     now = timezone.now()
     with transaction.atomic():
@@ -68,7 +68,7 @@ def note(rule: Rule, *key: str, address: str = "", user: "User | None" = None) -
 
 
 def count_try(
-    rule: Rule, *key: str, via: str = Via.ADMIN, address: str = "", user: "User | None" = None
+    rule: ThrottleRule, *key: str, via: str = Via.ADMIN, address: str = "", user: "User | None" = None
 ) -> int:
     """Count one try and give how many seconds the next one is refused, 0 where it is free. One transaction.
 
@@ -101,7 +101,7 @@ def _log_lock(row: Attempts, *, via: str) -> None:
     logger.warning("%s: %s from %s is refused until %s", row.kind, said, row.address, until)
 
 
-def forget(rule: Rule, *key: str) -> None:
+def forget(rule: ThrottleRule, *key: str) -> None:
     """Begin anew: what was tried has succeeded."""
     Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).delete()
 

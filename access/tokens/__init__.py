@@ -16,7 +16,7 @@ from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_broken
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -27,10 +27,10 @@ SECRET_BYTES = 32
 LAST_USED_STEP = timedelta(minutes=10)
 
 # Asked anew for each call, so that a token that is revoked ends at once.
-_TOKEN = Prepared(
+_TOKEN = CompiledQuery(
     lambda hash_: ApiToken.objects.select_related("user", "default_group").filter(token_hash=hash_).order_by()
 )
-_ROLES = Prepared(
+_ROLES = CompiledQuery(
     lambda user: Membership.objects.filter(user=user).values_list("group_id", "role").order_by()
 )
 

@@ -12,32 +12,32 @@ from django.db import DatabaseError
 
 from access.errors import LociError, NotAuthenticated, TooManyAttempts
 from access.sign_in.client_address import network_of
-from access.sign_in.throttle import Rule, count_try
+from access.sign_in.throttle import ThrottleRule, count_try
 
 logger = logging.getLogger(__name__)
 PROGRAMS_BEHIND_ONE = 5  # an office behind one address has some programs whose consent has run out
 FORGOTTEN = timedelta(hours=6)  # without a failure, the count begins anew
 
 
-def token_rule() -> Rule:
+def token_rule() -> ThrottleRule:
     """Give how many tokens that do not work an address may send."""
     access = settings.LOCI.access
-    return Rule("token", access.token_failures, *_lengths())
+    return ThrottleRule("token", access.token_failures, *_lengths())
 
 
-def program_rules() -> tuple[Rule, Rule]:
+def program_rules() -> tuple[ThrottleRule, ThrottleRule]:
     """Give how often a program may fail at OAuth's token address: one program at an address, and all of them there."""
     access = settings.LOCI.access
     return (
-        Rule("oauth", access.oauth_failures, *_lengths()),
-        Rule("oauth-from", access.oauth_failures * PROGRAMS_BEHIND_ONE, *_lengths()),
+        ThrottleRule("oauth", access.oauth_failures, *_lengths()),
+        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_BEHIND_ONE, *_lengths()),
     )
 
 
-def registration_rule() -> Rule:
+def registration_rule() -> ThrottleRule:
     """Give how many programs may register themselves from one address, whether that succeeds or not."""
     access = settings.LOCI.access
-    return Rule("register", access.registrations, *_lengths())
+    return ThrottleRule("register", access.registrations, *_lengths())
 
 
 def count_failed_token(fault: NotAuthenticated, *, address: str, via: str) -> LociError:

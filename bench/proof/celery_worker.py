@@ -15,7 +15,7 @@ from typing import Any
 import django
 from celery.signals import task_prerun, worker_ready
 
-from loci_site.server.supervisor import Part, Supervisor
+from loci_site.server.supervisor import ServerPart, Supervisor
 
 TICKS = "LOCI_PROOF_TICKS"
 JOB = "tick"
@@ -64,7 +64,7 @@ def keep() -> None:
     """Keep the worker running until a signal comes."""
     command = [sys.executable, "-m", "bench.proof.celery_worker", "--parent", str(os.getpid())]
     supervisor = Supervisor(
-        [Part("worker", command)], env=os.environ, is_ready=lambda: True, on_ready=lambda: None
+        [ServerPart("worker", command)], env=os.environ, is_ready=lambda: True, on_ready=lambda: None
     )
     supervisor.run()
 

@@ -23,7 +23,7 @@ from access.tokens import actor_for_user  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Link, LinkKind, Memory  # noqa: E402
-from memories.store import Stored, store  # noqa: E402
+from memories.store import StoreResult, store  # noqa: E402
 
 GROUP = "harbour"
 MODEL_WAIT_S = 60
@@ -41,12 +41,14 @@ def main() -> None:
     print(json.dumps(_counted(told["pairs"], answers, before)))
 
 
-def _store(actor: Actor, text: str) -> Stored:
+def _store(actor: Actor, text: str) -> StoreResult:
     return store(actor, Draft(text, group=GROUP))
 
 
 def _counted(
-    pairs: Sequence[tuple[str, str]], answers: Sequence[tuple[Stored, Stored]], before: dict[LinkKind, int]
+    pairs: Sequence[tuple[str, str]],
+    answers: Sequence[tuple[StoreResult, StoreResult]],
+    before: dict[LinkKind, int],
 ) -> dict[str, Any]:
     texts = {text for pair in pairs for text in pair}
     live = set(Memory.objects.filter(state="live", content__in=texts).values_list("content", flat=True))
@@ -64,11 +66,11 @@ def _counted(
     }
 
 
-def _is_one(old: Stored, new: Stored) -> bool:
+def _is_one(old: StoreResult, new: StoreResult) -> bool:
     return old.memory is not None and old.memory == new.memory
 
 
-def _are_tied(old: Stored, new: Stored, kind: LinkKind) -> bool:
+def _are_tied(old: StoreResult, new: StoreResult, kind: LinkKind) -> bool:
     if old.memory is None or new.memory is None or old.memory == new.memory:
         return False
     one, other = old.memory.root_key, new.memory.root_key

@@ -29,13 +29,13 @@ from access.tokens import operator  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import Said, said_in_week  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
-from maintenance.cycle import Plan, run_cycle  # noqa: E402
+from maintenance.cycle import RunPlan, run_cycle  # noqa: E402
 from maintenance.cycle.undo import undo_run  # noqa: E402
 from maintenance.models import Run, RunStatus  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Link, LinkKind, Memory, Piece  # noqa: E402
-from memories.recall import Asked, recall  # noqa: E402
+from memories.recall import RecallRequest, recall  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
 from memories.store import store  # noqa: E402
 from relations.models import EntityAlias, Relation, RelationEvidence  # noqa: E402
@@ -54,8 +54,8 @@ def live_a_week(week: int, amount: int, *, is_deep: bool) -> dict[str, Any]:
     get_encoder(timeout_s=60)
     with time_machine.travel(monday + timedelta(days=6), tick=True):
         busy, faults = _busy_cycle(said_in_week(week, amount, monday=monday))
-        quiet = run_cycle(operator(), Plan(max_share=1))
-        second = run_cycle(operator(), Plan(now=quiet.now, max_share=1))
+        quiet = run_cycle(operator(), RunPlan(max_share=1))
+        second = run_cycle(operator(), RunPlan(now=quiet.now, max_share=1))
         if second.counts or second.changes.exists():
             faults.append(f"a second run was not empty: {second.counts}")
         COUNTER.flush()
@@ -92,7 +92,7 @@ def _busy_cycle(week: list[Said]) -> tuple[Run, list[str]]:
     ]
     for thread in (*writers, *readers):
         thread.start()
-    run = run_cycle(operator(), Plan(max_share=1))
+    run = run_cycle(operator(), RunPlan(max_share=1))
     for thread in writers:
         thread.join()
     is_over.set()
@@ -149,7 +149,7 @@ def _read(said: list[Said], is_over: threading.Event, faults: list[str]) -> None
     at = 0
     while not is_over.is_set():
         one = said[at % len(said)]
-        answer = recall(operator(), Asked(query=one.content, group=one.group))
+        answer = recall(operator(), RecallRequest(query=one.content, group=one.group))
         faults += [
             f"recall gave {item.memory.state} text" for item in answer.items if item.memory.state != "live"
         ]
@@ -160,7 +160,7 @@ def _read(said: list[Said], is_over: threading.Event, faults: list[str]) -> None
 def _taken_back(now: datetime) -> tuple[Run, float, list[str]]:
     """Run a cycle a day later and take it back: every field and both indexes are as before."""
     before = state_digest()
-    run = run_cycle(operator(), Plan(now=now, max_share=1))
+    run = run_cycle(operator(), RunPlan(now=now, max_share=1))
     began = time.perf_counter()
     done = undo_run(operator(), run.id)
     took = time.perf_counter() - began

@@ -13,7 +13,7 @@ from access.tokens.throttle import count_failed_token
 from loci_site.api.errors import CsrfMissing
 
 
-class Token(HttpBearer):
+class BearerToken(HttpBearer):
     """`Authorization: Bearer loci_…`."""
 
     openapi_description = "A token that 'loci token create' made."
@@ -28,7 +28,7 @@ class Token(HttpBearer):
             raise count_failed_token(fault, address=address_of(request), via=Via.REST) from None
 
 
-class Session(APIKeyCookie):
+class SessionCookie(APIKeyCookie):
     """The session of a browser that is logged in; what changes something needs the page's CSRF token."""
 
     param_name = settings.SESSION_COOKIE_NAME

@@ -14,7 +14,7 @@ from loci_site.api.schemas import maintenance
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.curation import RunPage
 from loci_site.api.schemas.requests import PageQuery
-from maintenance.cycle import Plan
+from maintenance.cycle import RunPlan
 from maintenance.cycle.job import begin_alone
 from maintenance.cycle.listing import list_runs, run_json
 from maintenance.cycle.preview import changes_of, preview_cycle
@@ -42,7 +42,7 @@ def run_maintenance(request: HttpRequest, body: maintenance.RunIn) -> HttpRespon
     """
     actor = actor_of(request)
     group = find_group(actor, body.group, right=CURATE) if body.group else None
-    plan = Plan(kind=body.kind, group=group, max_share=body.max_share)
+    plan = RunPlan(kind=body.kind, group=group, max_share=body.max_share)
     if not body.dry_run:
         return answer(_run_page(begin_alone(actor, plan, seconds=WAIT_S)))
     preview = preview_cycle(actor, plan)

@@ -16,10 +16,10 @@ from memories.browse.listing import list_memories, visible_versions
 from memories.browse.serializers import done_json, inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edited, EditOutcome, edit
-from memories.lifecycle.verbs import Done
+from memories.lifecycle.edit import EditOutcome, EditResult, edit
+from memories.lifecycle.verbs import ChangeResult
 from memories.queries.versions import find_memory, head_of
-from memories.store import Outcome, Stored, store
+from memories.store import Outcome, StoreResult, store
 
 router = Router(tags=["memories"])
 VerbName = Literal[
@@ -37,9 +37,9 @@ VerbName = Literal[
 ]
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
-PINS: dict[str, Callable[..., Done]] = {"pin": verbs.pin, "unpin": verbs.unpin}
+PINS: dict[str, Callable[..., ChangeResult]] = {"pin": verbs.pin, "unpin": verbs.unpin}
 NOTHING_SAID = VerbIn()
-VERBS: dict[str, Callable[..., Done]] = {
+VERBS: dict[str, Callable[..., ChangeResult]] = {
     "forget": verbs.forget,
     "restore": verbs.restore,
     "retract": verbs.retract,
@@ -127,7 +127,7 @@ def do_to_memory(
     return answer(done_json(VERBS[verb](actor, memory_id, reason=body.reason, dry_run=body.dry_run)))
 
 
-def edited_json(edited: Edited) -> dict[str, object]:
+def edited_json(edited: EditResult) -> dict[str, object]:
     """Give the answer to an edit."""
     return {
         "outcome": edited.outcome,
@@ -138,7 +138,7 @@ def edited_json(edited: Edited) -> dict[str, object]:
     }
 
 
-def _stored(stored: Stored) -> HttpResponse:
+def _stored(stored: StoreResult) -> HttpResponse:
     if stored.outcome == Outcome.REFUSED:
         raise Refused(f"It was not stored: {stored.why}")
     return answer(stored_json(stored), status=STATUS.get(stored.outcome, 200))

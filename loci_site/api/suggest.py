@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
-from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, How, Suggestion, suggest
+from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, MatchKind, Suggestion, suggest
 from memories.types import State, Trust, Type
 
 router = Router(tags=["recall"])
@@ -29,7 +29,7 @@ class SuggestionOut(out.Document):
 
     id: str
     text: str
-    how: How
+    how: MatchKind
     group: str
     type: Type
     state: State

@@ -15,7 +15,7 @@ from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
-from memories.store import Outcome, Stored, store
+from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
 SAID = {
@@ -115,7 +115,7 @@ def _writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     return actor, memory
 
 
-def _tell(request: HttpRequest, stored: Stored) -> None:
+def _tell(request: HttpRequest, stored: StoreResult) -> None:
     why = (
         f" {stored.why[:1].upper()}{stored.why[1:]}."
         if stored.why and stored.outcome == Outcome.QUEUED

@@ -8,7 +8,7 @@ from django import forms
 from access.errors import LociError
 from access.models import Group
 from memories.draft import MAX_REASON_CHARS, Draft
-from memories.lifecycle.edit import UNCHANGED, Edit
+from memories.lifecycle.edit import UNCHANGED, EditDraft
 from memories.models import Memory
 from memories.types import Scope, Type
 
@@ -90,11 +90,11 @@ class CorrectForm(PeopleForm):
     )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
-    def edit(self, memory: Memory) -> Edit:
+    def edit(self, memory: Memory) -> EditDraft:
         """Give what differs from the memory, tied to the version that was seen."""
         said = self.cleaned_data
         tags = _tags(said["tags"])
-        return Edit(
+        return EditDraft(
             content=UNCHANGED if _same(said["content"], memory.content) else said["content"],
             tags=UNCHANGED if tags == tuple(memory.tags) else tags,
             version=said["version"],

@@ -14,9 +14,9 @@ from access.errors import GroupNotFound
 from access.models import Group
 from loci_site.app.page import for_people, rooms_of, show
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import Listed, Page, list_memories
+from memories.browse.listing import ListFilter, Page, list_memories
 from memories.models import Link, Memory
-from memories.recall import Asked, Recalled, recall
+from memories.recall import RecallRequest, RecallResult, recall
 from memories.types import State, Trust
 
 RECENT = 20
@@ -66,7 +66,7 @@ def search(request: HttpRequest) -> HttpResponse:
 def mine(request: HttpRequest) -> HttpResponse:
     """Show what the caller stored, and what agents stored with the caller's tokens, newest first."""
     actor = actor_of(request)
-    listed = Listed(states=OWN_STATES, author=actor.user_id)
+    listed = ListFilter(states=OWN_STATES, author=actor.user_id)
     page = list_memories(actor, listed, cursor=request.GET.get("cursor", ""), limit=RECENT)
     context = {"title": "Mine", "here": "mine", "page": page, "more": _more(request, page)}
     return show(request, "people/mine.html", context)
@@ -107,15 +107,15 @@ def _room(request: HttpRequest, rooms: list[Group]) -> Group | None:
     return room or next(iter(rooms), None)
 
 
-def _recalled(actor: Actor, query: str, room: Group) -> Recalled:
+def _recalled(actor: Actor, query: str, room: Group) -> RecallResult:
     return recall(
-        actor, Asked(query=query, group=room.slug, max_results=FOUND, token_budget=TOKENS_OF_A_PAGE)
+        actor, RecallRequest(query=query, group=room.slug, max_results=FOUND, token_budget=TOKENS_OF_A_PAGE)
     )
 
 
 def _newest(actor: Actor, room: Group | None, words: str, *, cursor: str) -> Page[Memory]:
     """Give the group's newest; for somebody of no group the global ones, which may be searched by words alone."""
-    listed = Listed(group=room.slug if room else None, words=words)
+    listed = ListFilter(group=room.slug if room else None, words=words)
     return list_memories(actor, listed, cursor=cursor, limit=RECENT)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.keys import Key, WrongValue, keys_of, nearest
+from loci_site.config.keys import ConfigKey, WrongValue, keys_of, nearest
 from loci_site.config.sections import SECTIONS, Access, Embedding, Maintenance, Retrieval, Server, Storage
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -56,7 +56,7 @@ class Config:
         return is_loopback(self.server.host)
 
 
-KEYS: dict[str, dict[str, Key]] = {name: keys_of(name, declared) for name, declared in SECTIONS.items()}
+KEYS: dict[str, dict[str, ConfigKey]] = {name: keys_of(name, declared) for name, declared in SECTIONS.items()}
 
 
 def load_config(env: Mapping[str, str]) -> Config:

@@ -17,7 +17,7 @@ class WrongValue(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
+class KeyRule:
     """What is declared of a key beside its type and default."""
 
     meaning: str
@@ -37,12 +37,12 @@ def key(
     variable: str = "",
 ) -> Any:
     """Declare one setting of a section: its default, meaning, unit, range and short environment variable."""
-    rule = Rule(meaning=meaning, unit=unit, low=low, high=high, variable=variable)
+    rule = KeyRule(meaning=meaning, unit=unit, low=low, high=high, variable=variable)
     return field(default=default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True)
-class Key:
+class ConfigKey:
     """One setting as the reference of settings shows it and as the reader checks it."""
 
     section: str
@@ -51,7 +51,7 @@ class Key:
     default: Any
     choices: tuple[str, ...]
     optional: bool
-    rule: Rule
+    rule: KeyRule
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -136,14 +136,14 @@ def _bool_of(text: str, allowed: str) -> bool:
     raise WrongValue(allowed)
 
 
-def _number_of(text: str, spec: Key) -> int | float:
+def _number_of(text: str, spec: ConfigKey) -> int | float:
     try:
         return int(text) if spec.kind is int else float(text)
     except ValueError as wrong:
         raise WrongValue(spec.allowed) from wrong
 
 
-def keys_of(section: str, declared: type) -> dict[str, Key]:
+def keys_of(section: str, declared: type) -> dict[str, ConfigKey]:
     """Give the keys of one section's dataclass, by name, in order."""
     hints = get_type_hints(declared)
     return {
@@ -152,13 +152,13 @@ def keys_of(section: str, declared: type) -> dict[str, Key]:
     }
 
 
-def _key_of(section: str, name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> Key:
+def _key_of(section: str, name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> ConfigKey:
     optional = get_origin(hint) in (Union, UnionType)
     if optional:
         hint = next(part for part in get_args(hint) if part is not type(None))
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     kind = str if choices else get_origin(hint) or hint
-    return Key(section, name, kind, default, choices, optional, metadata["rule"])
+    return ConfigKey(section, name, kind, default, choices, optional, metadata["rule"])
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

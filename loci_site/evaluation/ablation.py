@@ -18,12 +18,12 @@ from loci_site.evaluation.run import RUN_DEPTH, Progress, Query
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall.pipeline import Gathered, gather, place, usual_tuning
+from memories.recall.pipeline import CandidateSet, gather, place, usual_tuning
 from memories.recall.question import Question, understand
 from memories.recall.question_asking import subject_of
 from memories.recall.trace import Trace
 from memories.recall.weights import CHOICES, STEPS, Tuning, without
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 
 MODE = "hybrid"
 MEASURES = ("R@10", "MRR", "nDCG@10")
@@ -36,8 +36,8 @@ class Trial:
     """A question with its candidates, as the usual numbers find them, and as the whole question does."""
 
     query: Query
-    ours: tuple[Question, Gathered]
-    whole: tuple[Question, Gathered]
+    ours: tuple[Question, CandidateSet]
+    whole: tuple[Question, CandidateSet]
     names: dict[int, str]
 
 
@@ -50,7 +50,7 @@ class TrialSet:
 
 
 @dataclass(frozen=True)
-class Fold:
+class CrossValidationFold:
     """What cross-validation found for one set: held-out scores with the numbers chosen elsewhere, and with the usual ones."""
 
     name: str
@@ -64,7 +64,7 @@ def gather_trials(
     """Ask each question within its group once; the rows of memories are shared between questions."""
     names = dict(Memory.objects.values_list("key", "source_ref"))
     rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
-    rows: dict[int, Judged] = {}
+    rows: dict[int, RankingFields] = {}
     as_asked = without("the subject alone", usual_tuning())
     trials = []
     for done, query in enumerate(queries, start=1):
@@ -79,7 +79,7 @@ def gather_trials(
     return TrialSet(name, tuple(trials))
 
 
-def _gather(question: Question, room: Visibility, rows: dict[int, Judged]) -> Gathered:
+def _gather(question: Question, room: Visibility, rows: dict[int, RankingFields]) -> CandidateSet:
     gathered = gather(question, room, mode=MODE, trace=Trace())
     own = {key: rows.setdefault(key, row) for key, row in gathered.rows.items()}
     return replace(gathered, rows=own)
@@ -110,7 +110,7 @@ def fold_of(set_name: str, query: Query, folds: int, *, is_single: bool) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:4]) % folds
 
 
-def cross_validate(sets: Sequence[TrialSet], *, folds: int, progress: Progress) -> list[Fold]:
+def cross_validate(sets: Sequence[TrialSet], *, folds: int, progress: Progress) -> list[CrossValidationFold]:
     """Choose each number on all folds but one, over all sets at once, and measure on that one; once for each fold.
 
     One number after the other is moved to another of its CHOICES where that raises the goal: the mean over sets of R@10
@@ -126,7 +126,7 @@ def cross_validate(sets: Sequence[TrialSet], *, folds: int, progress: Progress) 
         progress("folds", fold + 1)
     usual = usual_tuning()
     return [
-        Fold(
+        CrossValidationFold(
             one.name,
             mean_scores(held[one.name]),
             mean_scores([table.scores(trial, usual) for trial in one.trials]),

@@ -36,7 +36,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Point:
+class AbstentionPoint:
     """What abstaining at one limit does: shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost.
 
     `precision` is None where it never abstained.
@@ -71,7 +71,7 @@ def judge_all(
     return found
 
 
-def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -> list[Point]:
+def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -> list[AbstentionPoint]:
     """Give precision, recall and loss for limits around the one in use (offset 0)."""
     unrelated = [j for j in judgements if j.kind != "answerable"]
     answered = [j for j in judgements if j.kind == "answerable"]
@@ -81,7 +81,7 @@ def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -
         wrong = sum(j.margin < offset for j in answered)
         lost = sum(j.margin < offset and j.is_found for j in answered)
         points.append(
-            Point(
+            AbstentionPoint(
                 offset,
                 right / (right + wrong) if right + wrong else None,
                 right / len(unrelated) if unrelated else 0.0,

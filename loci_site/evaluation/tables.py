@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
-from loci_site.evaluation.ablation import MEASURES, Fold
-from loci_site.evaluation.abstention import Judgement, Point, curve
+from loci_site.evaluation.ablation import MEASURES, CrossValidationFold
+from loci_site.evaluation.abstention import AbstentionPoint, Judgement, curve
 from loci_site.evaluation.metrics import Scores
 from loci_site.evaluation.metrics_intervals import difference_interval
 from loci_site.evaluation.run import ModeReport, QuerySet
@@ -21,7 +21,7 @@ BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
 
 
 @dataclass
-class Findings:
+class Measurements:
     """Everything that was measured on some sets; what was not asked for is empty.
 
     `rooms` has each set's questions asked within their groups, and in all groups at once.
@@ -30,7 +30,7 @@ class Findings:
     modes: dict[str, list[ModeReport]] = field(default_factory=dict)
     rooms: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
     gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
-    folds: list[Fold] = field(default_factory=list)
+    folds: list[CrossValidationFold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
 
@@ -190,7 +190,7 @@ def _gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
     return rows if sets else []
 
 
-def _fold_table(folds: Sequence[Fold]) -> list[list[str]]:
+def _fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
     rows = [["set", "chosen on the other folds", "the numbers in use"]]
     for fold in folds:
         cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in (fold.chosen, fold.usual)]
@@ -205,7 +205,7 @@ def _all(sets: Mapping[str, Sequence[Judgement]]) -> list[Judgement]:
 def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
     rows = [["limit", "precision", "recall", "R@5 lost"]]
     every = _all(sets)
-    points: list[Point] = curve(every) if every else []
+    points: list[AbstentionPoint] = curve(every) if every else []
     for point in points:
         limit = "as it is" if point.offset == 0 else f"{point.offset:+.2f}".replace("-", "−")
         precision = "–" if point.precision is None else _percent(point.precision)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.embedding import DIMENSIONS, Encoder, Span
+from memories.embedding import DIMENSIONS, Encoder, Window
 from memories.embedding.query_cache import already_made
 
 Vectors = NDArray[np.float32]
@@ -83,11 +83,11 @@ class CachedEncoder(Encoder):
         """Give the number of tokens, uncut."""
         return self._encoder.count_tokens(text)
 
-    def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Span]:
+    def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
         """Give windows that cover the text."""
         return self._encoder.split(text, reserve=reserve, overlap=overlap)
 
-    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Span]]:
+    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Give each text's windows."""
         return self._encoder.split_many(texts, reserves=reserves)
 

@@ -22,31 +22,31 @@ from memories.browse.serializers import (
     trace_json,
 )
 from memories.browse.stats import Stats
-from memories.entities.store_relation import RelationStored
+from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
 from memories.language.plurals import memories_said
-from memories.lifecycle.verbs import Done
+from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
 from memories.queries.labels import label_of
-from memories.recall import Item, Recalled
-from memories.sessions.checkpoints import CheckpointSaved
+from memories.recall import Item, RecallResult
+from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.sessions.quoting import fenced
-from memories.store import Stored
-from memories.store.neighbours import Near
+from memories.store import StoreResult
+from memories.store.neighbours import Neighbour
 from memories.types import Trust
 
 SHOWN_WORDS = 30  # of a memory that only stands beside the one that was asked for
 SHOWN_LOG_ROWS = 10
 
 
-def stored_answer(stored: Stored) -> CallToolResult:
+def stored_answer(stored: StoreResult) -> CallToolResult:
     """Give what became of a text."""
     body = stored_json(stored) | {"near": [_near(near) for near in stored.near]}
     return _result(shapes.StoreAnswer.model_validate(body))
 
 
-def recalled_answer(recalled: Recalled) -> CallToolResult:
+def recalled_answer(recalled: RecallResult) -> CallToolResult:
     """Give what was found; as text, every memory between its marks."""
     body = recalled_json(recalled)
     for name, items in (("results", recalled.items), ("nearest", recalled.nearest)):
@@ -54,7 +54,7 @@ def recalled_answer(recalled: Recalled) -> CallToolResult:
     return _result(shapes.RecallAnswer.model_validate(body), text=_recalled_text(recalled))
 
 
-def done_answer(done: Done) -> CallToolResult:
+def done_answer(done: ChangeResult) -> CallToolResult:
     """Give what a verb did; the changed fields only for a dry run, which is asked for them."""
     body = done_json(done)
     return _result(shapes.ForgetAnswer.model_validate(body if done.dry_run else body | {"changes": {}}))
@@ -83,7 +83,7 @@ def counted_answer(stats: Stats) -> CallToolResult:
     return _result(shapes.StatsAnswer.model_validate(counted_json(stats)))
 
 
-def related_answer(stored: RelationStored) -> CallToolResult:
+def related_answer(stored: RelationResult) -> CallToolResult:
     """Give what became of a relation."""
     return _result(shapes.RelationAnswer.model_validate(relation_json(stored)))
 
@@ -97,7 +97,7 @@ def packed_answer(pack: ContextPack) -> CallToolResult:
     )
 
 
-def saved_answer(saved: CheckpointSaved) -> CallToolResult:
+def saved_answer(saved: CheckpointResult) -> CallToolResult:
     """Give a checkpoint that was saved."""
     return _result(shapes.CheckpointAnswer.model_validate(checkpoint_json(saved)))
 
@@ -114,7 +114,7 @@ def _result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
     )
 
 
-def _recalled_text(recalled: Recalled) -> str:
+def _recalled_text(recalled: RecallResult) -> str:
     """Say how much was found, then the memories, then what else to know."""
     if recalled.abstained:
         head = f"Nothing stored in '{recalled.group}' answers this."
@@ -125,7 +125,7 @@ def _recalled_text(recalled: Recalled) -> str:
     return "\n".join([head, *blocks, *_remarks(recalled)])
 
 
-def _remarks(recalled: Recalled) -> list[str]:
+def _remarks(recalled: RecallResult) -> list[str]:
     remarks = []
     if any(item.is_cut for item in recalled.items):
         remarks.append("Texts that end in … are cut: pass their ids to read them whole.")
@@ -150,7 +150,7 @@ def _item(item: Item, body: Json) -> Json:
     }
 
 
-def _near(near: Near) -> Json:
+def _near(near: Neighbour) -> Json:
     return near_json(near) | {"content": _content(near.memory, words=SHOWN_WORDS)}
 
 

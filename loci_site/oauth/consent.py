@@ -21,7 +21,7 @@ from access.groups import entered_groups
 from access.models import Group
 from access.tokens import actor_for_user
 from loci_site.oauth.audience import audience_of
-from loci_site.oauth.grants import Allowed, connect, name_of
+from loci_site.oauth.grants import GrantedAccess, connect, name_of
 from loci_site.oauth.provider import SCOPES
 
 
@@ -63,11 +63,11 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
                 self.add_error("groups", "Choose at least one group.")
         return said
 
-    def allowed(self) -> Allowed:
+    def allowed(self) -> GrantedAccess:
         """Give what the person has chosen."""
         said = self.cleaned_data
         groups = None if said["everywhere"] else tuple(self.rooms[slug] for slug in said["groups"])
-        return Allowed(frozenset(said["rights"]), groups)
+        return GrantedAccess(frozenset(said["rights"]), groups)
 
 
 class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has no types

@@ -24,7 +24,7 @@ UNUSED = timedelta(days=1)  # a program that registers asks for access within mi
 
 
 @dataclass(frozen=True)
-class Allowed:
+class GrantedAccess:
     """What a person lets a program do; `groups` None: every group that the person may enter, later ones too."""
 
     scopes: frozenset[str]
@@ -37,7 +37,7 @@ def name_of(application: Application) -> str:
     return " ".join(shown.split())[:MAX_NAME] or "a program without a name"
 
 
-def connect(actor: Actor, user: "User", application: Application, allowed: Allowed) -> Connection:
+def connect(actor: Actor, user: "User", application: Application, allowed: GrantedAccess) -> Connection:
     """Keep what the person allows the program; it replaces what was allowed before. One transaction.
 
     Raises:

@@ -20,7 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class Spreading:
+class ConnectionBalancing:
     """An ASGI application that answers as another does and ends connections where many calls are answered at once."""
 
     def __init__(self, inner: Application, *, chance: Callable[[], float] = random) -> None:

@@ -37,7 +37,7 @@ VITAL = ("database", "last_write")
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """Whether one part works, and a word about it."""
 
     ok: bool
@@ -51,7 +51,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
     database = await _database_check()
     checks = {
         "database": database,
-        "last_write": await last_write_check() if database.ok else Check(False, "not tried"),
+        "last_write": await last_write_check() if database.ok else HealthCheck(False, "not tried"),
     }
     checks |= await _lesser_checks(has_database=database.ok)
     status = status_of(checks)
@@ -60,7 +60,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
     return JsonResponse(body, status=code)
 
 
-def status_of(checks: dict[str, Check]) -> str:
+def status_of(checks: dict[str, HealthCheck]) -> str:
     """Give ok, degraded or failing."""
     bad = {name for name, check in checks.items() if not check.ok}
     if bad & set(VITAL):
@@ -68,33 +68,33 @@ def status_of(checks: dict[str, Check]) -> str:
     return "degraded" if bad else "ok"
 
 
-def database_check() -> Check:
+def database_check() -> HealthCheck:
     """Can be read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM memories_memory LIMIT 1")
     except DatabaseError as error:
         connection.close()
-        return Check(False, f"cannot be read ({type(error).__name__})")
-    return Check(True, "can be read")
+        return HealthCheck(False, f"cannot be read ({type(error).__name__})")
+    return HealthCheck(True, "can be read")
 
 
-async def last_write_check() -> Check:
+async def last_write_check() -> HealthCheck:
     """The last write went through; one is tried where none was made lately."""
     try:
         last = await asyncio.wait_for(asyncio.shield(_probe()), WRITE_WAIT_S)
     except TimeoutError:
-        return Check(False, f"a write has waited for {WRITE_WAIT_S:g} s")
+        return HealthCheck(False, f"a write has waited for {WRITE_WAIT_S:g} s")
     return (
-        Check(False, f"the last write failed ({last.error})")
+        HealthCheck(False, f"the last write failed ({last.error})")
         if last.error
-        else Check(True, "the last write worked")
+        else HealthCheck(True, "the last write worked")
     )
 
 
-def lesser_checks(*, has_database: bool) -> dict[str, Check]:
+def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
     """Give the checks of what Loci can do without."""
-    unknown = Check(False, "unknown without the database")
+    unknown = HealthCheck(False, "unknown without the database")
     return {
         "indexes": _checked(indexes_check) if has_database else unknown,
         "model": model_check(),
@@ -104,51 +104,51 @@ def lesser_checks(*, has_database: bool) -> dict[str, Check]:
     }
 
 
-def indexes_check() -> Check:
+def indexes_check() -> HealthCheck:
     """The search indexes and the triggers that fill them are there."""
     missing = search_index().missing_objects()
     if missing:
-        return Check(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
-    return Check(True, "complete")
+        return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
+    return HealthCheck(True, "complete")
 
 
-def model_check() -> Check:
+def model_check() -> HealthCheck:
     """The embedding model is there; "ready" is meant of this process."""
-    return Check(*MODEL_SAYS[model_status().state])
+    return HealthCheck(*MODEL_SAYS[model_status().state])
 
 
-def worker_check() -> Check:
+def worker_check() -> HealthCheck:
     """A worker has reported lately."""
     seen = last_finished(HEARTBEAT)
     if seen is None:
-        return Check(False, "none has reported yet")
+        return HealthCheck(False, "none has reported yet")
     age = timezone.now() - seen
     seconds = round(age.total_seconds())
-    return Check(age < WORKER_SILENT, f"reported {seconds} s ago")
+    return HealthCheck(age < WORKER_SILENT, f"reported {seconds} s ago")
 
 
-def schedule_check() -> Check:
+def schedule_check() -> HealthCheck:
     """No job has failed or is overdue; which and how often is said, why is for admins ('loci schedule')."""
     jobs = [job for job in standings() if job.name != HEARTBEAT]  # that one is the worker's check
     bad = [f"{job.name} failed {job.failures}×" for job in jobs if job.needs_care and job.failures]
     bad += [f"{job.name} is overdue" for job in jobs if job.needs_care and not job.failures]
     if bad:
-        return Check(False, f"{', '.join(bad)}: see 'loci schedule'")
+        return HealthCheck(False, f"{', '.join(bad)}: see 'loci schedule'")
     paused = [job.name for job in jobs if job.state == "paused"]
-    return Check(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
+    return HealthCheck(True, f"on time; paused: {', '.join(paused)}" if paused else "on time")
 
 
-def disk_check() -> Check:
+def disk_check() -> HealthCheck:
     """There is room to write."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    return Check(free >= LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
+    return HealthCheck(free >= LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 
 
-def _checked(check: Callable[[], Check]) -> Check:
+def _checked(check: Callable[[], HealthCheck]) -> HealthCheck:
     try:
         return check()
     except (DatabaseError, LociError) as error:
-        return Check(False, f"cannot be told ({type(error).__name__})")
+        return HealthCheck(False, f"cannot be told ({type(error).__name__})")
 
 
 _database_check = in_db_thread(database_check)

@@ -17,7 +17,7 @@ LOOK_EVERY_S = 1.0
 GRACE_S = 15.0  # then it is killed with all that it started
 
 
-class Child(Protocol):
+class ChildProcess(Protocol):
     """A process below this one, as multiprocessing has it."""
 
     name: str
@@ -36,7 +36,7 @@ def end_with_parent(parent: int) -> None:
     threading.Thread(target=_watch, args=(parent,), name="loci-lifeline", daemon=True).start()
 
 
-def end_with_child(child: Child, *, is_ending: Callable[[], bool]) -> None:
+def end_with_child(child: ChildProcess, *, is_ending: Callable[[], bool]) -> None:
     """Ask this process to end, by SIGTERM, when the child has; whoever looks after it then starts both anew.
 
     `is_ending` says that this process is about to end anyway, and takes the child with it.
@@ -44,7 +44,7 @@ def end_with_child(child: Child, *, is_ending: Callable[[], bool]) -> None:
     threading.Thread(target=_watch_child, args=(child, is_ending), name="loci-child", daemon=True).start()
 
 
-def _watch_child(child: Child, is_ending: Callable[[], bool]) -> None:
+def _watch_child(child: ChildProcess, is_ending: Callable[[], bool]) -> None:
     while child.is_alive():
         time.sleep(LOOK_EVERY_S)
     if not is_ending():

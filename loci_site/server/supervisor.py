@@ -24,7 +24,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
-class Part:
+class ServerPart:
     """A process to keep running. Without any vital one the whole makes no sense; those that are not `first` wait for them."""
 
     name: str
@@ -35,10 +35,10 @@ class Part:
 
 
 @dataclass
-class Child:
+class RunningPart:
     """A part and the process that it is now, or when it is to be started again."""
 
-    part: Part
+    part: ServerPart
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     start_at: float = 0.0
@@ -89,13 +89,13 @@ class Supervisor:
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[ServerPart],
         *,
         env: Mapping[str, str],
         is_ready: Callable[[], bool],
         on_ready: Callable[[], None],
     ) -> None:
-        self._children = [Child(part) for part in parts]
+        self._children = [RunningPart(part) for part in parts]
         self._env = env
         self._is_ready = is_ready
         self._on_ready = on_ready
@@ -131,7 +131,7 @@ class Supervisor:
         vital = [c for c in self._children if c.part.is_vital and (c.part.is_first or was_ready)]
         return bool(vital) and all(child.deaths >= DEATHS_IN_A_ROW for child in vital)
 
-    def _look_after(self, child: Child) -> None:
+    def _look_after(self, child: RunningPart) -> None:
         if child.process is None:
             if time.monotonic() >= child.start_at:
                 child.start(self._env)

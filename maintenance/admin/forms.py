@@ -7,7 +7,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidge
 
 from access.actor import CURATE, Actor
 from access.groups import entered_groups
-from maintenance.cycle import Plan
+from maintenance.cycle import RunPlan
 
 KINDS = (
     ("cycle", "The whole cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts"),
@@ -45,11 +45,11 @@ class CycleForm(forms.Form):
         self.order_fields(self.field_order)
         self.has_choice = bool(every + named)  # whether there is something that the actor may run
 
-    def plan(self) -> Plan:
+    def plan(self) -> RunPlan:
         """Give what was chosen."""
         said = self.cleaned_data
         percent = said["max_percent"]
-        return Plan(
+        return RunPlan(
             kind=said["kind"],
             group=self._groups.get(said["group"]),
             max_share=None if percent is None else percent / 100,

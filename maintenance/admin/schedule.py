@@ -14,20 +14,20 @@ from access.admin.page import RoomAdmin
 from access.connect import command_line
 from access.errors import LociError, NotFound
 from maintenance.backups import list_backups, make_backup
-from maintenance.doctor import Diagnosis, Verdict, examine, repair
+from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
-from maintenance.schedule import Standing, ask_for_run, list_schedule, pause_job, resume_job
+from maintenance.schedule import JobStatus, ask_for_run, list_schedule, pause_job, resume_job
 from maintenance.schedule.wording import MEANINGS, duration, every_words, next_words, state_words
 
 # What each button does, with its icon, its label, and what is said then.
-ACTIONS: dict[str, tuple[Callable[[Actor, str], Standing], str, str, str]] = {
+ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {
     "pause": (pause_job, "pause", "Pause", "The job '{}' is paused until it is resumed."),
     "resume": (resume_job, "play_arrow", "Resume", "The job '{}' is resumed."),
     "run": (ask_for_run, "bolt", "Run now", "A worker begins the job '{}' within a minute."),
 }
 # What stands first is what needs somebody.
-URGENCY = (Verdict.WRONG, Verdict.NOTICE, Verdict.OK, Verdict.SKIPPED)
+URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
 
 
 @admin.register(JobLock)
@@ -121,7 +121,7 @@ class ScheduleAdmin(RoomAdmin):
         """Give what the heading says of where one is: these pages are no part of the schedule."""
         return {"list_name": "Maintenance", "list_url": reverse("admin:maintenance_run_changelist")}
 
-    def _row(self, job: Standing) -> dict[str, Any]:
+    def _row(self, job: JobStatus) -> dict[str, Any]:
         return {
             "job": job,
             "word": job.state,
@@ -133,12 +133,12 @@ class ScheduleAdmin(RoomAdmin):
             "actions": [self._action(job, name) for name in _actions_of(job)],
         }
 
-    def _action(self, job: Standing, name: str) -> dict[str, str]:
+    def _action(self, job: JobStatus, name: str) -> dict[str, str]:
         _, icon, label, _ = ACTIONS[name]
         return {"url": self.url("job", job.name, name), "icon": icon, "label": label}
 
 
-def _actions_of(job: Standing) -> list[str]:
+def _actions_of(job: JobStatus) -> list[str]:
     """Name the buttons that make sense now."""
     if job.name == HEARTBEAT:
         return []

@@ -13,7 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import ADMIN, Actor
 from access.errors import InvalidInput, NotPermitted, Unavailable
-from maintenance.backups.archive import DATABASE, Contents, Manifest, drafts_of, write_archive
+from maintenance.backups.archive import DATABASE, BackupManifest, Contents, drafts_of, write_archive
 from maintenance.backups.folder import (
     PLAIN,
     Backup,
@@ -40,19 +40,19 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much is do
 
 
 @dataclass(frozen=True)
-class BackupMade:
+class BackupResult:
     """A backup that was made and verified, and the older ones that went for it."""
 
     path: Path
     size_bytes: int
-    manifest: Manifest
+    manifest: BackupManifest
     rotated: tuple[str, ...] = ()
     warning: str = ""
 
 
 def make_backup(
     actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress | None = None
-) -> BackupMade:
+) -> BackupResult:
     """Back the store up into LOCI_HOME/backups, or into the file `to`, which Loci then never touches again.
 
     1. copy the file with SQLite's online backup, within one snapshot
@@ -115,7 +115,7 @@ def _check_target(to: Path | None) -> None:
         )
 
 
-def write_backup(target: Path, progress: Progress) -> BackupMade:
+def write_backup(target: Path, progress: Progress) -> BackupResult:
     """Copy, verify and pack the store; the caller is the only one that writes backups."""
     with work_folder() as folder:
         copy = folder / DATABASE
@@ -130,10 +130,10 @@ def write_backup(target: Path, progress: Progress) -> BackupMade:
         manifest = replace(manifest, database_bytes=copy.stat().st_size)
         manifest = write_archive(target, manifest, Contents(copy, ids, key_files()))
         progress("done", 1, 1)
-    return BackupMade(target, target.stat().st_size, manifest, warning=warning)
+    return BackupResult(target, target.stat().st_size, manifest, warning=warning)
 
 
-def verify_copy(copy: Path, manifest: Manifest) -> tuple[frozenset[UUID], str]:
+def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], str]:
     """Open a copy and compare it with what was read of the store; give its memories' ids and what to warn of.
 
     Raises Unavailable where it is not the same.

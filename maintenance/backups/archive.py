@@ -32,7 +32,7 @@ DRAFT_END = ".part"
 
 
 @dataclass(frozen=True)
-class Manifest:
+class BackupManifest:
     """What manifest.json says of a backup: when and of what it was made, and what its parts must be."""
 
     made_at: datetime
@@ -58,12 +58,12 @@ class Contents:
     keys: Sequence[Path] = ()
 
 
-def write_archive(target: Path, manifest: Manifest, contents: Contents) -> Manifest:
+def write_archive(target: Path, manifest: BackupManifest, contents: Contents) -> BackupManifest:
     """Write a backup for its owner alone, in place of any file of that name; give the manifest with its hashes."""
     ids = b"".join(sorted(id_.bytes for id_ in contents.ids))
     hashes = {DATABASE: sha256_of(contents.database), IDS: hashlib.sha256(ids).hexdigest()}
     hashes |= {KEYS + path.name: sha256_of(path) for path in contents.keys}
-    whole = Manifest(**{**vars(manifest), "sha256": hashes})
+    whole = BackupManifest(**{**vars(manifest), "sha256": hashes})
     with (
         _whole_file(target) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
@@ -76,7 +76,7 @@ def write_archive(target: Path, manifest: Manifest, contents: Contents) -> Manif
     return whole
 
 
-def read_manifest(archive: Path) -> Manifest:
+def read_manifest(archive: Path) -> BackupManifest:
     """Give what a backup says of itself, without unpacking it.
 
     Raises:
@@ -93,7 +93,7 @@ def read_manifest(archive: Path) -> Manifest:
             )
         for name in ("made_at", "purged_at"):
             said[name] = said[name] and datetime.fromisoformat(said[name])
-        return Manifest(**said)
+        return BackupManifest(**said)
     except FileNotFoundError:
         raise InvalidInput(
             f"There is no file {archive}.", hint="'loci backup --list' names them.", field="file"
@@ -113,7 +113,7 @@ def read_ids(archive: Path) -> frozenset[UUID]:
     return frozenset(UUID(bytes=raw[at : at + ID_BYTES]) for at in range(0, len(raw), ID_BYTES))
 
 
-def unpack(archive: Path, folder: Path) -> Manifest:
+def unpack(archive: Path, folder: Path) -> BackupManifest:
     """Unpack a backup into an empty folder, and check every part's hash.
 
     Raises:

@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class Kept:
+class Withdrawals:
     """What the present store knows of what may not come back, read before it makes way."""
 
     tombstones: tuple[Tombstone, ...] = ()
@@ -42,17 +42,17 @@ class CarriedOver:
     left: tuple[str, ...] = ()  # what could not be withdrawn again, and why
 
 
-def read_kept() -> Kept:
+def read_kept() -> Withdrawals:
     """Read from the opened store what has to be carried over."""
     revoked = ApiToken.objects.filter(revoked_at__isnull=False).values_list("id", "revoked_at")
-    return Kept(
+    return Withdrawals(
         tuple(Tombstone.objects.select_related("group").order_by("key")),
         purged_ids(),
         tuple((id_, at) for id_, at in revoked if at is not None),
     )
 
 
-def carry_over(actor: Actor, kept: Kept) -> CarriedOver:
+def carry_over(actor: Actor, kept: Withdrawals) -> CarriedOver:
     """Lay in the opened copy what was laid since, and withdraw again what it bars; one transaction."""
     with transaction.atomic():
         changed = [mark for kept_one in kept.tombstones if (mark := _carried(kept_one)) is not None]

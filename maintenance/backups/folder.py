@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import Conflict, InvalidInput
-from maintenance.backups.archive import DRAFT_END, Manifest, read_manifest
+from maintenance.backups.archive import DRAFT_END, BackupManifest, read_manifest
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
 _NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
@@ -30,7 +30,7 @@ class Backup:
 
     path: Path
     size_bytes: int
-    manifest: Manifest | None
+    manifest: BackupManifest | None
     fault: str = ""
 
     @property

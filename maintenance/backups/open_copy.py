@@ -19,7 +19,7 @@ from django.utils import timezone
 from access import audit
 from access.errors import InvalidInput, Unavailable
 from access.models import AuditHead, Group
-from maintenance.backups.archive import Manifest
+from maintenance.backups.archive import BackupManifest
 from memories.models import Memory
 from memories.store.pieces import indexed_model
 
@@ -76,10 +76,10 @@ def _standing_in(path: Path, *, mode: str) -> Iterator[Any]:
         stand_in.close()
 
 
-def describe() -> Manifest:
+def describe() -> BackupManifest:
     """Say what the opened store holds; hashes and sizes are for whoever writes the file."""
     head = AuditHead.objects.filter(origin=audit.OWN).first()
-    return Manifest(
+    return BackupManifest(
         made_at=timezone.now(),
         loci_version=_loci_version(),
         migrations=applied_migrations(),
@@ -120,7 +120,7 @@ def applied_migrations() -> dict[str, list[str]]:
     return found
 
 
-def refuse_later_version(archive: Path, manifest: Manifest) -> None:
+def refuse_later_version(archive: Path, manifest: BackupManifest) -> None:
     """Raise InvalidInput where a backup's tables are of a later version of Loci than this one."""
     here = set(MigrationLoader(None).disk_migrations or ())
     unknown = [

@@ -39,7 +39,7 @@ from maintenance.backups.open_copy import (
 from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
-from memories.store.purge_hooks import Cleared
+from memories.store.purge_hooks import ClearedCopies
 from memories.types import Operation
 
 log = logging.getLogger(__name__)
@@ -68,11 +68,11 @@ class ManagedBackups:
         if backup_paths():
             _write_mark()
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
         """Write the backups anew that hold one of the memories or texts, or say that the job does it."""
         paths = backup_paths()
         if not paths:
-            return Cleared(("no managed backups",))
+            return ClearedCopies(("no managed backups",))
         mark = _read_mark()
         try:
             if _unpacked_bytes() > AT_ONCE_BYTES:
@@ -81,7 +81,7 @@ class ManagedBackups:
                 done = _rewrite_all(job_actor(JOB), ids, texts)
         except (LociError, DatabaseError, OSError) as fault:
             log.warning("backups could not be purged: %s", fault)
-            return Cleared(remains=(f"managed backups may still hold it ({fault}); {_JOB_DOES_IT}",))
+            return ClearedCopies(remains=(f"managed backups may still hold it ({fault}); {_JOB_DOES_IT}",))
         if not done.unreadable:
             _wipe_mark(mark)
         return _said(done)
@@ -168,19 +168,19 @@ def _unpacked_bytes() -> int:
     return sum(backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
 
 
-def _left_to_job(ids: frozenset[UUID]) -> Cleared:
+def _left_to_job(ids: frozenset[UUID]) -> ClearedCopies:
     holding = sum(1 for path in backup_paths() if ids & read_ids(path))
     if not holding:
-        return Cleared((f"{len(backup_paths())} managed backups: none has it among its memories",))
-    return Cleared(remains=(f"{holding} managed backups still hold it: {_JOB_DOES_IT}",))
+        return ClearedCopies((f"{len(backup_paths())} managed backups: none has it among its memories",))
+    return ClearedCopies(remains=(f"{holding} managed backups still hold it: {_JOB_DOES_IT}",))
 
 
-def _said(done: BackupsPurged) -> Cleared:
+def _said(done: BackupsPurged) -> ClearedCopies:
     checked = f"{done.checked} managed backups: {len(done.rewritten)} held it and were written anew"
     if not done.unreadable:
-        return Cleared((checked,))
+        return ClearedCopies((checked,))
     names = ", ".join(done.unreadable)
-    return Cleared((checked,), (f"the backups {names} cannot be read and may hold it: delete them",))
+    return ClearedCopies((checked,), (f"the backups {names} cannot be read and may hold it: delete them",))
 
 
 def _write_mark() -> None:

@@ -19,8 +19,16 @@ from access import audit
 from access.actor import Actor
 from access.errors import Conflict, InvalidInput, Unavailable
 from maintenance.backups import Progress, check_right, say_nothing, write_backup
-from maintenance.backups.archive import DATABASE, KEYS, Manifest, read_ids, read_manifest, sync_folder, unpack
-from maintenance.backups.carry_over import CarriedOver, Kept, carry_over, read_kept
+from maintenance.backups.archive import (
+    DATABASE,
+    KEYS,
+    BackupManifest,
+    read_ids,
+    read_manifest,
+    sync_folder,
+    unpack,
+)
+from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_kept
 from maintenance.backups.folder import (
     BEFORE_RESTORE,
     backups_folder,
@@ -46,7 +54,7 @@ HOLDERS = "Stop Loci (Ctrl-C in its window, or stop its service), and agents tha
 
 
 @dataclass(frozen=True)
-class GroupChange:
+class GroupDifference:
     """One group: its memories in the backup and now, and how many of now's are not in the backup."""
 
     group: str
@@ -56,13 +64,13 @@ class GroupChange:
 
 
 @dataclass(frozen=True)
-class Preview:
+class RestorePreview:
     """What a backup holds, and what would be lost by restoring it. `fault` says why it cannot be."""
 
     path: Path
     size_bytes: int
-    manifest: Manifest
-    groups: tuple[GroupChange, ...]
+    manifest: BackupManifest
+    groups: tuple[GroupDifference, ...]
     lost: int  # memories that are here and not in the backup
     returned: int  # memories that are in the backup and not here; purged ones are taken out again
     purged_again: int
@@ -72,11 +80,11 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreResult:
     """What was restored, what was carried over into it, and where the store of before is."""
 
     path: Path
-    manifest: Manifest
+    manifest: BackupManifest
     before: Path | None
     migrated: tuple[str, ...] = ()
     carried: CarriedOver = field(default_factory=CarriedOver)
@@ -92,7 +100,7 @@ def find_backup(named: str) -> Path:
     return path.absolute()
 
 
-def preview_restore(actor: Actor, archive: Path) -> Preview:
+def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     """Say what a backup holds and what restoring it would change; changes nothing.
 
     Raises:
@@ -107,7 +115,7 @@ def preview_restore(actor: Actor, archive: Path) -> Preview:
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = _state_of_present()
-    kept, here, newer = Kept(), dict[str, int](), dict[str, int]()
+    kept, here, newer = Withdrawals(), dict[str, int](), dict[str, int]()
     seen = 0
     if present == "readable":
         kept, here = read_kept(), memories_by_group()
@@ -117,10 +125,10 @@ def preview_restore(actor: Actor, archive: Path) -> Preview:
             if id_ not in ids:
                 newer[slug] = newer.get(slug, 0) + 1
     groups = tuple(
-        GroupChange(slug, manifest.groups.get(slug, 0), here.get(slug, 0), newer.get(slug, 0))
+        GroupDifference(slug, manifest.groups.get(slug, 0), here.get(slug, 0), newer.get(slug, 0))
         for slug in sorted({*manifest.groups, *here})
     )
-    return Preview(
+    return RestorePreview(
         path=archive,
         size_bytes=archive.stat().st_size,
         manifest=manifest,
@@ -134,7 +142,7 @@ def preview_restore(actor: Actor, archive: Path) -> Preview:
     )
 
 
-def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = None) -> Restored:
+def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = None) -> RestoreResult:
     """Put a backup in the place of the store.
 
     1. check the manifest, every hash, the file's integrity; bring older tables up to date; all on a copy
@@ -164,7 +172,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
             restored = _exchange(actor, archive, copy, say)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
     say("done", 4, 4)
-    return Restored(
+    return RestoreResult(
         archive,
         manifest,
         before=restored.before,
@@ -185,7 +193,7 @@ def _exchange(actor: Actor, archive: Path, copy: Path, say: Progress) -> _Exchan
     """Keep the present store, carry over, swap; the caller is alone with it."""
     present, warning = _state_of_present(), ""
     before: Path | None = None
-    kept = Kept()
+    kept = Withdrawals()
     say("keeping the present store", 1, 4)
     if present == "readable":
         kept = read_kept()
@@ -207,7 +215,7 @@ def _exchange(actor: Actor, archive: Path, copy: Path, say: Progress) -> _Exchan
     return _Exchanged(before, carried, warning)
 
 
-def _looked_at(actor: Actor, archive: Path) -> Manifest:
+def _looked_at(actor: Actor, archive: Path) -> BackupManifest:
     check_right(actor)
     check_database_kind()
     manifest = read_manifest(archive)

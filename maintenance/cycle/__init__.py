@@ -20,7 +20,7 @@ from access.models import Group
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.decay import Decay
 from maintenance.cycle.expiry import Cleanup, Expire
-from maintenance.cycle.find_pairs import Findings
+from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Step, Turn
@@ -28,7 +28,7 @@ from maintenance.models import Run, RunStatus
 from memories.models import Memory
 from memories.types import Operation, State
 
-CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), Findings())
+CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs())
 CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
 # In a small group half of the live memories is soon reached; so few can be looked through by a person.
@@ -40,7 +40,7 @@ LONGEST_REST_S = 0.25
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run is: groups done of how many, the step, and what it has counted."""
 
     group: str
@@ -51,7 +51,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """How a run goes about its work. `now` is what it takes for now; `max_seconds` ends it early, to be resumed.
 
     A resumed run keeps the share it was given last.
@@ -62,14 +62,14 @@ class Plan:
     now: datetime | None = None
     max_share: float | None = None
     max_seconds: float | None = None
-    report: Callable[[Progress], None] = lambda progress: None
+    report: Callable[[RunProgress], None] = lambda progress: None
 
 
 class _CapReached(Exception):
     """The batch would retire more than the run may."""
 
 
-def run_cycle(actor: Actor, plan: Plan | None = None) -> Run:
+def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
     """Do one run, or go on with one of this kind and group that was stopped midway; give it.
 
     The caller holds the job's lock: two runs over the same groups at once are safe and waste work.
@@ -80,7 +80,7 @@ def run_cycle(actor: Actor, plan: Plan | None = None) -> Run:
         NotPermitted: the actor may not curate the group, or every group where none is named.
         InvalidInput: the kind is unknown.
     """
-    plan = plan or Plan()
+    plan = plan or RunPlan()
     check_plan(actor, plan)
     run = _unfinished(plan) or _begin(actor, plan)
     if plan.max_share is not None:
@@ -99,7 +99,7 @@ def run_cycle(actor: Actor, plan: Plan | None = None) -> Run:
     return run
 
 
-def check_plan(actor: Actor, plan: Plan) -> None:
+def check_plan(actor: Actor, plan: RunPlan) -> None:
     """Raise NotPermitted or InvalidInput where the actor may not do this run, or there is none such."""
     if plan.kind not in KINDS:
         raise InvalidInput(
@@ -113,13 +113,13 @@ def check_plan(actor: Actor, plan: Plan) -> None:
         )
 
 
-def _unfinished(plan: Plan) -> Run | None:
+def _unfinished(plan: RunPlan) -> Run | None:
     return Run.objects.filter(
         kind=plan.kind, group=plan.group, status=RunStatus.RUNNING, dry_run=False
     ).first()
 
 
-def _begin(actor: Actor, plan: Plan) -> Run:
+def _begin(actor: Actor, plan: RunPlan) -> Run:
     """Make the run's row. It knows where each step came to in earlier runs: their marks."""
     earlier = Run.objects.filter(kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED]).first()
     marks = earlier.cursor.get("marks", {}) if earlier else {}
@@ -153,7 +153,7 @@ class _Worker:
 
     actor: Actor
     run: Run
-    plan: Plan
+    plan: RunPlan
     began: float
 
     def work(self) -> bool:
@@ -255,4 +255,4 @@ class _Worker:
         said["longest_lock_s"] = max(said["longest_lock_s"], round(lock_s, 4))
 
     def _report(self, group: Group, number: int, groups: int, step: Step) -> None:
-        self.plan.report(Progress(group.slug, number, groups, step.name, dict(self.run.counts)))
+        self.plan.report(RunProgress(group.slug, number, groups, step.name, dict(self.run.counts)))

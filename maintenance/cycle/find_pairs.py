@@ -12,14 +12,14 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_owed
 from memories.models import Link, Memory
-from memories.review.find_pairs import Tie, find_ties
+from memories.review.find_pairs import FoundPair, find_ties
 from memories.types import State, Type
 
 ROWS = 50  # looked at for one transaction; each costs a vector search, outside it
 
 
 @dataclass(frozen=True)
-class Findings:
+class FindPairs:
     """Ties memories that are new since the last run to those that may say the same or the contrary.
 
     The write path looks for both as a text comes in; this finds what came by an import, or before its vector was made.
@@ -53,7 +53,7 @@ def _next(turn: Turn, *, after: int) -> list[Memory]:
     return list(lasting.order_by("key")[:ROWS])
 
 
-def _write(turn: Turn, ties: Sequence[Tie], recorder: Recorder) -> dict[str, int]:
+def _write(turn: Turn, ties: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
     """Write the links that are still called for, by kind."""
     counts: dict[str, int] = {}
     keys = {memory.key for each in ties for memory in (each.memory, each.other)}
@@ -71,7 +71,7 @@ def _write(turn: Turn, ties: Sequence[Tie], recorder: Recorder) -> dict[str, int
 _COUNTED = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
 
 
-def _is_tied(found: Tie) -> bool:
+def _is_tied(found: FoundPair) -> bool:
     """Say whether somebody tied the two meanwhile, either way round."""
     one, other = found.memory.root_key, found.other.root_key
     ends = Q(source=one, target=other) | Q(source=other, target=one)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Conflict
-from maintenance.cycle import Plan, check_plan, run_cycle
+from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.jobs import Job, do_job
 from maintenance.models import JobLock, Run, RunStatus
 
@@ -19,11 +19,11 @@ def scheduled_cycle(actor: Actor) -> Run:
     for run in (
         Run.objects.filter(status=RunStatus.RUNNING, dry_run=False).select_related("group").order_by("key")
     ):
-        run_cycle(actor, Plan(kind=run.kind, group=run.group))
+        run_cycle(actor, RunPlan(kind=run.kind, group=run.group))
     return run_cycle(actor)
 
 
-def run_alone(actor: Actor, plan: Plan) -> Run:
+def run_alone(actor: Actor, plan: RunPlan) -> Run:
     """Run now, under the lock that the scheduled cycle takes as well.
 
     A run over one group, or of another kind, is not what the schedule waits for: that stays due as it was.
@@ -47,7 +47,7 @@ def run_alone(actor: Actor, plan: Plan) -> Run:
     return runs[0]
 
 
-def begin_alone(actor: Actor, plan: Plan, *, seconds: float) -> Run:
+def begin_alone(actor: Actor, plan: RunPlan, *, seconds: float) -> Run:
     """Run for at most `seconds`, as a request can wait; a worker goes on with what is left within a minute.
 
     Raises:

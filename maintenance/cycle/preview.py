@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from access.actor import Actor
-from maintenance.cycle import Plan, check_plan, run_cycle
+from maintenance.cycle import RunPlan, check_plan, run_cycle
 from maintenance.cycle.listing import run_json
 from maintenance.cycle.recorder import model_of, unpacked
 from maintenance.dry_run import tried
@@ -20,7 +20,7 @@ MAX_CHANGES = 2_000  # a preview lists so many; its counts are of all
 
 
 @dataclass(frozen=True)
-class Change:
+class PreviewedChange:
     """One row that a run changed. `fields` is `{name: [before, after]}`; `made` where the run wrote the row itself."""
 
     step: str
@@ -32,32 +32,32 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Preview:
+class RunPreview:
     """What a run would do: the run as JSON, and its changes, the first MAX_CHANGES of `total`."""
 
     run: dict[str, Any]
     steps: list[dict[str, Any]]
-    changes: tuple[Change, ...]
+    changes: tuple[PreviewedChange, ...]
     total: int
 
 
-def preview_cycle(actor: Actor, plan: Plan | None = None) -> Preview:
+def preview_cycle(actor: Actor, plan: RunPlan | None = None) -> RunPreview:
     """Give exactly what run_cycle() would do now, found out on a copy of the store. Nothing is changed.
 
     Raises:
         As run_cycle() does.
     """
 
-    def on_copy() -> Preview:
+    def on_copy() -> RunPreview:
         run = run_cycle(actor, plan)
         changes, total = changes_of(run, limit=MAX_CHANGES)
-        return Preview({**run_json(run), "dry_run": True}, run.steps, changes, total)
+        return RunPreview({**run_json(run), "dry_run": True}, run.steps, changes, total)
 
-    check_plan(actor, plan or Plan())  # before the store is copied
+    check_plan(actor, plan or RunPlan())  # before the store is copied
     return tried(on_copy)
 
 
-def changes_of(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Change, ...], int]:
+def changes_of(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[PreviewedChange, ...], int]:
     """Give `limit` rows that a run changed, in order, after the first `offset`; and how many there are."""
     found: list[tuple[RunChange, int, dict[str, list[Any]]]] = []
     total = 0
@@ -80,14 +80,14 @@ def _rows_of(change: RunChange) -> Iterator[tuple[int, dict[str, list[Any]]]]:
     yield change.row, {name: [before.get(name), value] for name, value in after.items()}
 
 
-def _shown(found: Iterable[tuple[RunChange, int, dict[str, list[Any]]]]) -> Iterator[Change]:
+def _shown(found: Iterable[tuple[RunChange, int, dict[str, list[Any]]]]) -> Iterator[PreviewedChange]:
     found = list(found)
     names = {
         table: _named(table, [row for c, row, _ in found if c.table == table]) for table in _tables(found)
     }
     for change, row, fields in found:
         id_, text = names[change.table].get(row, (str(row), ""))
-        yield Change(change.step, change.table, id_, text, change.before is None, fields)
+        yield PreviewedChange(change.step, change.table, id_, text, change.before is None, fields)
 
 
 def _tables(found: list[tuple[RunChange, int, dict[str, list[Any]]]]) -> set[str]:

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from maintenance.cycle.compaction import shared_tags, usable_encoder
 from maintenance.cycle.links import tie, tie_new
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.repetition import Repeated, countable, find_repeated, occasions
+from maintenance.cycle.repetition import RepeatedEvents, countable, find_repeated, occasions
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_owed
 from memories.draft import Draft, check_draft
@@ -19,9 +19,9 @@ from memories.language.same_fact import Sameness
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import says
 from memories.queries.snapshot import snapshot
-from memories.store import Prepared, nears_now
+from memories.store import PreparedDraft, nears_now
 from memories.store import write as writing
-from memories.store.neighbours import Near, Said, probe
+from memories.store.neighbours import ComparedText, Neighbour, probe
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
@@ -35,11 +35,11 @@ SETTLED = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ReadyFact:
     """A fact that is ready to be written, and the keys of the events that support it."""
 
-    cluster: Repeated
-    prepared: Prepared
+    cluster: RepeatedEvents
+    prepared: PreparedDraft
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _batch(
     encoder: Encoder,
 ) -> Batch:
     """Give the batch that writes these clusters; its mark says that all up to `after` was looked at."""
-    chosen = [Repeated(cluster[0], tuple(cluster[1:])) for cluster in clusters]
+    chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
     proposals = [made for one in chosen if (made := _prepare(turn, one, encoder)) is not None]
 
     def write(recorder: Recorder) -> Mapping[str, int]:
@@ -102,7 +102,7 @@ def _batch(
     return Batch({"after": after, "plan": plan}, write, mark=None if plan else after)
 
 
-def _prepare(turn: Turn, cluster: Repeated, encoder: Encoder) -> Proposal | None:
+def _prepare(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> ReadyFact | None:
     """Embed the fact and look for near ones, before any transaction; None where it is not to be proposed."""
     events = _read(turn, cluster)
     if len(events) < len(cluster.keys) or _rests_on_half(events) or _is_barred(turn, events, cluster):
@@ -110,11 +110,11 @@ def _prepare(turn: Turn, cluster: Repeated, encoder: Encoder) -> Proposal | None
     draft = _draft(turn, events, next(event for event in events if event.key == cluster.text))
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     groups = frozenset({turn.group.key})
-    found = probe(Said(draft.content, draft.type), embedded.vectors[0], groups=groups)
-    return Proposal(cluster, Prepared(draft, embedded, found))
+    found = probe(ComparedText(draft.content, draft.type), embedded.vectors[0], groups=groups)
+    return ReadyFact(cluster, PreparedDraft(draft, embedded, found))
 
 
-def _read(turn: Turn, cluster: Repeated) -> list[Memory]:
+def _read(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
     rows = countable(turn).filter(key__in=cluster.keys)
     return list(rows.select_related("group", "thread").order_by("key"))
 
@@ -149,7 +149,7 @@ def _rests_on_half(events: Sequence[Memory]) -> bool:
     return most is not None and 2 * most["count"] >= len(roots)
 
 
-def _is_barred(turn: Turn, events: Sequence[Memory], cluster: Repeated) -> bool:
+def _is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> bool:
     text = next(event.content for event in events if event.key == cluster.text)
     return (
         find_tombstone(turn.group, text) is not None
@@ -163,7 +163,7 @@ def _same_text(turn: Turn, text: str) -> QuerySet[Memory]:
     return Memory.objects.filter(said, group=turn.group, type=Type.SEMANTIC).order_by()
 
 
-def _write(turn: Turn, proposal: Proposal, recorder: Recorder) -> dict[str, int]:
+def _write(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int]:
     """Propose a fact, or give the one that says so already its evidence; nothing where either is settled."""
     events = _read(turn, proposal.cluster)
     is_whole = len(events) == len(proposal.cluster.keys)
@@ -189,7 +189,7 @@ def _counted(**counts: int) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _restated(turn: Turn, nears: Sequence[Near]) -> list[Memory]:
+def _restated(turn: Turn, nears: Sequence[Neighbour]) -> list[Memory]:
     """Give the group's own fact that says the same in other words."""
     return [
         near.memory
@@ -198,7 +198,7 @@ def _restated(turn: Turn, nears: Sequence[Near]) -> list[Memory]:
     ][:1]
 
 
-def _propose(turn: Turn, proposal: Proposal, nears: Sequence[Near], recorder: Recorder) -> Memory:
+def _propose(turn: Turn, proposal: ReadyFact, nears: Sequence[Neighbour], recorder: Recorder) -> Memory:
     fact = writing.insert(recorder.actor, proposal.prepared, turn.group, trust=Trust.CANDIDATE, now=turn.now)
     recorder.made(fact, "state", "trust", "pinned", "updated_at")
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})

@@ -29,7 +29,7 @@ class Recorder:
     step: str
     retired: int = 0
     _changes: list[RunChange] = field(default_factory=list)
-    _events: list[audit.Event] = field(default_factory=list)
+    _events: list[audit.AuditEvent] = field(default_factory=list)
 
     def edit(self, row: Model, **new: Any) -> bool:
         """Write fields of a row where they still are what `row` says; False, and nothing written, where not."""
@@ -83,7 +83,7 @@ class Recorder:
         payload: Mapping[str, Any] | None = None,
     ) -> None:
         """Note an event for the audit log; all of a batch are appended at its end."""
-        self._events.append(audit.Event(operation, memory, group, subject, payload or {}))
+        self._events.append(audit.AuditEvent(operation, memory, group, subject, payload or {}))
 
     def retire(
         self,

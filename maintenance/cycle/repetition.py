@@ -23,7 +23,7 @@ Pair = tuple[int, float]  # a memory's key, and its cosine
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedEvents:
     """Events of one scope that say the same; `text` is the one that says it for all, its key among `keys`."""
 
     text: int
@@ -40,7 +40,7 @@ def countable(turn: Turn) -> QuerySet[Memory]:
     ).exclude(source=SUMMARY_SOURCE)
 
 
-def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[Repeated]:
+def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[RepeatedEvents]:
     """Give the clusters around the new events `keys`, the largest first; no event is in two of them.
 
     A cluster is what lies within `promote_cosine` of its middle and does not contradict it word by word. It counts
@@ -49,7 +49,7 @@ def find_repeated(turn: Turn, keys: Sequence[int], *, encoder: Encoder) -> list[
     near = _near(turn, keys, encoder=encoder)
     rows = Memory.objects.in_bulk({key for pairs in near.values() for key, _ in pairs} | set(near))
     stars = [_star(rows[key], pairs, rows, turn) for key, pairs in near.items() if key in rows]
-    found: list[Repeated] = []
+    found: list[RepeatedEvents] = []
     used: set[int] = set()
     for star in sorted(stars, key=lambda star: (-len(star), star[0].key)):
         free = [memory for memory in star if memory.key not in used]
@@ -116,7 +116,7 @@ def says_alike(one: Memory, other: Memory, *, cosine: float) -> bool:
     return verdict.sameness is not Sameness.DIFFERENT
 
 
-def _spoken_for(memories: Sequence[Memory], turn: Turn) -> Repeated | None:
+def _spoken_for(memories: Sequence[Memory], turn: Turn) -> RepeatedEvents | None:
     """Choose the event that speaks for the others: most recalled, then surest, then newest; None where too few agree."""
     if len(memories) < turn.limits.promote_at_least:
         return None
@@ -124,4 +124,4 @@ def _spoken_for(memories: Sequence[Memory], turn: Turn) -> Repeated | None:
     agreeing = [m for m in memories if m.key == text.key or says_alike(text, m, cosine=1.0)]
     if occasions(agreeing) < turn.limits.promote_at_least:
         return None
-    return Repeated(text.key, tuple(sorted(memory.key for memory in agreeing)))
+    return RepeatedEvents(text.key, tuple(sorted(memory.key for memory in agreeing)))

@@ -30,7 +30,7 @@ DECIDED = (State.RETRACTED, State.SUPERSEDED, State.MERGED)
 
 
 @dataclass(frozen=True)
-class Kept:
+class SkippedRow:
     """A row that was left as it is, and why."""
 
     table: str
@@ -40,13 +40,13 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Undone:
+class UndoResult:
     """What undo_run() did or, as a dry run, would do: rows set back, rows deleted that the run had made, rows left."""
 
     run: UUID
     restored: int
     deleted: int
-    kept: tuple[Kept, ...]
+    kept: tuple[SkippedRow, ...]
     earlier: tuple[UUID, ...] = ()
     dry_run: bool = False
 
@@ -81,7 +81,7 @@ def undo_run(
     *,
     with_later: bool = False,
     force: bool = False,
-) -> Undone:
+) -> UndoResult:
     """Take a run back, its last change first, in short transactions; one that was interrupted goes on.
 
     A row that was changed since is left and listed; with `force` the fields that the run changed are set back there
@@ -107,7 +107,9 @@ def undo_run(
     return replace(_undo_all(actor, [*later, run] if with_later else [run], force=force), run=run.id)
 
 
-def preview_undo(actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False) -> Undone:
+def preview_undo(
+    actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False
+) -> UndoResult:
     """Give what undo_run() would do, found out on a copy of the store.
 
     Raises:
@@ -158,16 +160,16 @@ def _touched(run: Run) -> dict[str, set[int]]:
     return rows
 
 
-def _undo_all(actor: Actor, runs: Sequence[Run], *, force: bool) -> Undone:
+def _undo_all(actor: Actor, runs: Sequence[Run], *, force: bool) -> UndoResult:
     restored = deleted = 0
-    kept: list[Kept] = []
+    kept: list[SkippedRow] = []
     for run in runs:
         one = _undo_one(replace(actor, run=run.id), run, force=force)
         restored, deleted, kept = restored + one.restored, deleted + one.deleted, [*kept, *one.kept]
-    return Undone(runs[-1].id, restored, deleted, tuple(kept), tuple(run.id for run in runs[:-1]))
+    return UndoResult(runs[-1].id, restored, deleted, tuple(kept), tuple(run.id for run in runs[:-1]))
 
 
-def _undo_one(actor: Actor, run: Run, *, force: bool) -> Undone:
+def _undo_one(actor: Actor, run: Run, *, force: bool) -> UndoResult:
     tally = _Tally(run, force=force)
     while changes := _last_changes(run):
         with transaction.atomic():
@@ -186,7 +188,7 @@ def _undo_one(actor: Actor, run: Run, *, force: bool) -> Undone:
             subject=f"{run.kind} undone",
             payload={"restored": tally.restored, "deleted": tally.deleted, "kept": len(tally.kept)},
         )
-    return Undone(run.id, tally.restored, tally.deleted, tuple(tally.kept))
+    return UndoResult(run.id, tally.restored, tally.deleted, tuple(tally.kept))
 
 
 def _last_changes(run: Run) -> list[RunChange]:
@@ -204,9 +206,9 @@ class _Tally:
         self.run = run
         self.force = force
         self.restored = self.deleted = 0
-        self.kept: list[Kept] = []
+        self.kept: list[SkippedRow] = []
         self._moved: list[int] = []
-        self._events: list[audit.Event] = []
+        self._events: list[audit.AuditEvent] = []
         self._staying: dict[int, bool] = {}
 
     def moved(self) -> list[Memory]:
@@ -214,7 +216,7 @@ class _Tally:
         keys, self._moved = self._moved, []
         return list(Memory.objects.filter(key__in=keys))
 
-    def events(self) -> list[audit.Event]:
+    def events(self) -> list[audit.AuditEvent]:
         """Give what the log is to say since the last call."""
         events, self._events = self._events, []
         return events
@@ -302,11 +304,11 @@ class _Tally:
 
     def _keep(self, model: type[Model], row: int, why: str) -> None:
         found = model._base_manager.filter(pk=row).first()
-        self.kept.append(Kept(model._meta.db_table, row, str(getattr(found, "id", "")), why))
+        self.kept.append(SkippedRow(model._meta.db_table, row, str(getattr(found, "id", "")), why))
 
 
-def _undo_event(memory: Memory, said: dict[str, Any]) -> audit.Event:
-    return audit.Event(
+def _undo_event(memory: Memory, said: dict[str, Any]) -> audit.AuditEvent:
+    return audit.AuditEvent(
         Operation.RUN, memory.id, memory.group.id, "undone", {"changes": said, "action": "undo"}
     )
 

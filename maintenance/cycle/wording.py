@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from maintenance.cycle.preview import Change
+from maintenance.cycle.preview import PreviewedChange
 
 # The column, as people call it; what is not named here stands under its own name.
 FIELD_WORDS = {
@@ -87,7 +87,7 @@ def shown_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
     ]
 
 
-def shown_changes(changes: Iterable[Change]) -> list[tuple[str, list[ShownChange]]]:
+def shown_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[ShownChange]]]:
     """Give the changes by step, in the order in which they were made."""
     return [
         (step, [_shown(change) for change in of_step])
@@ -95,7 +95,7 @@ def shown_changes(changes: Iterable[Change]) -> list[tuple[str, list[ShownChange
     ]
 
 
-def _shown(change: Change) -> ShownChange:
+def _shown(change: PreviewedChange) -> ShownChange:
     return ShownChange(
         text=change.text or f"{change.table} {change.id}",
         id=change.id,
@@ -106,7 +106,7 @@ def _shown(change: Change) -> ShownChange:
     )
 
 
-def _fields(change: Change) -> Iterable[ShownField]:
+def _fields(change: PreviewedChange) -> Iterable[ShownField]:
     for name, (before, after) in change.fields.items():
         yield ShownField(FIELD_WORDS.get(name, name.replace("_", " ")), _value(before), _value(after))
 

@@ -13,7 +13,7 @@ from access.actor import ADMIN, Actor
 from access.errors import LociError, NotPermitted
 from maintenance.doctor import environment as place
 from maintenance.doctor import rows, schema
-from maintenance.doctor.report import Diagnosis, Finding, Verdict
+from maintenance.doctor.report import CheckStatus, Diagnosis, Finding
 from maintenance.doctor.text_columns import check_folds, repair_folds
 from maintenance.doctor.text_columns_doctor_forms import check_forms, repair_forms
 from maintenance.embeddings.backfill import embed_owed
@@ -22,7 +22,7 @@ from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.search_columns import refresh_context
 
-__all__ = ["Diagnosis", "Finding", "Verdict", "examine", "repair"]
+__all__ = ["CheckStatus", "Diagnosis", "Finding", "examine", "repair"]
 
 Check = Callable[[], Finding]
 ROWS_AT_ONCE = 100  # in one transaction
@@ -73,7 +73,7 @@ def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None
     relations and the audit log are never changed.
     """
     _check_right(actor)
-    if schema.check_migrations().verdict is Verdict.WRONG:
+    if schema.check_migrations().verdict is CheckStatus.WRONG:
         return examine(actor, report=report)
     # Indexes first: writing a context anew takes the old one's words out, which a broken index does not have.
     steps = (
@@ -100,13 +100,13 @@ def _findings(*, quick: bool, report: Callable[[str], object]) -> Iterator[Findi
     yield from _run((*PLACE, model), report)
     migrations = _timed(schema.check_migrations, report)
     yield migrations
-    if migrations.verdict is not Verdict.OK:
+    if migrations.verdict is not CheckStatus.OK:
         return
     if quick:
         yield from _run(QUICK, report)
         for check in DEEP:
             if check is not rows.check_indexes:  # its tables were looked for
-                yield Finding(_name(check), Verdict.SKIPPED, "left out of a quick look")
+                yield Finding(_name(check), CheckStatus.SKIPPED, "left out of a quick look")
     else:
         yield from _run([check for check in (*QUICK, *DEEP) if check is not rows.check_index_objects], report)
 
@@ -129,7 +129,7 @@ def _guarded(check: Check) -> Finding:
         return check()
     except (DatabaseError, LociError, OSError) as error:
         advice = "look at the findings above it first"
-        return Finding(_name(check), Verdict.WRONG, f"the check itself failed: {error}", advice)
+        return Finding(_name(check), CheckStatus.WRONG, f"the check itself failed: {error}", advice)
 
 
 def _name(check: Check) -> str:

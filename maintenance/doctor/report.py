@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class CheckStatus(StrEnum):
     """How a check ended."""
 
     OK = "ok"
@@ -19,7 +19,7 @@ class Finding:
     """One check: what was looked at, how it is, what to do about it (empty where nothing), and how long it took."""
 
     check: str
-    verdict: Verdict
+    verdict: CheckStatus
     detail: str
     advice: str = ""
     seconds: float = 0.0
@@ -35,7 +35,7 @@ class Diagnosis:
     @property
     def is_well(self) -> bool:
         """True where nothing is wrong."""
-        return all(finding.verdict is not Verdict.WRONG for finding in self.findings)
+        return all(finding.verdict is not CheckStatus.WRONG for finding in self.findings)
 
 
 REPAIR = "run 'loci doctor --repair'"
@@ -50,17 +50,17 @@ def stale_or_ok(check: str, stale: Iterable[object], *, said: str, fine: str) ->
 
 def ok(check: str, detail: str) -> Finding:
     """Give the finding of a check that found nothing."""
-    return Finding(check, Verdict.OK, detail)
+    return Finding(check, CheckStatus.OK, detail)
 
 
 def wrong(check: str, detail: str, advice: str) -> Finding:
     """Give the finding of a check that found something broken."""
-    return Finding(check, Verdict.WRONG, detail, advice)
+    return Finding(check, CheckStatus.WRONG, detail, advice)
 
 
 def notice(check: str, detail: str, advice: str = "") -> Finding:
     """Give a finding that is worth knowing."""
-    return Finding(check, Verdict.NOTICE, detail, advice)
+    return Finding(check, CheckStatus.NOTICE, detail, advice)
 
 
 def first_of(named: list[str]) -> str:

@@ -10,7 +10,14 @@ from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
-from memories.store.pieces import Embedded, claim_index, embed_passages, indexed_model, passage_of, piece_rows
+from memories.store.pieces import (
+    EmbeddedText,
+    claim_index,
+    embed_passages,
+    indexed_model,
+    passage_of,
+    piece_rows,
+)
 
 BATCH_MEMORIES = 16  # per transaction: writers wait for one of these at most
 MODEL_WAIT_S = 60.0  # a job can wait longer than a person
@@ -91,7 +98,7 @@ def _embed(memories: Sequence[Memory], encoder: Encoder | None) -> list[int]:
     return [count for count in counts if count]
 
 
-def _write(memory: Memory, embedded: Embedded) -> int:
+def _write(memory: Memory, embedded: EmbeddedText) -> int:
     """Put the real pieces in place of the owed one; 0 where another process did, or the memory is gone.
 
     A row's content never changes, so what was embedded outside the transaction is still its text.

@@ -44,7 +44,7 @@ class ReembedPlan:
 
 
 @dataclass(frozen=True)
-class Reembedded:
+class ReembedResult:
     """What a re-embed did."""
 
     before: str
@@ -62,7 +62,7 @@ def plan_reembed(actor: Actor) -> ReembedPlan:
     return ReembedPlan(indexed_model(), target, Memory.objects.count(), lacking(target).count())
 
 
-def reembed(actor: Actor, *, progress: Progress | None = None) -> Reembedded:
+def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
     """Give every memory vectors of the configured model, exchange the index, and delete the old vectors.
 
     No search ever compares vectors of two models: the old ones answer until the exchange, the new ones from then on.
@@ -99,7 +99,7 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> Reembedded:
     deleted = _delete_others(target, say)
     if memories or switched or deleted:
         _log(actor, before, target, memories)
-    return Reembedded(before, target, memories, pieces, switched, deleted)
+    return ReembedResult(before, target, memories, pieces, switched, deleted)
 
 
 def lacking(model: str, *, after: int = 0) -> QuerySet[Memory]:

@@ -11,10 +11,10 @@ from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
 from access.tokens import operator
-from maintenance.cycle import Plan, Progress
+from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone
 from maintenance.cycle.listing import run_json
-from maintenance.cycle.preview import Preview, preview_cycle
+from maintenance.cycle.preview import RunPreview, preview_cycle
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
 from memories.language.timestamps import parse_moment
@@ -60,7 +60,7 @@ class CycleCommand(FaceCommand):
             self.stdout.write(_summary(run))
         return 1 if run.status in (RunStatus.STOPPED, RunStatus.FAILED) else 0
 
-    def _show_preview(self, preview: Preview, options: dict[str, Any]) -> int:
+    def _show_preview(self, preview: RunPreview, options: dict[str, Any]) -> int:
         if options["json"]:
             self.print_json(
                 {
@@ -81,15 +81,15 @@ class CycleCommand(FaceCommand):
         return 0
 
 
-def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> Plan:
-    def report(progress: Progress) -> None:
+def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:
+    def report(progress: RunProgress) -> None:
         bar.total, bar.n = progress.groups, progress.groups_done
         bar.set_postfix_str(f"{progress.group}: {progress.step}")
 
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:
         raise InvalidInput(f"{share:g} is no share.", hint="Use a number from 0 to 1.", field="max_share")
-    return Plan(
+    return RunPlan(
         kind=kind,
         group=find_group(actor, options["group"]) if options["group"] else None,
         now=parse_moment(options["now"], field="now") if options["now"] else None,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maintenance.cycle.preview import Change
+from maintenance.cycle.preview import PreviewedChange
 from memories.management.output import FaceCommand
 
 
@@ -23,7 +23,7 @@ def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
         command.print_table(rows, header=["step", "done", "batches", "took", "longest lock"])
 
 
-def print_changes(command: FaceCommand, changes: Sequence[Change], *, total: int) -> None:
+def print_changes(command: FaceCommand, changes: Sequence[PreviewedChange], *, total: int) -> None:
     """Print a line for each row that was or would be changed."""
     rows = [[c.step, c.id[-12:], _said(c), c.text or c.table] for c in changes]
     if rows:
@@ -32,7 +32,7 @@ def print_changes(command: FaceCommand, changes: Sequence[Change], *, total: int
         command.stdout.write(f"{total - len(rows):,} more changes; --changes {total} lists all.")
 
 
-def _said(change: Change) -> str:
+def _said(change: PreviewedChange) -> str:
     if change.made:
         return "made"
     told = {

@@ -43,7 +43,7 @@ JOBS: tuple[Job, ...] = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStatus:
     """How a job stands. `state` is one of idle, due, running, paused, asked, failing, overdue and off.
 
     `since` says from when on it is running, paused, asked for or failing; `next_run` is None where it is paused, runs
@@ -67,7 +67,7 @@ class Standing:
         return self.state == "overdue" or (self.failures > 0 and self.state != "paused")
 
 
-def list_schedule(actor: Actor) -> list[Standing]:
+def list_schedule(actor: Actor) -> list[JobStatus]:
     """List every job as it stands, with its last error.
 
     Raises:
@@ -77,18 +77,18 @@ def list_schedule(actor: Actor) -> list[Standing]:
     return standings()
 
 
-def standings() -> list[Standing]:
+def standings() -> list[JobStatus]:
     """Give every job as it stands, in one query. An error's text may name files: it is for admins alone."""
     now = timezone.now()
     rows = JobLock.objects.in_bulk([job.name for job in JOBS])
     return [standing_of(job, rows.get(job.name), now=now) for job in JOBS]
 
 
-def standing_of(job: Job, row: JobLock | None, *, now: datetime) -> Standing:
+def standing_of(job: Job, row: JobLock | None, *, now: datetime) -> JobStatus:
     """Say how a job stands; `row` None where it was never asked whether it is due."""
     row = row or JobLock(name=job.name, expected_since=now)
     state, since, by = next(_states(job, row, now))
-    return Standing(
+    return JobStatus(
         name=job.name,
         every_s=job.every.total_seconds(),
         state=state,
@@ -102,7 +102,7 @@ def standing_of(job: Job, row: JobLock | None, *, now: datetime) -> Standing:
     )
 
 
-def pause_job(actor: Actor, name: str) -> Standing:
+def pause_job(actor: Actor, name: str) -> JobStatus:
     """Keep a job from running, across restarts, until it is resumed; a run under way ends as usual.
 
     Raises:
@@ -129,7 +129,7 @@ def pause_job(actor: Actor, name: str) -> Standing:
     return _standing(job)
 
 
-def resume_job(actor: Actor, name: str) -> Standing:
+def resume_job(actor: Actor, name: str) -> JobStatus:
     """Let a paused job run again; it runs at the next tick where it is due.
 
     Raises:
@@ -145,7 +145,7 @@ def resume_job(actor: Actor, name: str) -> Standing:
     return _standing(job)
 
 
-def ask_for_run(actor: Actor, name: str) -> Standing:
+def ask_for_run(actor: Actor, name: str) -> JobStatus:
     """Have a worker do the job at its next tick, due or not.
 
     Raises:
@@ -166,7 +166,7 @@ def ask_for_run(actor: Actor, name: str) -> Standing:
     return _standing(job)
 
 
-def run_now(actor: Actor, name: str) -> Standing:
+def run_now(actor: Actor, name: str) -> JobStatus:
     """Do the job here and now, due or not, as this actor; other processes leave it alone meanwhile.
 
     Raises:
@@ -229,7 +229,7 @@ def _refuse_unless_free(row: JobLock) -> None:
         )
 
 
-def _standing(job: Job) -> Standing:
+def _standing(job: Job) -> JobStatus:
     return standing_of(job, JobLock.objects.get(name=job.name), now=timezone.now())
 
 

@@ -7,14 +7,14 @@ from access.actor import Actor
 
 
 @dataclass(frozen=True)
-class Work:
+class RegisteredWork:
     """`is_waiting` says cheaply whether there is something to do; `do` does it and says what, None for nothing."""
 
     is_waiting: Callable[[], bool]
     do: Callable[[Actor], str | None]
 
 
-BROUGHT: dict[str, Work] = {}
+BROUGHT: dict[str, RegisteredWork] = {}
 
 
 def is_waiting(name: str) -> bool:

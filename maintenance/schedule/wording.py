@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from maintenance.schedule import Standing
+from maintenance.schedule import JobStatus
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -37,12 +37,12 @@ def moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else "-"
 
 
-def every_words(job: Standing) -> str:
+def every_words(job: JobStatus) -> str:
     """Say how often it runs."""
     return duration(job.every_s) if job.every_s else "never"
 
 
-def next_words(job: Standing) -> str:
+def next_words(job: JobStatus) -> str:
     """Say when it runs next."""
     if job.state in ("due", "overdue", "asked"):
         return "next tick"
@@ -51,7 +51,7 @@ def next_words(job: Standing) -> str:
     return moment(job.next_run)
 
 
-def state_words(job: Standing) -> str:
+def state_words(job: JobStatus) -> str:
     """Say how a job stands, in one line."""
     times = "once" if job.failures == 1 else f"{job.failures} times"
     failed = f"failed {times}: {job.error}" if job.failures else ""

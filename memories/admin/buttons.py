@@ -6,7 +6,7 @@ from typing import Any
 
 from access.actor import CURATE, WRITE, Actor
 from memories.lifecycle import verbs
-from memories.lifecycle.verbs import Done
+from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
 from memories.types import State, Trust
 
@@ -27,7 +27,7 @@ class Button:
     past: str
     icon: str
     right: str
-    verb: Callable[..., Done]
+    verb: Callable[..., ChangeResult]
     fits: Callable[[Memory], bool]
     asks_reason: bool | None = False
     is_dangerous: bool = False
@@ -45,7 +45,7 @@ class Button:
         content: str = "",
         reason: str = "",
         dry_run: bool = False,
-    ) -> Done:
+    ) -> ChangeResult:
         """Do it, or with `dry_run` say what would follow; `other` and `content` are for the verbs that take them."""
         extra: dict[str, Any] = {} if self.asks_reason is None else {"reason": reason}
         if self.takes_text:

@@ -8,7 +8,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, U
 
 from access.admin.confirm import ReasonForm
 from memories.admin.draft_form import moment, number, split_tags
-from memories.lifecycle.edit import Edit
+from memories.lifecycle.edit import EditDraft
 from memories.models import Memory
 from memories.types import Type
 
@@ -38,7 +38,7 @@ class EditForm(ReasonForm):
             "version": memory.version,
         }
 
-    def edit(self) -> Edit:
+    def edit(self) -> EditDraft:
         """Give what was changed. A form shows minutes, so a time that was not touched keeps its seconds."""
         said = self.cleaned_data
         # A browser sends line ends as CR LF; that is no change of the text.
@@ -52,7 +52,7 @@ class EditForm(ReasonForm):
         tags = split_tags(said["tags"])
         if list(tags) != self.memory.tags:
             named["tags"] = tags
-        return Edit(**named, version=said["version"])
+        return EditDraft(**named, version=said["version"])
 
 
 def _shown(at: datetime | None) -> str | None:

@@ -13,7 +13,7 @@ from django.utils.text import Truncator
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Question, ask, reason_form
+from access.admin.confirm import Confirmation, ask, reason_form
 from access.admin.page import RoomAdmin, RoomChangeList
 from access.errors import LociError
 from memories.models import ASKING, Link, LinkKind, LinkStatus
@@ -114,7 +114,7 @@ class LinkAdmin(RoomAdmin):
         link: Link = self.get_or_404(request, object_id)
         status, label, meaning = CLOSING[verb]
         back = self.url("change", link.id)
-        question = Question(title=f"{label} this link?", button=label, back=back, consequences=(meaning,))
+        question = Confirmation(title=f"{label} this link?", button=label, back=back, consequences=(meaning,))
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
             return ask(self, request, question, form)

@@ -17,9 +17,9 @@ from django.utils.text import Truncator
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Question, ask, reason_form
+from access.admin.confirm import Confirmation, ask, reason_form
 from access.admin.faults import show_refusal
-from access.admin.saved_filters import KeepsFilters
+from access.admin.saved_filters import SavedFiltersMixin
 from access.errors import LociError
 from memories.admin.buttons import BUTTONS, RESTORABLE, Button
 from memories.admin.draft_form import DraftForm
@@ -30,7 +30,7 @@ from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.entities.neighbourhood import neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.verbs import Done
+from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import as_q, listed_by
@@ -55,7 +55,7 @@ MAX_ERRORS_SHOWN = 5
 
 
 @admin.register(Memory)
-class MemoryAdmin(KeepsFilters):
+class MemoryAdmin(SavedFiltersMixin):
     """Every memory that the caller may see, in any state."""
 
     list_name = "Memories"
@@ -269,14 +269,14 @@ def _parsed(object_id: str) -> UUID:
         raise Http404 from None
 
 
-def _question(button: Button, memory: Memory, would: Done, back: str) -> Question:
+def _question(button: Button, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     short = Truncator(memory.content).chars(300)
     changed = tuple(
         (name.replace("_", " "), f"{before} → {after}")
         for name, (before, after) in would.changes.items()
         if name in ("state", "trust", "pinned")
     )
-    return Question(
+    return Confirmation(
         title=f"{button.label} this memory?",
         button=button.label,
         back=back,
@@ -288,7 +288,7 @@ def _question(button: Button, memory: Memory, would: Done, back: str) -> Questio
     )
 
 
-def _said(button: Button, done: Done) -> str:
+def _said(button: Button, done: ChangeResult) -> str:
     if (proof := done.certificate) is not None:
         return (
             f"Purged: {proof.memories} {_memories(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "

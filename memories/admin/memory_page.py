@@ -15,7 +15,7 @@ from memories.admin.verdict import recall_verdict
 from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.entities.neighbourhood import Neighbourhood
-from memories.language.word_diff import Part, diff_words
+from memories.language.word_diff import DiffPart, diff_words
 from memories.models import ASKING, Link, Memory, Piece
 from memories.store.write import ON_APPROVAL
 from memories.types import State
@@ -24,7 +24,7 @@ DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Rec
 
 
 @dataclass(frozen=True)
-class Tie:
+class LinkedMemory:
     """A link as seen from one of its ends: what ties, the other memory, and the words that led to it."""
 
     link: Link
@@ -38,11 +38,11 @@ class Version:
     """A version with what its text changed in the one before; no parts in the first."""
 
     memory: Memory
-    parts: tuple[Part, ...]
+    parts: tuple[DiffPart, ...]
 
 
 @dataclass(frozen=True)
-class Cut:
+class PieceText:
     """A piece of the text as the model reads it. Pieces may overlap: `text` is what the one before does not have."""
 
     number: int
@@ -136,27 +136,27 @@ def _versions(chain: Sequence[Memory]) -> list[Version]:
     return told[::-1]
 
 
-def _cuts(memory: Memory) -> list[Cut]:
+def _cuts(memory: Memory) -> list[PieceText]:
     """Give the pieces in order; one piece is the whole text and needs no mark."""
     rows = list(Piece.objects.filter(memory=memory).order_by("ordinal").defer("embedding")
                 .annotate(is_owed=Q(embedding=None)))  # fmt: skip
-    cuts, done = list[Cut](), 0
+    cuts, done = list[PieceText](), 0
     for row in rows:
         text = memory.content[max(row.start, done) : row.end]
-        cuts.append(Cut(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
+        cuts.append(PieceText(row.ordinal + 1, text, row.tokens, row.start, row.end, bool(row.is_owed)))
         done = max(done, row.end)
     return cuts
 
 
-def _ties(found: Inspection) -> list[Tie]:
+def _ties(found: Inspection) -> list[LinkedMemory]:
     root = found.memory.root_key
     return [_tie(link, root) for link in found.links]
 
 
-def _tie(link: Link, root: int) -> Tie:
+def _tie(link: Link, root: int) -> LinkedMemory:
     other = link.target if link.source_id == root else link.source
     spans = {name: str(said) for name, said in link.evidence.items() if name != ON_APPROVAL}
-    return Tie(link, other, spans, link.kind in ASKING)
+    return LinkedMemory(link, other, spans, link.kind in ASKING)
 
 
 def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:

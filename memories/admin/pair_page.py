@@ -14,7 +14,7 @@ from access.admin.faults import show_refusal
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from memories.admin.buttons import Button
-from memories.lifecycle.target import Done
+from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 
 # What the verbs call the other memory, which the form has one name for.
@@ -88,7 +88,7 @@ def _asked(
     form: PairForm,
     memory: Memory,
     *,
-    would: Done | None = None,
+    would: ChangeResult | None = None,
 ) -> HttpResponse:
     """Show the form, with the memory it is about, and what would follow where that was asked."""
     context = {

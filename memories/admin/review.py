@@ -21,7 +21,7 @@ from access.groups import entered_groups
 from memories.draft import check_choice
 from memories.queries.versions import parse_id
 from memories.review.card import Card, link_card, memory_card
-from memories.review.decide import AT_ONCE, Decided, Decision, decide, decide_many
+from memories.review.decide import AT_ONCE, DecisionResult, ReviewDecision, decide, decide_many
 from memories.review.preview import effect_of
 from memories.review.queue import CardKind, Deck, may_review, review_deck
 from memories.review.undo import take_back
@@ -147,20 +147,20 @@ def _card(actor: Actor, kind: str, id_: UUID) -> Card:
     return link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
 
 
-def _decision(said: QueryDict) -> Decision:
+def _decision(said: QueryDict) -> ReviewDecision:
     """Give the decision that was posted; a browser sends line ends as CR LF."""
     names = ("verb", "id", "other", "link", "reason")
     content = said.get("content", "").replace("\r\n", "\n")
-    return Decision(**{name: said.get(name, "") for name in names}, content=content)
+    return ReviewDecision(**{name: said.get(name, "") for name in names}, content=content)
 
 
-def _of_chosen(verb: str, chosen: str, reason: str) -> Decision:
+def _of_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
     """Give the decision about a card that was ticked, written "kind:id"."""
     kind, _, id_ = chosen.partition(":")
     parse_id(id_, field="chosen")
     if kind not in (CardKind.CONFLICT, CardKind.DUPLICATE):
-        return Decision(verb, id_, reason=reason)
-    return Decision(verb, link=id_, reason=reason)
+        return ReviewDecision(verb, id_, reason=reason)
+    return ReviewDecision(verb, link=id_, reason=reason)
 
 
 def _entries(said: str) -> list[list[int]]:
@@ -175,7 +175,7 @@ def _entries(said: str) -> list[list[int]]:
     return lists
 
 
-def _told(done: Decided) -> dict[str, Any]:
+def _told(done: DecisionResult) -> dict[str, Any]:
     return {"said": list(done.said), "id": str(done.id), "entries": list(done.entries)}
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Question, ask, reason_form
+from access.admin.confirm import Confirmation, ask, reason_form
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
@@ -39,7 +39,7 @@ class TombstoneAdmin(RoomAdmin):
         """Ask for the reason, then lift the tombstone."""
         mark: Tombstone = self.get_or_404(request, object_id)
         back = self.url("changelist")
-        question = Question(
+        question = Confirmation(
             title="Lift this tombstone?",
             button="Lift",
             back=back,

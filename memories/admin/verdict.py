@@ -11,24 +11,24 @@ from memories.types import Shown, Type, shown
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RecallVerdict:
     """What recall does (`return`, `label` or `hide`) and why."""
 
     does: str
     because: str
 
 
-def recall_verdict(actor: Actor, memory: Memory) -> Verdict:
+def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
     """Say whether recall returns the memory in its own group now, labels it or hides it, and because of what."""
     rule = shown(memory.state, memory.trust)
     standing = f"it is {memory.state} and {memory.trust}"
     if rule is Shown.HIDE:
-        return Verdict(Shown.HIDE.value, standing)
+        return RecallVerdict(Shown.HIDE.value, standing)
     # A global memory is seen from outside its group too.
     room = memory.group if actor.may_enter(memory.group_id) else None
     if not Memory.objects.filter(as_q(recallable_by(actor, room)), key=memory.key).exists():
-        return Verdict(Shown.HIDE.value, _ended(memory) or "it is not among what you may recall")
-    return Verdict(rule.value, standing)
+        return RecallVerdict(Shown.HIDE.value, _ended(memory) or "it is not among what you may recall")
+    return RecallVerdict(rule.value, standing)
 
 
 def _ended(memory: Memory) -> str:

@@ -16,7 +16,7 @@ TOLD: Final = (
 
 
 @dataclass(frozen=True)
-class Changed:
+class HistoryChange:
     """One field, before and after, as a person reads it; `—` where there was none."""
 
     name: str
@@ -25,7 +25,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Moment:
+class HistoryEntry:
     """One row of the log. `is_purged` where what it said was destroyed."""
 
     at: datetime
@@ -36,12 +36,12 @@ class Moment:
     client: str
     memory_id: UUID
     reason: str = ""
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[HistoryChange, ...] = ()
     is_new_text: bool = False
     is_purged: bool = False
 
 
-def history_of(ids: Collection[UUID]) -> list[Moment]:
+def history_of(ids: Collection[UUID]) -> list[HistoryEntry]:
     """Give what was done to these versions of a memory, newest first, at most MOST; two queries."""
     rows = AuditEntry.objects.filter(origin="", memory_id__in=ids).select_related("payload_row")
     entries = list(rows.order_by("-key")[:MOST])
@@ -50,17 +50,17 @@ def history_of(ids: Collection[UUID]) -> list[Moment]:
     return [_moment(entry, names) for entry in entries]
 
 
-def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> Moment:
+def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     said = payload or {}
     before, after = said.get("before") or {}, said.get("after") or {}
     pairs = said.get("changes") or (
         {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
     )
-    changes = [Changed(name.replace("_", " "), shown(pairs[name][0]), shown(pairs[name][1]))
+    changes = [HistoryChange(name.replace("_", " "), shown(pairs[name][0]), shown(pairs[name][1]))
                for name in TOLD if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
     content = pairs.get("content")
-    return Moment(
+    return HistoryEntry(
         at=entry.at,
         operation=entry.operation,
         actor=entry.actor,

@@ -13,7 +13,7 @@ from django.db.models import Q
 from access.actor import READ, Actor
 from access.models import AuditEntry
 from access.visibility import Narrowing
-from memories.entities.statements import Statement, statements_around, visible_keys
+from memories.entities.statements import RelationStatement, statements_around, visible_keys
 from memories.language.cleaning import clean_text
 from memories.models import Link, Memory, Piece
 from memories.queries.as_of import find_version_then
@@ -23,7 +23,7 @@ from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
 from memories.recall.explain import explain_place, filters_against
 from memories.recall.question import understand
-from memories.recall.trace import Step, Trace
+from memories.recall.trace import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
 from memories.types import Shown, State, shown
 
@@ -31,14 +31,14 @@ MAX_LOG_ROWS = 50
 
 
 @dataclass(frozen=True)
-class Why:
+class RecallReason:
     """Why a question brings a memory, or does not: its rank (None: not at all), its numbers, and the step that dropped it."""
 
     query: str
     rank: int | None
     reason: str
     numbers: dict[str, float]
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Inspection:
     pieces: int
     pieces_owed: int
     links: tuple[Link, ...]
-    relations: tuple[Statement, ...]
+    relations: tuple[RelationStatement, ...]
     log: tuple[dict[str, Any], ...]
-    why: Why | None = None
+    why: RecallReason | None = None
 
 
 def inspect_memory(
@@ -96,7 +96,9 @@ def inspect_memory(
     )
 
 
-def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None) -> Why:
+def explain_for(
+    actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None
+) -> RecallReason:
     """Say where a question ranks this memory in its own group, and if it does not, which step left it out.
 
     For a global memory of a group that the actor may not enter, the question is asked of all that the actor may see.
@@ -107,7 +109,7 @@ def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowin
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         filters = filters_against(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else _hidden_because(memory)
-        return Why(query, None, reason, {}, ())
+        return RecallReason(query, None, reason, {}, ())
     encoder = available_encoder()
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
         encoder = None
@@ -115,7 +117,7 @@ def explain_for(actor: Actor, memory: Memory, query: str, *, narrowing: Narrowin
     question = understand(query, encoder=encoder)
     found = explain_place(question, visibility, memory, mode=mode, trace=trace)
     numbers = trace.numbers.get(memory.key, {})
-    return Why(query, found.rank, found.reason, numbers, tuple(trace.steps))
+    return RecallReason(query, found.rank, found.reason, numbers, tuple(trace.steps))
 
 
 def _hidden_because(memory: Memory) -> str:

@@ -36,7 +36,7 @@ class Page(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListFilter:
     """Which memories a list is to show; everything left empty does not narrow. `words` is a part of the text.
 
     `states` None: what is live, and for a question about the past also what has become history since.
@@ -61,7 +61,7 @@ class Listed:
 
 
 def list_memories(
-    actor: Actor, listed: Listed, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+    actor: Actor, listed: ListFilter, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Memory]:
     """List memories of one group, or of all that the actor may see with the global ones, newest first.
 

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from memories.browse.inspection import Inspection, Why
-from memories.entities.statements import Statement
-from memories.entities.store_relation import RelationStored
-from memories.lifecycle.verbs import Done
+from memories.browse.inspection import Inspection, RecallReason
+from memories.entities.statements import RelationStatement
+from memories.entities.store_relation import RelationResult
+from memories.lifecycle.verbs import ChangeResult
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
-from memories.recall import Item, Recalled
+from memories.recall import Item, RecallResult
 from memories.recall.trace import Trace
-from memories.sessions.checkpoints import CheckpointSaved
+from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
-from memories.store import Stored
-from memories.store.neighbours import Near
+from memories.store import StoreResult
+from memories.store.neighbours import Neighbour
 from memories.types import Trust
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     }
 
 
-def near_json(near: Near) -> Json:
+def near_json(near: Neighbour) -> Json:
     """Give a near memory: how near, and whether it says the same."""
     return {
         "id": str(near.id),
@@ -74,7 +74,7 @@ def near_json(near: Near) -> Json:
     }
 
 
-def stored_json(stored: Stored) -> Json:
+def stored_json(stored: StoreResult) -> Json:
     """Give the answer to a store."""
     return {
         "outcome": stored.outcome,
@@ -101,7 +101,7 @@ def item_json(item: Item) -> Json:
     return memory_json(item.memory, text=item.text) | extra
 
 
-def recalled_json(recalled: Recalled) -> Json:
+def recalled_json(recalled: RecallResult) -> Json:
     """Give the answer to a recall."""
     body: Json = {
         "results": [item_json(item) for item in recalled.items],
@@ -124,7 +124,7 @@ def trace_json(trace: Trace) -> list[Json]:
     return [{"step": step.name, **step.detail} for step in trace.steps]
 
 
-def done_json(done: Done) -> Json:
+def done_json(done: ChangeResult) -> Json:
     """Give the answer to a verb; a purge comes with its certificate."""
     body: Json = {
         "verb": done.verb,
@@ -168,7 +168,7 @@ def link_json(link: Link) -> Json:
     }
 
 
-def statement_json(statement: Statement, *, is_person: bool = False) -> Json:
+def statement_json(statement: RelationStatement, *, is_person: bool = False) -> Json:
     """Give a relation with both ends' ids and texts."""
     relation = statement.relation
     subject, object_ = (
@@ -187,7 +187,7 @@ def statement_json(statement: Statement, *, is_person: bool = False) -> Json:
     }
 
 
-def relation_json(stored: RelationStored) -> Json:
+def relation_json(stored: RelationResult) -> Json:
     """Give the answer to store_relation()."""
     return {
         "outcome": stored.outcome,
@@ -237,7 +237,7 @@ def version_json(version: Memory, *, is_person: bool = False) -> Json:
     }
 
 
-def why_json(why: Why) -> Json:
+def why_json(why: RecallReason) -> Json:
     """Give why a question brings a memory or does not."""
     return {
         "query": why.query,
@@ -260,7 +260,7 @@ def pack_json(pack: ContextPack) -> Json:
     }
 
 
-def checkpoint_json(saved: CheckpointSaved) -> Json:
+def checkpoint_json(saved: CheckpointResult) -> Json:
     """Give a checkpoint that was saved."""
     checkpoint = saved.checkpoint
     return {

@@ -30,7 +30,7 @@ from memories.queries.visibility import EVERY_TRUST, listed_by
 from memories.queries.visibility_visible_row import is_visible
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_with
-from memories.search.sqlite.prefix import Look, beginnings_of, looks_of, newest_with, words_between
+from memories.search.sqlite.prefix import PrefixMatch, beginnings_of, looks_of, newest_with, words_between
 from memories.store.pieces import available_encoder, indexed_model
 from memories.types import State, Trust, Type
 
@@ -50,7 +50,7 @@ FITTED_CHARS = 600  # of a text, looked at to put it in order
 SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
 
 
-class How(StrEnum):
+class MatchKind(StrEnum):
     """By what a memory was found."""
 
     ID = "id"
@@ -65,7 +65,7 @@ class Suggestion:
 
     memory: Memory
     text: str
-    how: How
+    how: MatchKind
 
 
 def suggest(
@@ -90,17 +90,17 @@ def suggest(
         return named
     asked = words(typed)[:MAX_WORDS]
     if by_meaning:
-        return _shown(_by_meaning(typed, visibility, limit), [], How.MEANING, visibility, limit)
+        return _shown(_by_meaning(typed, visibility, limit), [], MatchKind.MEANING, visibility, limit)
     formed = sought_in(typed)[:MAX_FORMS]
     if formed:
         keys = _by_forms(text.lower(), formed, visibility)
-        return _shown(keys, typed.lower().split(), How.WORDS, visibility, limit)
+        return _shown(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
     if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
         return []
     is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
     keys = _by_words(asked, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
-        return _shown(keys, asked, How.WORDS, visibility, limit)
+        return _shown(keys, asked, MatchKind.WORDS, visibility, limit)
     return _by_spelling(asked, visibility, limit)
 
 
@@ -158,7 +158,7 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
         memory = find_memory(actor, typed)
     except (InvalidInput, NotFound):
         return []
-    return _shown([memory.key], [], How.ID, visibility, 1)
+    return _shown([memory.key], [], MatchKind.ID, visibility, 1)
 
 
 def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
@@ -169,7 +169,7 @@ def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> li
     if not keys:
         late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
         keys = newest_with(late, visibility, limit=WINDOW)
-    return _shown(keys, [word for group in late for word in group], How.SPELLING, visibility, limit)
+    return _shown(keys, [word for group in late for word in group], MatchKind.SPELLING, visibility, limit)
 
 
 def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
@@ -211,7 +211,7 @@ def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
 
 
 def _shown(
-    keys: Sequence[int], asked: Sequence[str], how: How, visibility: Visibility, limit: int
+    keys: Sequence[int], asked: Sequence[str], how: MatchKind, visibility: Visibility, limit: int
 ) -> list[Suggestion]:
     """Give the first memories in the order of `keys`, or with words to look for, those that they fit best.
 
@@ -225,7 +225,7 @@ def _shown(
     return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
 
 
-def _fit(look: Look, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
+def _fit(look: PrefixMatch, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
     """Say how well a memory fits, as what is greater fits better: live, named so, beginning so, whole words, kept, new."""
     own = words(look.content)
     starts = bool(own) and own[0].startswith(asked[0])

@@ -4,7 +4,7 @@ from .encoder import Encoder
 from .errors import ModelInstallFailed, ModelUnavailable
 from .loader import ModelStatus, configured_model_id, get_encoder, model_status, warm_up
 from .model_id import DIMENSIONS, MODEL_ID
-from .windows import Span
+from .windows import Window
 
 __all__ = [
     "DIMENSIONS",
@@ -13,7 +13,7 @@ __all__ = [
     "ModelInstallFailed",
     "ModelStatus",
     "ModelUnavailable",
-    "Span",
+    "Window",
     "configured_model_id",
     "get_encoder",
     "model_status",

@@ -30,7 +30,7 @@ def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
     return cores
 
 
-class Cores:
+class CoreSlots:
     """Places for work that keeps a core busy. Safe to share between threads; a place goes to who waits longest."""
 
     def __init__(self, count: int) -> None:
@@ -80,6 +80,6 @@ class Cores:
                 self._free += 1
 
 
-CORES = Cores(available_cores())
+CORES = CoreSlots(available_cores())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=CORES.begin_anew)

@@ -10,10 +10,10 @@ import numpy as np
 
 from .concurrency import CORES, available_cores
 from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
-from .query_cache import QuestionVectors
+from .query_cache import QueryVectorCache
 from .session import OnnxSession, Vectors
 from .tokenizer import TextTokenizer
-from .windows import MIN_WINDOW, Span, split_text
+from .windows import MIN_WINDOW, Window, split_text
 
 # Measured on CPU: 8 texts of like length per run are the fastest; larger batches fall out of the cache.
 BATCH_TEXTS: Final = 8
@@ -47,7 +47,7 @@ class Encoder:
         self._workers = ThreadPoolExecutor(cores, thread_name_prefix="loci-encode")
         self._query_cache = query_cache
         self._askers = ThreadPoolExecutor(cores, thread_name_prefix="loci-question")
-        self._asked = QuestionVectors(self._encode_one, pool=self._askers, size=query_cache)
+        self._asked = QueryVectorCache(self._encode_one, pool=self._askers, size=query_cache)
         self._by_window = {self.max_tokens: self}
 
     def with_window(self, max_tokens: int) -> "Encoder":
@@ -55,7 +55,7 @@ class Encoder:
         if max_tokens not in self._by_window:
             other = copy(self)
             other.max_tokens, other.model_id = max_tokens, model_id_of(max_tokens)
-            other._asked = QuestionVectors(other._encode_one, pool=self._askers, size=self._query_cache)
+            other._asked = QueryVectorCache(other._encode_one, pool=self._askers, size=self._query_cache)
             return self._by_window.setdefault(max_tokens, other)
         return self._by_window[max_tokens]
 
@@ -87,7 +87,7 @@ class Encoder:
         """Give the number of tokens without [CLS] and [SEP], uncut."""
         return self._tokenizer.count(text)
 
-    def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Span]:
+    def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
         """Give windows that cover the text; each fits the encoder and leaves room for `reserve` more tokens.
 
         Cuts fall at the end of a paragraph, line, sentence or word where there is one in the window's second
@@ -99,11 +99,11 @@ class Encoder:
         window = self.max_tokens - SPECIAL_TOKENS - reserve
         return split_text(text, self._tokenizer, window=window, overlap=overlap)
 
-    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Span]]:
+    def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
         """Give each text's windows as split() does, with room for as many more tokens as its place in `reserves` has."""
         limits = [self.max_tokens - SPECIAL_TOKENS - reserve for reserve in reserves]
         return [
-            [Span(0, len(text), count)]
+            [Window(0, len(text), count)]
             if count <= limit and limit >= MIN_WINDOW
             else self.split(text, reserve=reserve)
             for text, count, limit, reserve in zip(

@@ -14,7 +14,7 @@ INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ModelManifest:
     """What model.json says: how the files were made and what they must be."""
 
     model_id: str
@@ -53,7 +53,7 @@ class ModelFolder:
             return None
         return state.st_mtime_ns, state.st_ino
 
-    def read_manifest(self) -> Manifest:
+    def read_manifest(self) -> ModelManifest:
         """Give the manifest.
 
         Raises:
@@ -61,11 +61,11 @@ class ModelFolder:
             OSError: it cannot be read.
         """
         try:
-            return Manifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
+            return ModelManifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self.manifest} cannot be understood: {error}") from error
 
-    def write_manifest(self, manifest: Manifest) -> None:
+    def write_manifest(self, manifest: ModelManifest) -> None:
         """Write model.json."""
         text = json.dumps(asdict(manifest), indent=2) + "\n"
         self.manifest.write_text(text, encoding="utf-8")
@@ -75,7 +75,7 @@ class ModelFolder:
         files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
         return sum(file.stat().st_size for file in files if file.is_file())
 
-    def wrong_sizes(self, manifest: Manifest) -> list[str]:
+    def wrong_sizes(self, manifest: ModelManifest) -> list[str]:
         """Name the files that are missing or cut off (by their size, which costs nothing)."""
         return [
             name
@@ -84,7 +84,7 @@ class ModelFolder:
             or file.stat().st_size != manifest.size_bytes.get(name)
         ]
 
-    def wrong_hashes(self, manifest: Manifest) -> list[str]:
+    def wrong_hashes(self, manifest: ModelManifest) -> list[str]:
         """Name the files whose bytes are not those that were installed."""
         missing = self.wrong_sizes(manifest)
         present = [name for name in sorted(manifest.sha256) if name not in missing]

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from .encoder import Encoder
 from .errors import ModelUnavailable
-from .folder import Manifest, ModelFolder, model_folder
+from .folder import ModelFolder, ModelManifest, model_folder
 from .loader_c_library import ask_c_library
 from .model_id import MODEL_ID, model_id_of
 from .self_test import MIN_FIRST_COSINE, lowest_cosine
@@ -147,7 +147,7 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
     raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
 
 
-def _usable_manifest(folder: ModelFolder) -> Manifest:
+def _usable_manifest(folder: ModelFolder) -> ModelManifest:
     manifest = folder.read_manifest()
     if manifest.model_id != MODEL_ID:
         raise ValueError(f"It holds {manifest.model_id}, and this version of Loci needs {MODEL_ID}.")

@@ -15,7 +15,7 @@ def already_made(vector: Vectors) -> Future[Vectors]:
     return made
 
 
-class QuestionVectors:
+class QueryVectorCache:
     """The last few thousand questions' vectors. Safe to share between threads; who ask the same at once share one."""
 
     def __init__(self, encode: Callable[[str], Vectors], *, pool: ThreadPoolExecutor, size: int) -> None:

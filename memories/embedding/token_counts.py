@@ -14,7 +14,7 @@ _PLAIN: Final = re.compile(r"[\t\n\r -Z\\-~]*")
 MOST_CHARS: Final = 1_000_000  # of the words that are kept: some 20 MB with their numbers
 
 
-class WordCounts:
+class TokenCounts:
     """Gives the numbers of tokens that `count` gives of texts, by those that `count_words` gives of words.
 
     Threads may share it.

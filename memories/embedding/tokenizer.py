@@ -10,13 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from .token_counts import WordCounts
+from .token_counts import TokenCounts
 
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Token:
+class TokenSpan:
     """One token's place: character offsets, and the word it belongs to."""
 
     start: int
@@ -56,7 +56,7 @@ class TextTokenizer:
     def _by_words(self) -> Callable[[Sequence[str]], list[int]]:
         if not _cuts_at_marks(self._tokenizer):
             return self._count_all
-        return WordCounts(self._count_all, self._count_words).counts
+        return TokenCounts(self._count_all, self._count_words).counts
 
     def _count_all(self, texts: Sequence[str]) -> list[int]:
         # One call for all: other threads run meanwhile, and not only between texts.
@@ -71,11 +71,13 @@ class TextTokenizer:
         counted = Counter(encoding.word_ids)
         return [counted[at] for at in range(len(words))]
 
-    def tokens(self, text: str) -> list[Token]:
+    def tokens(self, text: str) -> list[TokenSpan]:
         """Give each token's place in the text, without [CLS] and [SEP], uncut."""
         [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
         words = (-1 if word is None else word for word in encoding.word_ids)
-        return [Token(start, end, word) for (start, end), word in zip(encoding.offsets, words, strict=True)]
+        return [
+            TokenSpan(start, end, word) for (start, end), word in zip(encoding.offsets, words, strict=True)
+        ]
 
 
 def _encodable(text: str) -> str:

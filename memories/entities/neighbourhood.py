@@ -14,7 +14,7 @@ MOST = 60  # of each; a picture of more says nothing
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A chain by the version that counts now; `main` is the one that was asked about."""
 
     memory: Memory
@@ -22,7 +22,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Tie:
+class GraphEdge:
     """A relation or a link between two nodes, by their memories' ids; `kind` is `relation` or the link's kind."""
 
     id: UUID
@@ -36,8 +36,8 @@ class Tie:
 class Neighbourhood:
     """The nodes, the asked one first, and the ties between them."""
 
-    nodes: tuple[Node, ...]
-    ties: tuple[Tie, ...]
+    nodes: tuple[GraphNode, ...]
+    ties: tuple[GraphEdge, ...]
 
 
 def neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
@@ -47,17 +47,19 @@ def neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
     ends = [end for link in links for end in (link.source, link.target)]
     heads = heads_of([memory, *ends])
     main = heads[memory.key]
-    shown = {main.key: Node(main, main=True)}
-    ties = list[Tie]()
+    shown = {main.key: GraphNode(main, main=True)}
+    ties = list[GraphEdge]()
     for one in said:
-        shown |= {end.key: Node(end) for end in (one.subject, one.object) if end.key not in shown}
-        ties.append(Tie(one.relation.id, one.subject.id, one.object.id, "relation", one.relation.predicate))
+        shown |= {end.key: GraphNode(end) for end in (one.subject, one.object) if end.key not in shown}
+        ties.append(
+            GraphEdge(one.relation.id, one.subject.id, one.object.id, "relation", one.relation.predicate)
+        )
     for link in links:
         source, target = heads[link.source_id], heads[link.target_id]
         if source.key == target.key:
             continue
-        shown |= {end.key: Node(end) for end in (source, target) if end.key not in shown}
-        ties.append(Tie(link.id, source.id, target.id, link.kind, link.kind))
+        shown |= {end.key: GraphNode(end) for end in (source, target) if end.key not in shown}
+        ties.append(GraphEdge(link.id, source.id, target.id, link.kind, link.kind))
     seen = visible_keys(actor, set(shown))
     names = {node.memory.id for key, node in shown.items() if key in seen}
     nodes = tuple(node for key, node in shown.items() if key in seen)

@@ -15,7 +15,7 @@ KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class Statement:
+class RelationStatement:
     """A relation with the versions of its ends that count now; `depth` is how many steps the walk took."""
 
     relation: Relation
@@ -26,7 +26,7 @@ class Statement:
 
 def statements_around(
     actor: Actor, start: Memory, *, depth: int = 1, limit: int = 50, at: datetime | None = None
-) -> list[Statement]:
+) -> list[RelationStatement]:
     """Give the relations around a memory that the actor may see, nearest first; see relations.walk.neighbours()."""
 
     def may_see(roots: set[int]) -> set[int]:
@@ -37,7 +37,7 @@ def statements_around(
     return visible_statements(actor, edges)
 
 
-def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[Statement]:
+def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStatement]:
     """Give the relations both of whose ends the actor may see: one end may stand in a group that is not theirs.
 
     A relation points to the roots of two chains; what is shown of them is their heads.
@@ -46,7 +46,7 @@ def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[Statement]:
     heads = heads_of(list(roots))
     seen = visible_keys(actor, {head.key for head in heads.values()})
     found = [
-        Statement(e.relation, heads[e.relation.subject_id], heads[e.relation.object_id], e.depth)
+        RelationStatement(e.relation, heads[e.relation.subject_id], heads[e.relation.object_id], e.depth)
         for e in edges
     ]
     return [statement for statement in found if {statement.subject.key, statement.object.key} <= seen]

@@ -21,7 +21,7 @@ from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
-from memories.store import Outcome, Prepared, check_may_write, prepare_store, store_prepared
+from memories.store import Outcome, PreparedDraft, check_may_write, prepare_store, store_prepared
 from memories.store.write import REINFORCEMENT, add_alias
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
@@ -32,7 +32,7 @@ _PREDICATE = re.compile(r"[^\w]+")
 
 
 @dataclass(frozen=True)
-class RelationStored:
+class RelationResult:
     """The answer to store_relation(): `created`, `reinforced` or `superseded`, and the entities that were made for it."""
 
     outcome: str
@@ -59,7 +59,7 @@ class RelationDraft:
     valid_to: datetime | None = None
 
 
-def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
+def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """Tie two things. Names that are not known become entity memories; the same relation again is reinforced.
 
     Raises:
@@ -95,7 +95,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationStored:
             },
         )
     made = [end.content for end, is_made in ((subject, made_subject), (object_, made_object)) if is_made]
-    return RelationStored(
+    return RelationResult(
         outcome, relation, subject, object_, resolved.group.slug, resolved.created, tuple(made), why
     )
 
@@ -123,7 +123,7 @@ def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
     return next(iter(own or found), None)
 
 
-def _prepared_entity(actor: Actor, said: str, slug: str | None) -> Prepared | None:
+def _prepared_entity(actor: Actor, said: str, slug: str | None) -> PreparedDraft | None:
     """Embed a name that is not known yet, before any transaction; None for an id and for a known name."""
     if _is_id(said):
         return None
@@ -136,7 +136,7 @@ def _prepared_entity(actor: Actor, said: str, slug: str | None) -> Prepared | No
 
 
 def _end(
-    actor: Actor, said: str, group: Group, ready: Mapping[str, Prepared | None], *, field: str
+    actor: Actor, said: str, group: Group, ready: Mapping[str, PreparedDraft | None], *, field: str
 ) -> tuple[Memory, bool]:
     """Give the memory an id or a name stands for, and whether it was made for this."""
     if _is_id(said):

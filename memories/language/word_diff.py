@@ -17,14 +17,14 @@ _TOKENS = re.compile(r"\w+(?:[.,:'’\-/]\w+)*|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Part:
+class DiffPart:
     """A stretch of text: `same` in both, `gone` (only in the first) or `new` (only in the second)."""
 
     kind: str
     text: str
 
 
-def diff_words(before: str, after: str) -> tuple[Part, ...]:
+def diff_words(before: str, after: str) -> tuple[DiffPart, ...]:
     """Give the parts in reading order; those that are not new make the first text, those not gone the second.
 
     A number or a name with its dots and dashes is one word. White space between two changed words changes with them.
@@ -72,6 +72,6 @@ def _is_space(token: str) -> bool:
     return token.isspace()
 
 
-def _joined(parts: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Iterator[Part]:
+def _joined(parts: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Iterator[DiffPart]:
     for kind, same in groupby(parts, key=lambda part: part[0]):
-        yield Part(kind, "".join(text for _, text in same))
+        yield DiffPart(kind, "".join(text for _, text in same))

@@ -18,7 +18,7 @@ from memories.lifecycle.approve import CARRIED
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_to_replace, versions_of
-from memories.store import Prepared, find_exact, nears_now, prepare, withdrawn_doubt
+from memories.store import PreparedDraft, find_exact, nears_now, prepare, withdrawn_doubt
 from memories.store import write as writing
 from memories.store.derived import withdraw_replaced
 from memories.store.pieces import available_encoder
@@ -27,13 +27,13 @@ from memories.store.tombstones import find_tombstone
 from memories.types import Operation, State, Trust
 
 
-class Unchanged(Enum):
+class Unset(Enum):
     """Stands for a field that the caller does not name; None is a value."""
 
     UNCHANGED = "unchanged"
 
 
-UNCHANGED: Final = Unchanged.UNCHANGED
+UNCHANGED: Final = Unset.UNCHANGED
 VERSIONED: Final = ("content", "type", "valid_from")
 IN_PLACE: Final = ("tags", "importance", "expires_at", "metadata")
 
@@ -47,16 +47,16 @@ class EditOutcome:
 
 
 @dataclass(frozen=True)
-class Edit:
+class EditDraft:
     """What is to be different. `version`, where given, must be the memory's own: else somebody else was first."""
 
-    content: str | Unchanged = UNCHANGED
-    type: str | Unchanged = UNCHANGED
-    valid_from: datetime | Unchanged | None = UNCHANGED
-    tags: tuple[str, ...] | Unchanged = UNCHANGED
-    importance: int | Unchanged = UNCHANGED
-    expires_at: datetime | Unchanged | None = UNCHANGED
-    metadata: dict[str, Any] | Unchanged = UNCHANGED
+    content: str | Unset = UNCHANGED
+    type: str | Unset = UNCHANGED
+    valid_from: datetime | Unset | None = UNCHANGED
+    tags: tuple[str, ...] | Unset = UNCHANGED
+    importance: int | Unset = UNCHANGED
+    expires_at: datetime | Unset | None = UNCHANGED
+    metadata: dict[str, Any] | Unset = UNCHANGED
     version: int | None = None
 
     def wanted(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditResult:
     """The answer to an edit: the memory as it counts now (or waits), the version it replaces, and what differs."""
 
     outcome: str
@@ -76,7 +76,9 @@ class Edited:
     why: str = ""
 
 
-def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "", dry_run: bool = False) -> Edited:
+def edit(
+    actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
+) -> EditResult:
     """Change a live memory; any version's id means the one that counts.
 
     1. check the fields; where the text, type or time differs: embed and probe, before any transaction
@@ -100,7 +102,7 @@ def edit(actor: Actor, id_: str | UUID, change: Edit, *, reason: str = "", dry_r
 
 
 @dataclass(frozen=True)
-class ReadyEdit:
+class PreparedEdit:
     """An edit with all that could be worked out before the transaction: the memory, how it shall read, what differs.
 
     `prepared` is None where only fields beside the text differ.
@@ -109,10 +111,10 @@ class ReadyEdit:
     memory: Memory
     draft: Draft
     differing: frozenset[str]
-    prepared: Prepared | None
+    prepared: PreparedDraft | None
 
 
-def prepare_edit(actor: Actor, id_: str | UUID, change: Edit) -> ReadyEdit:
+def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEdit:
     """Do all of edit() that comes before its transaction; writes nothing. Raises as edit() does."""
     memory = _target(actor, id_, change)
     draft = check_draft(replace(as_draft(memory), **change.wanted()))
@@ -121,10 +123,10 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: Edit) -> ReadyEdit:
         raise Conflict(f"{memory.id} reads so already.", hint="Nothing was done.")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare(actor, draft, encoder=available_encoder()) if is_versioned else None
-    return ReadyEdit(memory, draft, frozenset(differing), prepared)
+    return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 
-def carry_out_edit(actor: Actor, ready: ReadyEdit, *, reason: str, is_decided: bool = False) -> Edited:
+def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided: bool = False) -> EditResult:
     """Write what prepare_edit() made ready; inside a transaction.
 
     `is_decided`: a curator means this text, so no policy holds it back; what restates a retracted text is a Conflict
@@ -135,7 +137,7 @@ def carry_out_edit(actor: Actor, ready: ReadyEdit, *, reason: str, is_decided: b
     return _new_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
 
 
-def _target(actor: Actor, id_: str | UUID, change: Edit) -> Memory:
+def _target(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     memory = head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         writing.refuse_write(memory.group.slug)
@@ -175,7 +177,7 @@ def _of(memory: Memory, name: str) -> Any:
     return tuple(memory.tags) if name == "tags" else getattr(memory, name)
 
 
-def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *, reason: str) -> Edited:
+def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *, reason: str) -> EditResult:
     before = snapshot(memory)
     values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
     if "tags" in values:
@@ -185,10 +187,12 @@ def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *
     refresh_around([memory])  # tags are searched as words
     what = changes(before, snapshot(memory))
     _log(actor, memory, {"changes": what, "reason": reason})
-    return Edited(EditOutcome.CHANGED, memory, None, what)
+    return EditResult(EditOutcome.CHANGED, memory, None, what)
 
 
-def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str, is_decided: bool) -> Edited:
+def _new_version(
+    actor: Actor, old: Memory, prepared: PreparedDraft, *, reason: str, is_decided: bool
+) -> EditResult:
     """Write the next row of the chain, or a candidate beside it; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
@@ -221,16 +225,16 @@ def _new_version(actor: Actor, old: Memory, prepared: Prepared, *, reason: str, 
     )
     what = changes(before, snapshot(new))
     _log(actor, new, {"before": before, "after": snapshot(new), "reason": reason})
-    return Edited(EditOutcome.NEW_VERSION, new, old.id, what)
+    return EditResult(EditOutcome.NEW_VERSION, new, old.id, what)
 
 
-def _queued(actor: Actor, old: Memory, prepared: Prepared, *, doubt: str, now: datetime) -> Edited:
+def _queued(actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, now: datetime) -> EditResult:
     new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
     writing.link_successor(actor, new, old, operation=Operation.EDIT)
     audit.append(
         actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
     )
-    return Edited(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
+    return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
 
 
 def _trust_after(actor: Actor, old: Memory) -> str:
@@ -239,7 +243,7 @@ def _trust_after(actor: Actor, old: Memory) -> str:
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def _doubt(actor: Actor, old: Memory, prepared: Prepared, *, is_decided: bool) -> str:
+def _doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> str:
     """Say why a person has to look at the new text first; empty where nobody has to."""
     if is_decided:
         refuse_restated(prepared, old)
@@ -251,7 +255,7 @@ def _doubt(actor: Actor, old: Memory, prepared: Prepared, *, is_decided: bool) -
     return restated or writing.policy_doubt(actor, old.group, prepared.draft.confidence)
 
 
-def refuse_restated(prepared: Prepared, old: Memory) -> None:
+def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:
     """Raise Conflict where a text restates what was retracted; a text that the chain had before is no restatement."""
     nears = nears_now(prepared, old.group)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):

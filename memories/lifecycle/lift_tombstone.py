@@ -23,7 +23,7 @@ MAX_REASON = 1000  # characters
 
 
 @dataclass(frozen=True)
-class Lifted:
+class LiftResult:
     """The tombstones that were lifted; their texts may be stored again."""
 
     tombstones: tuple[Tombstone, ...]
@@ -52,7 +52,7 @@ def list_tombstones(
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> Lifted:
+def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
     """Lift a tombstone by its id, or all of a memory by that one's id; one transaction, logged.
 
     Raises:
@@ -88,7 +88,7 @@ def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> Lifted:
                 subject=f"tombstone:{mark.id}",
                 payload={"kind": mark.kind, "reason": said},
             )
-    return Lifted(tuple(marks))
+    return LiftResult(tuple(marks))
 
 
 def tombstone_json(mark: Tombstone) -> dict[str, Any]:

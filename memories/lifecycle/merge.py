@@ -14,12 +14,12 @@ from access.errors import Conflict, LociError
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
 from memories.language.plurals import count_said
-from memories.lifecycle.edit import Edit, ReadyEdit, carry_out_edit, prepare_edit
-from memories.lifecycle.move_references import Move, as_payload, from_payload, move_back, move_ties
-from memories.lifecycle.target import Done, change, must_be, must_be_person, permitted, target
+from memories.lifecycle.edit import EditDraft, PreparedEdit, carry_out_edit, prepare_edit
+from memories.lifecycle.move_references import ReferenceMove, as_payload, from_payload, move_back, move_ties
+from memories.lifecycle.target import ChangeResult, change, must_be, must_be_person, permitted, target
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json, changes, snapshot
-from memories.store.derived import Followed
+from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.types import Operation, Scope, State, Trust
 
@@ -35,7 +35,7 @@ def merge(
     content: str = "",
     reason: str = "",
     dry_run: bool = False,
-) -> Done:
+) -> ChangeResult:
     """Make two memories one: `from` goes into `into`, which takes over its relations, names, links and counts.
 
     With `content` the survivor first gets a new version that says so. Restoring the merged memory undoes it all, as
@@ -51,12 +51,12 @@ def merge(
     source = target(actor, from_id, right=CURATE)
     into = target(actor, into_id, right=CURATE, field="into")
     _check_pair(source, into)
-    ready = prepare_edit(actor, into.id, Edit(content=content)) if content else None
+    ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
     now = timezone.now()
     new = {"state": State.MERGED, "superseded_by": into, "retired_at": now}
     survivor = into
 
-    def unite() -> Followed:
+    def unite() -> DerivedChanges:
         nonlocal survivor
         survivor, followed = _unite(actor, source, into, ready, reason=reason)
         return followed
@@ -68,10 +68,10 @@ def merge(
     return _answer(done, survivor, into, dry_run=dry_run)
 
 
-def _answer(done: Done, survivor: Memory, into: Memory, *, dry_run: bool) -> Done:
+def _answer(done: ChangeResult, survivor: Memory, into: Memory, *, dry_run: bool) -> ChangeResult:
     """Give the answer; of a dry run without the id of a version that was not kept."""
     successor = into.id if dry_run else survivor.id
-    return Done(
+    return ChangeResult(
         done.verb, done.id, done.state, done.trust, 0 if dry_run else done.changed, done.consequences, dry_run,
         changes=done.changes, successor=successor,
     )  # fmt: skip
@@ -117,8 +117,8 @@ def _check_places(source: Memory, into: Memory) -> None:
 
 
 def _unite(
-    actor: Actor, source: Memory, into: Memory, ready: ReadyEdit | None, *, reason: str
-) -> tuple[Memory, Followed]:
+    actor: Actor, source: Memory, into: Memory, ready: PreparedEdit | None, *, reason: str
+) -> tuple[Memory, DerivedChanges]:
     """Write the survivor's new version, move what hangs on the merged one, and unite the fields."""
     survivor = into
     if ready is not None:
@@ -150,7 +150,7 @@ def _unite(
     }
     said = (f"{_count(moves)} that hung on it go over",) if moves else ()
     new_version = ("the survivor gets a new version",) if survivor.pk != into.pk else ()
-    return survivor, Followed(1, (*new_version, *said), payload)
+    return survivor, DerivedChanges(1, (*new_version, *said), payload)
 
 
 def _united(source: Memory, into: Memory) -> dict[str, Any]:
@@ -169,15 +169,15 @@ def _united(source: Memory, into: Memory) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Undo:
+class MergeUndo:
     """What a merge did, as its row of the log tells, and the survivor's former text made ready where it got another."""
 
     payload: dict[str, Any]
-    ready: ReadyEdit | None
+    ready: PreparedEdit | None
     why_not: str = ""
 
 
-def plan_undo(actor: Actor, merged: Memory) -> Undo | None:
+def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
     """Read how a memory was merged, before any transaction; None where only a wording was kept, or the log is gone.
 
     Raises:
@@ -191,18 +191,18 @@ def plan_undo(actor: Actor, merged: Memory) -> Undo | None:
     must_be_person(actor, "take apart")
     permitted(actor, merged, right=CURATE)
     if payload["former"] is None:
-        return Undo(payload, None)
+        return MergeUndo(payload, None)
     into = Memory.objects.filter(id=payload["into"]).first()
     former = Memory.objects.filter(id=payload["former"]).first()
     if into is None or former is None or into.state != State.LIVE:
-        return Undo(payload, None, f"{payload['into']} has changed since: its text stays")
+        return MergeUndo(payload, None, f"{payload['into']} has changed since: its text stays")
     try:
-        return Undo(payload, prepare_edit(actor, into.id, Edit(content=former.content)))
+        return MergeUndo(payload, prepare_edit(actor, into.id, EditDraft(content=former.content)))
     except LociError as refusal:
-        return Undo(payload, None, f"{payload['into']} keeps its text: {refusal}")
+        return MergeUndo(payload, None, f"{payload['into']} keeps its text: {refusal}")
 
 
-def undo_text(actor: Actor, undo: Undo, *, reason: str) -> tuple[str, ...]:
+def undo_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
     """Give the survivor its former text back, as a new version; inside the transaction, before the merged one is live."""
     if undo.ready is None:
         return (undo.why_not,) if undo.why_not else ()
@@ -214,7 +214,7 @@ def undo_text(actor: Actor, undo: Undo, *, reason: str) -> tuple[str, ...]:
     return (f"{edited.memory.id} has the text from before the merge",)
 
 
-def undo_moves(actor: Actor, undo: Undo) -> Followed:
+def undo_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
     """Move back what the merge moved and part the fields it united; what was changed since stays, and is said."""
     stayed = move_back(from_payload(undo.payload["moved"]))
     moved = len(undo.payload["moved"]) - len(stayed)
@@ -222,10 +222,10 @@ def undo_moves(actor: Actor, undo: Undo) -> Followed:
     said += _part(actor, undo)
     back = (f"{moved} {'tie moves' if moved == 1 else 'ties move'} back",) if moved else ()
     payload = {"undone": moved, "stayed": as_payload(stayed)}
-    return Followed(1, (*back, *said), payload)
+    return DerivedChanges(1, (*back, *said), payload)
 
 
-def _part(actor: Actor, undo: Undo) -> list[str]:
+def _part(actor: Actor, undo: MergeUndo) -> list[str]:
     """Set back the survivor's fields that still are as the merge left them; name the others."""
     into = Memory.objects.filter(id=undo.payload["into"]).first()
     if into is None:
@@ -259,6 +259,6 @@ def _value(name: str, kept: Any) -> Any:
     return datetime.fromisoformat(kept) if name == "last_accessed" and kept else kept
 
 
-def _count(moves: list[Move]) -> str:
+def _count(moves: list[ReferenceMove]) -> str:
     rows = len({(move.table, move.key) for move in moves})
     return count_said(rows, "tie")

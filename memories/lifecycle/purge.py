@@ -20,8 +20,8 @@ from memories.queries.by_text import single_twins
 from memories.queries.versions import versions_of
 from memories.recall.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
-from memories.store.derived import Followed, Reach, find_reach, withdraw_derived
-from memories.store.purge_hooks import Doomed, clear_outside, note_outside, quoting, run_purge_hooks
+from memories.store.derived import DerivedChanges, WithdrawalReach, find_reach, withdraw_derived
+from memories.store.purge_hooks import PurgedTexts, clear_outside, note_outside, quoting, run_purge_hooks
 from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import lay_tombstone
@@ -55,14 +55,14 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Purged:
+class PurgeResult:
     """A purge's certificate, and what followed for memories that rested on what is gone."""
 
     certificate: Certificate
-    followed: Followed
+    followed: DerivedChanges
 
 
-def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Purged:
+def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
     """Destroy all versions of a memory, what was made from their texts, and what holds them; one transaction.
 
     The audit rows stay, without what they said; a tombstone per text of its own keeps it from coming back.
@@ -86,11 +86,11 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> Purged:
         # By then; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))
         transaction.on_commit(lambda: clear_outside(ids, texts))
-        return Purged(replace(certificate, remains=remains), followed)
+        return PurgeResult(replace(certificate, remains=remains), followed)
     held = () if end_purge(connection) else (WAL_IS_HELD,)
     outside = clear_outside(ids, texts)
     remains = (*held, *remains, *outside.remains)
-    return Purged(replace(certificate, remains=remains, checked=outside.checked), followed)
+    return PurgeResult(replace(certificate, remains=remains, checked=outside.checked), followed)
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:
@@ -106,19 +106,19 @@ def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = 
             if memory is not None:  # else it is not in this copy, or went with another one
                 doomed = what_goes(memory)
                 withdraw_derived(actor, doomed.reach, is_purge=True)
-                gone += _destroy(actor, doomed, reason=reason, logged=Logged((), 0)).memories
+                gone += _destroy(actor, doomed, reason=reason, logged=LoggedRecalls((), 0)).memories
         if texts:
             gone += _purge_recall_log(_quoting_recalls(list(texts)))
-            gone += sum(run_purge_hooks(Doomed((), texts)).values())
+            gone += sum(run_purge_hooks(PurgedTexts((), texts)).values())
     return gone
 
 
 @dataclass(frozen=True)
-class Going:
+class PurgeTargets:
     """What a purge destroys: a memory with its wordings, and what was made from their texts."""
 
     own: tuple[Memory, ...]
-    reach: Reach
+    reach: WithdrawalReach
 
     @property
     def rows(self) -> list[Memory]:
@@ -126,10 +126,10 @@ class Going:
         return list({row.key: row for row in (*self.own, *self.reach.doomed())}.values())
 
 
-def what_goes(memory: Memory) -> Going:
+def what_goes(memory: Memory) -> PurgeTargets:
     """Give what a purge of the memory would destroy; writes nothing."""
     own = _with_wordings([*versions_of(memory), *single_twins(memory)])
-    return Going(tuple(own), find_reach(memory, own))
+    return PurgeTargets(tuple(own), find_reach(memory, own))
 
 
 def purge_forgotten(
@@ -147,17 +147,21 @@ def purge_forgotten(
     return [_purge_some(actor, part, reason=reason, logged=logged) for part in parts]
 
 
-def _purge_some(actor: Actor, memories: Sequence[Memory], *, reason: str, logged: "Logged") -> Certificate:
+def _purge_some(
+    actor: Actor, memories: Sequence[Memory], *, reason: str, logged: "LoggedRecalls"
+) -> Certificate:
     with transaction.atomic():
         # Again, under the lock: somebody may have restored one meanwhile.
         still = Memory.objects.filter(key__in=[memory.key for memory in memories], state=State.FORGOTTEN)
         rows = _with_wordings([version for memory in still for version in versions_of(memory)])
         _check_rights(actor, rows)
-        doomed = Going(tuple(rows), Reach(memories[0]))
+        doomed = PurgeTargets(tuple(rows), WithdrawalReach(memories[0]))
         return _destroy(actor, doomed, reason=reason, logged=logged, bars=False)
 
 
-def _destroy(actor: Actor, doomed: Going, *, reason: str, logged: "Logged", bars: bool = True) -> Certificate:
+def _destroy(
+    actor: Actor, doomed: PurgeTargets, *, reason: str, logged: "LoggedRecalls", bars: bool = True
+) -> Certificate:
     """Delete the rows and all that hangs on them, lay tombstones, and have other places clear their copies.
 
     Where not `bars`, no tombstone is laid and those that stand stay as they are.
@@ -181,7 +185,7 @@ def _destroy(actor: Actor, doomed: Going, *, reason: str, logged: "Logged", bars
     Memory.objects.filter(key__in=keys).delete()
     # In any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads(sorted({row.thread_id for row in chain if row.thread_id is not None}))
-    cleared = run_purge_hooks(Doomed(tuple(keys), texts))
+    cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts))
     for row in chain:
         audit.append(actor, Operation.PURGE, memory_id=row.id, group=row.group.id, payload={"reason": reason})
     return Certificate(
@@ -214,14 +218,14 @@ def _with_wordings(chain: list[Memory]) -> list[Memory]:
 
 
 @dataclass(frozen=True)
-class Logged:
+class LoggedRecalls:
     """Keys of logged recalls that quote a text, and the last key that was looked at."""
 
     keys: tuple[int, ...]
     last: int
 
 
-def _quoting_recalls(texts: list[str], *, after: int = 0) -> Logged:
+def _quoting_recalls(texts: list[str], *, after: int = 0) -> LoggedRecalls:
     """Find logged queries that hold one of the texts, however it is spelt, among the rows after a key."""
     wanted, found, last = [fold(text) for text in texts], list[int](), after
     rows = RecallLog.objects.filter(pk__gt=after).order_by("pk").values_list("pk", "query")
@@ -230,10 +234,10 @@ def _quoting_recalls(texts: list[str], *, after: int = 0) -> Logged:
         folded = fold(query)
         if any(text in folded for text in wanted):
             found.append(key)
-    return Logged(tuple(found), last)
+    return LoggedRecalls(tuple(found), last)
 
 
-def _purge_recall_log(*parts: Logged) -> int:
+def _purge_recall_log(*parts: LoggedRecalls) -> int:
     """Drop logged recalls, some at a time: a database takes a limited number of parameters."""
     keys = [key for part in parts for key in part.keys]
     return sum(

@@ -11,8 +11,8 @@ from access.actor import CURATE, WRITE, Actor
 from access.errors import Conflict
 from memories.draft import clean_reason
 from memories.lifecycle.edit import (
-    Edit,
-    ReadyEdit,
+    EditDraft,
+    PreparedEdit,
     as_draft,
     carry_out_edit,
     carry_over,
@@ -20,9 +20,9 @@ from memories.lifecycle.edit import (
     refuse_barred,
     refuse_restated,
 )
-from memories.lifecycle.merge import Undo, plan_undo, undo_moves, undo_text
+from memories.lifecycle.merge import MergeUndo, plan_undo, undo_moves, undo_text
 from memories.lifecycle.target import (
-    Done,
+    ChangeResult,
     change,
     check_not_withdrawn,
     check_room_for,
@@ -35,9 +35,9 @@ from memories.lifecycle.target import (
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store import Prepared, prepare
+from memories.store import PreparedDraft, prepare
 from memories.store import write as writing
-from memories.store.derived import Followed
+from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.search_columns import refresh_around
 from memories.types import Operation, Shown, State, Trust, shown
@@ -45,7 +45,7 @@ from memories.types import Operation, Shown, State, Trust, shown
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
 
 
-def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Let a forgotten, expired, compacted or merged memory count again, exactly the version that is named.
 
     A merge that a person made is undone, as far as it stands as it was left. A superseded version comes back as the
@@ -67,7 +67,9 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     return done
 
 
-def _restored(actor: Actor, memory: Memory, undo: Undo | None, *, reason: str, dry_run: bool) -> Done:
+def _restored(
+    actor: Actor, memory: Memory, undo: MergeUndo | None, *, reason: str, dry_run: bool
+) -> ChangeResult:
     if memory.state not in RESTORABLE:
         raise Conflict(
             f"{memory.id} is {memory.state}; 'restore' takes one that is {', '.join(RESTORABLE)}.",
@@ -87,7 +89,7 @@ def _restored(actor: Actor, memory: Memory, undo: Undo | None, *, reason: str, d
     is_hidden = shown(State.LIVE, memory.trust) is Shown.HIDE
     said = f"it is {memory.trust}: recall does not return it yet" if is_hidden else "recall returns it again"
 
-    def follow() -> Followed | None:
+    def follow() -> DerivedChanges | None:
         return undo_moves(actor, undo) if undo is not None else None
 
     return change(
@@ -95,7 +97,7 @@ def _restored(actor: Actor, memory: Memory, undo: Undo | None, *, reason: str, d
     )
 
 
-def _restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> Done:
+def _restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     """Write a superseded version's text as the newest version of what counts now, or of what was retracted."""
     must_be_person(actor, "restore a former version of")
     permitted(actor, version, right=CURATE)
@@ -108,9 +110,9 @@ def _restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: boo
         )  # fmt: skip
     check_scope(version)
     refuse_barred(version.group, version.content)
-    again = Edit(content=version.content, type=version.type, valid_from=version.valid_from)
+    again = EditDraft(content=version.content, type=version.type, valid_from=version.valid_from)
     if head.state == State.LIVE:
-        ready: ReadyEdit | Prepared = prepare_edit(actor, head.id, again)
+        ready: PreparedEdit | PreparedDraft = prepare_edit(actor, head.id, again)
     else:
         ready = prepare(actor, as_draft(version), encoder=available_encoder())
     with transaction.atomic():
@@ -118,16 +120,16 @@ def _restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: boo
         what = changes(snapshot(head), snapshot(new))
         transaction.set_rollback(dry_run)
     said = ("its text is the newest version again", f"{version.id} itself stays as history")
-    return Done(
+    return ChangeResult(
         Operation.RESTORE.value, head.id if dry_run else new.id, State.LIVE, new.trust, 0 if dry_run else 1, said,
         dry_run, changes=what,
     )  # fmt: skip
 
 
 def _written_again(
-    actor: Actor, version: Memory, head: Memory, ready: ReadyEdit | Prepared, *, reason: str
+    actor: Actor, version: Memory, head: Memory, ready: PreparedEdit | PreparedDraft, *, reason: str
 ) -> Memory:
-    if isinstance(ready, ReadyEdit):
+    if isinstance(ready, PreparedEdit):
         new = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
     else:
         new = _after_retracted(actor, version, head, ready)
@@ -141,7 +143,7 @@ def _written_again(
     return new
 
 
-def _after_retracted(actor: Actor, version: Memory, head: Memory, ready: Prepared) -> Memory:
+def _after_retracted(actor: Actor, version: Memory, head: Memory, ready: PreparedDraft) -> Memory:
     """Write the text as the successor of a retracted head."""
     refuse_barred(version.group, version.content)
     refuse_restated(ready, head)

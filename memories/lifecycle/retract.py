@@ -13,14 +13,21 @@ from access.errors import Conflict, InvalidInput, LociError
 from memories.draft import Draft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
 from memories.lifecycle.approve import join_chain
-from memories.lifecycle.edit import Edit, EditOutcome, ReadyEdit, as_draft, carry_out_edit, prepare_edit
-from memories.lifecycle.target import Done, change, must_be, permitted
+from memories.lifecycle.edit import (
+    EditDraft,
+    EditOutcome,
+    PreparedEdit,
+    as_draft,
+    carry_out_edit,
+    prepare_edit,
+)
+from memories.lifecycle.target import ChangeResult, change, must_be, permitted
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import newest, says
 from memories.queries.by_text import counting_twins
 from memories.queries.versions import find_memory, head_of, parse_id
-from memories.store import Outcome, Prepared, prepare_store, store_prepared
-from memories.store.derived import Followed, find_reach, withdraw_derived, withdraw_with
+from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.tombstones import lay_tombstone
 from memories.store.write import link_successor
 from memories.types import Operation, Scope, State, Trust
@@ -36,12 +43,12 @@ class Successor:
     """What is to stand in a retracted memory's place: a memory that is there, or a text that was made ready."""
 
     memory: Memory | None = None
-    edit: ReadyEdit | None = None
-    text: Prepared | None = None
+    edit: PreparedEdit | None = None
+    text: PreparedDraft | None = None
 
 
 @dataclass(frozen=True)
-class Placed:
+class Replacement:
     """The row that takes the retracted one's place, the successor (which may wait for a curator), and what is said of it."""
 
     head: Memory | None = None
@@ -51,7 +58,7 @@ class Placed:
 
 def retract(
     actor: Actor, id_: str | UUID, *, successor: str | UUID = "", reason: str = "", dry_run: bool = False
-) -> Done:
+) -> ChangeResult:
     """Withdraw a memory as wrong: recall never returns it, and its text may not be stored in the group again.
 
     `successor` is what is right instead: a text, or the id of a live memory. The retracted one's id leads there. What
@@ -79,7 +86,7 @@ def retract(
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,
         }  # fmt: skip
 
-        def follow() -> Followed:
+        def follow() -> DerivedChanges:
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
             gone = withdraw_with(actor, twins)
             followed = withdraw_derived(actor, reach)
@@ -124,7 +131,7 @@ def _prepared(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
     if there is not None:
         return Successor(memory=_fitting(actor, memory, there))
     if memory.state == State.LIVE:
-        ready = prepare_edit(actor, memory.id, Edit(content=text))
+        ready = prepare_edit(actor, memory.id, EditDraft(content=text))
         prepared = ready.prepared
     else:
         draft = as_draft(memory)
@@ -175,20 +182,20 @@ def _fitting(actor: Actor, memory: Memory, successor: Memory) -> Memory:
     return successor
 
 
-def _put_in_place(actor: Actor, memory: Memory, ready: Successor, *, reason: str) -> Placed:
+def _put_in_place(actor: Actor, memory: Memory, ready: Successor, *, reason: str) -> Replacement:
     """Write the successor where it is a new text."""
     if ready.memory is not None:
-        return Placed(ready.memory, ready.memory, (f"its id leads to {ready.memory.id} from now on",))
+        return Replacement(ready.memory, ready.memory, (f"its id leads to {ready.memory.id} from now on",))
     if ready.edit is not None:
         edited = carry_out_edit(actor, ready.edit, reason=reason)
         memory.refresh_from_db()
         if edited.outcome == EditOutcome.QUEUED:
             return _waiting(edited.memory, edited.why)
-        return Placed(edited.memory, edited.memory, (LEADS_ON,))
-    return _stored(actor, memory, ready.text) if ready.text is not None else Placed()
+        return Replacement(edited.memory, edited.memory, (LEADS_ON,))
+    return _stored(actor, memory, ready.text) if ready.text is not None else Replacement()
 
 
-def _stored(actor: Actor, memory: Memory, prepared: Prepared) -> Placed:
+def _stored(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Replacement:
     """Store the successor of what did not count any more."""
     stored = store_prepared(actor, prepared)
     new = stored.memory
@@ -199,11 +206,11 @@ def _stored(actor: Actor, memory: Memory, prepared: Prepared) -> Placed:
         return _waiting(new, stored.why)
     if stored.outcome == Outcome.CREATED:
         join_chain(actor, memory, new)
-    return Placed(new, new, (LEADS_ON,))
+    return Replacement(new, new, (LEADS_ON,))
 
 
-def _waiting(successor: Memory, why: str) -> Placed:
-    return Placed(None, successor, (f"its successor waits for a curator: {why}",))
+def _waiting(successor: Memory, why: str) -> Replacement:
+    return Replacement(None, successor, (f"its successor waits for a curator: {why}",))
 
 
 def _as_id(said: str | UUID) -> UUID | None:

@@ -1,10 +1,10 @@
 """What a purge clears of the filters that people saved: those that name or search for the purged text itself."""
 
 from access.models import SavedFilter
-from memories.store.purge_hooks import Doomed, quoting, redacted
+from memories.store.purge_hooks import PurgedTexts, quoting, redacted
 
 
-def purge_saved_filters(doomed: Doomed) -> int:
+def purge_saved_filters(doomed: PurgedTexts) -> int:
     """Delete the filters that hold a purged text as words of their own; give how many."""
     found = {
         row.pk

@@ -18,14 +18,14 @@ from memories.models import Memory
 from memories.models.text_lookup import newest, says
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, versions_of, way_of
-from memories.store.derived import Followed
+from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Type
 
 
 @dataclass(frozen=True)
-class Done:
+class ChangeResult:
     """What a verb did: which memory, how it stands now, how many rows changed, and what follows.
 
     `successor` is what took the memory's place by this verb, where something did.
@@ -144,8 +144,8 @@ def change(
     *,
     reason: str,
     dry_run: bool,
-    also: Callable[[], Followed | None] | None = None,
-) -> Done:
+    also: Callable[[], DerivedChanges | None] | None = None,
+) -> ChangeResult:
     """Write fields by compare-and-set, refresh what stands beside, do what follows, and log it. One transaction.
 
     Raises:
@@ -165,7 +165,7 @@ def change(
             )
         memory.refresh_from_db()
         refresh_around([memory])
-        followed = (also() if also is not None else None) or Followed()
+        followed = (also() if also is not None else None) or DerivedChanges()
         memory.refresh_from_db()
         what = changes(before, snapshot(memory))
         audit.append(
@@ -176,7 +176,7 @@ def change(
             payload={"changes": what, "reason": reason} | followed.payload,
         )
         transaction.set_rollback(dry_run)
-    return Done(
+    return ChangeResult(
         operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + followed.changed,
         (*consequences, *followed.consequences), dry_run, changes=what,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from memories.lifecycle.purge import purge_rows, what_goes
 from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.target import (
-    Done,
+    ChangeResult,
     change,
     check_not_barred,
     must_be,
@@ -31,11 +31,11 @@ from memories.lifecycle.target import (
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_to_replace
 from memories.store import write as writing
-from memories.store.derived import Followed, find_reach, withdraw_derived, withdraw_replaced
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
 from memories.types import Operation, Scope, State, Trust, Type
 
 __all__ = [
-    "Done",
+    "ChangeResult",
     "approve",
     "dispute",
     "forget",
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Hide a memory from recall; it can be restored for maintenance.retention_days."""
     row = find_memory(actor, id_)
     # A source that a summary stands for is meant itself; of any other version the one that counts.
@@ -69,7 +69,7 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     with transaction.atomic():
         reach = find_reach(memory, [memory])  # before the row forgets which summary stands for it
 
-        def follow() -> Followed:
+        def follow() -> DerivedChanges:
             return withdraw_derived(actor, reach)
 
         return change(actor, memory, Operation.FORGET, new, said, reason=reason, dry_run=dry_run, also=follow)
@@ -77,7 +77,7 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
 
 def supersede(
     actor: Actor, old_id: str | UUID, by_id: str | UUID, *, reason: str = "", dry_run: bool = False
-) -> Done:
+) -> ChangeResult:
     """Let a live memory take the place of another one, which was true until then and stays as history.
 
     Of an entity the relations, names and links go over. Each keeps its own chain of versions.
@@ -92,10 +92,10 @@ def supersede(
     now = timezone.now()
     new = {"state": State.SUPERSEDED, "superseded_by": by} | writing.end_of(old, by, now)
 
-    def follow() -> Followed:
+    def follow() -> DerivedChanges:
         moves = move_ties(old.root_key, by.root_key) if old.type == Type.ENTITY else []
         gone = withdraw_replaced(actor, old)
-        return Followed(gone, payload={"by": str(by.id), "moved": as_payload(moves)})
+        return DerivedChanges(gone, payload={"by": str(by.id), "moved": as_payload(moves)})
 
     said = (f"{by.id} takes its place, and its id leads there",)
     done = change(actor, old, Operation.SUPERSEDE, new, said, reason=reason, dry_run=dry_run, also=follow)
@@ -127,7 +127,7 @@ def _check_successor(actor: Actor, old: Memory, by: Memory) -> None:
         raise Conflict(f"Nothing was done: {doubt}.", hint="A curator can do it.")
 
 
-def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Mark a memory as doubted: recall returns it with a label until a person decides."""
     memory = target(actor, id_, right=WRITE)
     must_be(memory, State.LIVE, verb="dispute")
@@ -139,7 +139,7 @@ def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     )
 
 
-def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Confirm a memory; only a person with the right to curate can."""
     memory = target(actor, id_, right=CURATE)
     must_be_person(actor, "verify")
@@ -153,19 +153,19 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     )
 
 
-def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Let a candidate, disputed, rejected or quarantined memory count; a curator's decision."""
     said = "recall returns it; what it was written to replace is superseded"
     return _set_trust(actor, id_, Trust.ACTIVE, said, reason=reason, dry_run=dry_run, also=carry_out_approval)
 
 
-def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Turn a memory down: recall never returns it and the same text is refused; a curator's decision."""
     said = "recall does not return it, and the same text is refused"
     return _set_trust(actor, id_, Trust.REJECTED, said, reason=reason, dry_run=dry_run)
 
 
-def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Keep a text away from agents: no answer, pack or context holds it, and people see it marked; a curator's decision.
 
     It is for what may do harm where it is read: instructions to a model, secrets. Approving it lets it count again.
@@ -174,17 +174,17 @@ def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool
     return _set_trust(actor, id_, Trust.QUARANTINED, said, reason=reason, dry_run=dry_run)
 
 
-def pin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> Done:
+def pin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> ChangeResult:
     """Keep a memory from decay and cleanup and put it into every context pack."""
     return _set_pin(actor, id_, pinned=True, dry_run=dry_run)
 
 
-def unpin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> Done:
+def unpin(actor: Actor, id_: str | UUID, *, dry_run: bool = False) -> ChangeResult:
     """Take the pin off."""
     return _set_pin(actor, id_, pinned=False, dry_run=dry_run)
 
 
-def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> Done:
+def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
     """Destroy a memory, all versions of it: text, words, vectors, log payloads. Nothing brings it back.
 
     Raises:
@@ -198,10 +198,10 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     )
     if dry_run:
         said = (*said, *what_goes(memory).reach.said(is_purge=True))
-        return Done("purge", memory.id, memory.state, memory.trust, 0, said, dry_run=True)
+        return ChangeResult("purge", memory.id, memory.state, memory.trust, 0, said, dry_run=True)
     purged = purge_rows(actor, memory, reason=reason)
     proof, followed = purged.certificate, purged.followed
-    return Done(
+    return ChangeResult(
         "purge", memory.id, "purged", memory.trust, proof.memories + followed.changed,
         (*said, *followed.consequences), certificate=proof,
     )  # fmt: skip
@@ -216,7 +216,7 @@ def _set_trust(
     reason: str,
     dry_run: bool,
     also: Callable[[Actor, Memory], object] | None = None,
-) -> Done:
+) -> ChangeResult:
     memory = target(actor, id_, right=CURATE)
     must_be_person(actor, f"set {trust}")
     must_be(memory, State.LIVE, verb="set the trust of")
@@ -236,7 +236,7 @@ def _set_trust(
     )
 
 
-def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> Done:
+def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> ChangeResult:
     memory = target(actor, id_, right=CURATE)
     must_be(memory, State.LIVE, verb="pin")
     if memory.pinned == pinned:

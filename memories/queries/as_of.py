@@ -14,7 +14,7 @@ from memories.types import NOT_WITHDRAWN
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """From when to when; None is open. The beginning belongs to it, the end does not."""
 
     start: datetime | None
@@ -25,17 +25,17 @@ class Span:
         return f"from {start} " + (f"until {self.end:%Y-%m-%d %H:%M} UTC" if self.end else "on")
 
 
-def true_span(version: Memory) -> Span:
+def true_span(version: Memory) -> TimeSpan:
     """Give when the version was true (valid time)."""
-    return Span(version.valid_from, version.valid_to)
+    return TimeSpan(version.valid_from, version.valid_to)
 
 
-def known_span(version: Memory) -> Span:
+def known_span(version: Memory) -> TimeSpan:
     """Give when Loci went by the version's text (record time): from its storing until it was corrected or withdrawn.
 
     What was superseded was not withdrawn: Loci still holds that it was true until then.
     """
-    return Span(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
+    return TimeSpan(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
 
 
 def version_then(memory: Memory, visibility: Visibility) -> Memory | None:

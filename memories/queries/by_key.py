@@ -5,7 +5,7 @@ from functools import cache
 from typing import TypeVar
 
 from memories.models import Memory
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 LEAST = 16  # keys that a query is made for; more are rounded up, so that few queries are compiled
 T = TypeVar("T")
@@ -16,7 +16,7 @@ def read_shown(keys: Iterable[int]) -> dict[int, Memory]:
     return {row.key: row for row in rows_of(_shown, [*keys])}
 
 
-def rows_of(prepared: Callable[[int], Prepared[T]], keys: Sequence[int | str]) -> list[T]:
+def rows_of(prepared: Callable[[int], CompiledQuery[T]], keys: Sequence[int | str]) -> list[T]:
     """Give the rows of these keys; `prepared` gives the query for so many."""
     if not keys:
         return []
@@ -36,8 +36,8 @@ def rounded_up(keys: Sequence[int | str]) -> list[int | str]:
 
 
 @cache
-def _shown(count: int) -> Prepared[Memory]:
-    return Prepared(
+def _shown(count: int) -> CompiledQuery[Memory]:
+    return CompiledQuery(
         lambda *keys: Memory.objects.select_related("group", "thread").filter(key__in=keys).order_by(),
         count,
     )

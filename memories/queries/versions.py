@@ -17,10 +17,10 @@ from memories.queries.snapshot import TIED
 from memories.queries.visibility import listed_by
 from memories.queries.visibility_visible_row import is_visible
 from memories.types import State, Type
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 # Every verb and page begins with it: compiling it took five times as long as the whole answer of the database.
-_FOUND: Final = Prepared(
+_FOUND: Final = CompiledQuery(
     lambda id_: (
         Memory.objects.select_related(*TIED).filter(id=Value(id_, output_field=CharField())).order_by()
     )

@@ -32,7 +32,7 @@ from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, gather, place, usual_tuning
 from memories.recall.question import Question, understand
-from memories.recall.recall_log import COUNTER, Recall
+from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
 from memories.recall.weights import Tuning
 from memories.store.pieces import encoder_for_index, indexed_model
@@ -47,7 +47,7 @@ NEAREST_SHOWN = 3  # given apart when there is no answer
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecallRequest:
     """What a caller asks for: a question, or ids to read in full. None takes the settings' default.
 
     A trial leaves no row among the recalls and counts no access: somebody looks at recall itself.
@@ -78,7 +78,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Recalled:
+class RecallResult:
     """An answer, best first. When nothing is relevant, `abstained` is True and `nearest` has the nearest apart."""
 
     items: tuple[Item, ...]
@@ -94,7 +94,7 @@ class Recalled:
     trace: Trace | None = None
 
 
-def recall(actor: Actor, asked: Asked) -> Recalled:
+def recall(actor: Actor, asked: RecallRequest) -> RecallResult:
     """Answer a question from what `actor` may see, or give memories by their ids.
 
     1. check what is asked; find the group; work out the Visibility
@@ -123,8 +123,8 @@ def recall(actor: Actor, asked: Asked) -> Recalled:
 
 
 def _recall(
-    actor: Actor, asked: Asked, encoder: Encoder | None, *, degraded: str, mode: str, started: float
-) -> Recalled | None:
+    actor: Actor, asked: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
+) -> RecallResult | None:
     """Answer a question; None where the index holds another model's vectors meanwhile."""
     group = find_group(actor, asked.group)
     visibility = recallable_by(actor, group, narrowing=asked.narrowing)
@@ -139,7 +139,7 @@ def _recall(
     if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
         # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
         return None
-    answer = Recalled(
+    answer = RecallResult(
         group=group.slug,
         mode=mode,
         degraded=degraded,
@@ -187,7 +187,7 @@ def _rank(
 
 
 def _answer(
-    asked: Asked,
+    asked: RecallRequest,
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
@@ -239,7 +239,7 @@ def _tell_left_out(
         trace.drop(key, " and ".join([*beyond, *filling]) if is_found else NOTHING_NEAR)
 
 
-def _item(portion: Portion, scores: dict[int, float], asked: Asked, trace: Trace) -> Item:
+def _item(portion: Portion, scores: dict[int, float], asked: RecallRequest, trace: Trace) -> Item:
     memory = portion.memory
     return Item(
         memory=memory,
@@ -251,7 +251,7 @@ def _item(portion: Portion, scores: dict[int, float], asked: Asked, trace: Trace
     )
 
 
-def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
+def _by_ids(actor: Actor, asked: RecallRequest, started: float) -> RecallResult:
     """Give memories in full by their ids, from any group the actor may enter unless one is named.
 
     A former version's id leads to the version that counts now; in a question about the past, any version's id to the
@@ -268,7 +268,7 @@ def _by_ids(actor: Actor, asked: Asked, started: float) -> Recalled:
             missing.append(str(raw))
         else:
             items[found.key] = Item(found, found.content, 1.0, label_of(found))
-    answer = Recalled(
+    answer = RecallResult(
         tuple(items.values()),
         group.slug if group else "",
         "ids",
@@ -287,10 +287,10 @@ def _standing(row: Memory, visibility: Visibility) -> Memory | None:
     return rows.filter(as_q(visibility), key=head_of(row).key).first()
 
 
-def _count(actor: Actor, group: Group | None, query: str, answer: Recalled) -> None:
+def _count(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
     """Hand the recall to the counters, which write it later."""
     COUNTER.add(
-        Recall(
+        PendingRecall(
             at=timezone.now(),
             group_key=group.key if group else None,
             actor=actor.name,
@@ -320,7 +320,7 @@ def _encoder(mode: str) -> tuple[Encoder | None, str]:
     return encoder, ""
 
 
-def _checked(asked: Asked) -> Asked:
+def _checked(asked: RecallRequest) -> RecallRequest:
     if bool(asked.query.strip()) == bool(asked.ids):
         raise InvalidInput(
             "Give either a query or ids.", hint="A query is a question in words.", field="query"

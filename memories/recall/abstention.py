@@ -16,7 +16,7 @@ from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
 from memories.recall.question import Question
 from memories.recall.trace import Trace
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 from memories.search.query_terms import Match, words
 from memories.store.pieces import embedded_text
 
@@ -30,7 +30,7 @@ FILLS_UP = "it shares no word with the question and is not near"
 
 
 @dataclass(frozen=True)
-class Measure:
+class AbstentionLimits:
     """What is asked of the best candidates of one kind of text: the nearest cosine, with these weights, must be `wanted`.
 
     `words` is the share of the question's words that one of them has, `first` the first one's share, `level` the cosine
@@ -49,11 +49,13 @@ class Measure:
 
 # Fitted and rounded; docs/recall.md, "Nothing relevant", says how, and what they bring.
 # Turns and long texts: what answers a question has its words, and a question on the group's matters is near all of it.
-TALK = Measure("talk", wanted=0.64, words=0.2, first=0.5, level=0.3, others=-5.0)
+TALK = AbstentionLimits("talk", wanted=0.64, words=0.2, first=0.5, level=0.3, others=-5.0)
 # Statements are asked for in other words, and are about anything: of many, one is always near.
-FACTS = Measure("facts", wanted=0.33, words=0.3, level=-0.5)
-FEW = Measure("few", wanted=0.0, words=0.3, strangers=0.0)  # related_from() says what is wanted
-UNKNOWN = Measure("unknown", wanted=0.47, words=0.45, strangers=0.0)  # modes to compare with read no texts
+FACTS = AbstentionLimits("facts", wanted=0.33, words=0.3, level=-0.5)
+FEW = AbstentionLimits("few", wanted=0.0, words=0.3, strangers=0.0)  # related_from() says what is wanted
+UNKNOWN = AbstentionLimits(
+    "unknown", wanted=0.47, words=0.45, strangers=0.0
+)  # modes to compare with read no texts
 # Unrelated texts have cosines about this mean and spread, and the nearest of a few of them is not as near as the nearest
 # of many: where fewer than MANY candidates were found, less is asked, and names that are not there say nothing.
 UNRELATED_MEAN, UNRELATED_SPREAD = 0.02, 0.075
@@ -77,7 +79,7 @@ class Nearness:
     unknown_names: float = 0.0
     others_lead: float = 0.0
 
-    def reached(self, by: Measure) -> float:
+    def reached(self, by: AbstentionLimits) -> float:
         """Give what is compared with what is wanted."""
         return (
             self.nearest_cosine
@@ -122,7 +124,7 @@ def _nearness(
     ranking: "Ranking",
     judged: Sequence[Memory],
     cosines: Mapping[int, float],
-    measure: Measure,
+    measure: AbstentionLimits,
 ) -> Nearness:
     """Work out what the measure looks at."""
     rows = ranking.rows
@@ -148,7 +150,7 @@ def _nearness(
     )
 
 
-def _dated(memory: Memory, rows: Mapping[int, Judged], question: Question) -> str:
+def _dated(memory: Memory, rows: Mapping[int, RankingFields], question: Question) -> str:
     """Give the text as it is compared: of an event of a date that the question names, with that date, as the model reads it."""
     moment = rows[memory.key].valid_from if memory.key in rows else None
     if moment is None or not is_dated(rows[memory.key], question.dates):
@@ -156,7 +158,7 @@ def _dated(memory: Memory, rows: Mapping[int, Judged], question: Question) -> st
     return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
 
 
-def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> Measure:
+def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
     """Give the measure for the kind of text that most of the judged are, or the one for few texts or unknown ones."""
     if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
         return FEW

@@ -10,7 +10,7 @@ from memories.recall.adjustments import SPEAKERS, elsewhere_part, speaker_of
 from memories.recall.candidates import Candidate
 from memories.recall.question import Question
 from memories.recall.weights import TUNING
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 
 NAME_CHARS = 5  # of a longer name so many decide: Deborah, Debora
 # A name of the same first letter that has seven of ten letters in the same order is the same name, spelled otherwise.
@@ -58,7 +58,7 @@ def lead_of_others(
     question: Question,
     ranked: Sequence[tuple[int, float]],
     candidates: Mapping[int, Candidate],
-    rows: Mapping[int, Judged],
+    rows: Mapping[int, RankingFields],
     room: int | None = None,
 ) -> float:
     """Give how far turns of others lead those by or about the one speaker whom the question names; 0 where they do not.

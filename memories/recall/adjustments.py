@@ -10,10 +10,10 @@ from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
 from memories.recall.fusion import vector_share
 from memories.recall.question import Question
-from memories.recall.question_asking import Said
+from memories.recall.question_asking import Speakers
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING, Tuning
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 from memories.types import Trust
 
 THREAD_BEST = 3  # a thread is as good as the mean of its three best turns
@@ -23,15 +23,15 @@ SHORT_WORDS = 25
 LONG_WORDS = 100  # a longer turn has a word of everything
 CONFIDENCE_WEIGHT = 0.05
 TRUST_BOOST: dict[str, float] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}
-SPEAKERS: dict[Said, frozenset[str]] = {
-    Said.USER: frozenset({"user", "human"}),
-    Said.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
-    Said.ANYONE: frozenset(),
+SPEAKERS: dict[Speakers, frozenset[str]] = {
+    Speakers.USER: frozenset({"user", "human"}),
+    Speakers.ASSISTANT: frozenset({"assistant", "ai", "agent"}),
+    Speakers.ANYONE: frozenset(),
 }
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 
 
-class Near(NamedTuple):
+class NeighbourScores(NamedTuple):
     """A candidate's own fused score, its thread's where it is a turn, and beside_scores() of it."""
 
     own: float
@@ -39,7 +39,7 @@ class Near(NamedTuple):
     beside: float
 
 
-class Parts(NamedTuple):
+class Adjustments(NamedTuple):
     """What is added to a candidate's fused score, by the reason for it."""
 
     thread: float
@@ -58,7 +58,7 @@ class Parts(NamedTuple):
 def adjust(
     fused: Mapping[int, float],
     candidates: Sequence[Candidate],
-    rows: Mapping[int, Judged],
+    rows: Mapping[int, RankingFields],
     question: Question,
     *,
     tuning: Tuning = TUNING,
@@ -79,7 +79,7 @@ def adjust(
             c,
             rows[c.key],
             question,
-            Near(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
+            NeighbourScores(fused[c.key], threads.get(turns.get(c.key, -1)), beside.get(c.key, 0.0)),
             tuning,
             room,
         )
@@ -112,11 +112,16 @@ def adjust(
 
 
 def _parts(
-    c: Candidate, row: Judged, question: Question, near: Near, tuning: Tuning, room: int | None
-) -> Parts:
+    c: Candidate,
+    row: RankingFields,
+    question: Question,
+    near: NeighbourScores,
+    tuning: Tuning,
+    room: int | None,
+) -> Adjustments:
     """Give what is added to one candidate."""
     speaker = speaker_of(row.content) if question.names or question.said_by else frozenset()
-    return Parts(
+    return Adjustments(
         thread=tuning.thread_share * (near.thread - near.own) if near.thread is not None else 0.0,
         beside=tuning.beside_share * near.beside,
         date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
@@ -130,12 +135,12 @@ def _parts(
     )
 
 
-def elsewhere_part(row: Judged, room: int | None, tuning: Tuning = TUNING) -> float:
+def elsewhere_part(row: RankingFields, room: int | None, tuning: Tuning = TUNING) -> float:
     """Give what is taken off another group's memory, where one group is asked in."""
     return -tuning.elsewhere_penalty if room not in (None, row.group_id) else 0.0
 
 
-def _told(share: float, score: float, parts: Parts, final: float) -> dict[str, float]:
+def _told(share: float, score: float, parts: Adjustments, final: float) -> dict[str, float]:
     shown = {name: part for name, part in parts._asdict().items() if part}
     return {"vector_share": share, "fused": score, **shown, "final": final}
 
@@ -151,7 +156,7 @@ def thread_scores(fused: Mapping[int, float], turns: Mapping[int, int]) -> dict[
     }
 
 
-def beside_scores(fused: Mapping[int, float], rows: Mapping[int, Judged]) -> dict[int, float]:
+def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields]) -> dict[int, float]:
     """Give each memory outside of threads the mean of the two best scores of its group among the three memories that were
     stored right before it and the three right after it; who is no candidate counts as 0.
     """
@@ -176,7 +181,7 @@ def length_part(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:
     return 0.0
 
 
-def is_dated(row: Judged, dates: Sequence[NamedDate]) -> bool:
+def is_dated(row: RankingFields, dates: Sequence[NamedDate]) -> bool:
     """Say whether one of the dates names the memory's own: all that the date says must fit."""
     moment = row.valid_from
     if moment is None:

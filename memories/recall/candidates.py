@@ -6,7 +6,7 @@ from typing import NamedTuple
 from access.visibility import Visibility
 from memories.recall.question import Question
 from memories.recall.trace import Trace
-from memories.search.base import Found, Judged, SearchIndex
+from memories.search.base import HybridHits, RankingFields, SearchIndex
 
 
 class Candidate(NamedTuple):
@@ -38,7 +38,7 @@ def find_candidates(
     limit: int,
     also: Collection[int] = (),
     trace: Trace,
-) -> tuple[list[Candidate], Mapping[int, Judged]]:
+) -> tuple[list[Candidate], Mapping[int, RankingFields]]:
     """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it.
 
     The visible ones of the keys `also` are candidates too, whatever they score. Gives the rows of all of them as well.
@@ -56,7 +56,7 @@ def find_candidates(
     return candidates, found.rows
 
 
-def merge(found: Found) -> list[Candidate]:
+def merge(found: HybridHits) -> list[Candidate]:
     """Put both arms' hits together with the scores looked up for those that one arm did not name."""
     keyword = dict(found.words) | found.keyword
     vector = dict(found.near) | found.vector

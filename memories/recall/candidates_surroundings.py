@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from memories.recall.candidates import Candidate
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 
 CHARS_PER_WORD = 10  # at most: scripts without spaces, addresses and the like are no one-word texts
 
 
-def look_around(candidates: Sequence[Candidate], rows: Mapping[int, Judged]) -> list[Candidate]:
+def look_around(candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]) -> list[Candidate]:
     """Give the candidates with their length and place filled in. `rows` has each one's memory; asks nothing more."""
     threads = Counter(rows[c.key].thread_id for c in candidates)
     looked_at = []
@@ -35,6 +35,6 @@ def _is_even(text: str) -> bool:
     return text.isprintable() and "  " not in text
 
 
-def _is_turn(row: Judged, thread_candidates: int) -> bool:
+def _is_turn(row: RankingFields, thread_candidates: int) -> bool:
     """Say whether something stands beside it in its thread: something came before, or another one is a candidate."""
     return row.thread_id is not None and bool(row.position or thread_candidates > 1)

@@ -11,22 +11,22 @@ from memories.recall.candidates import Candidate, find_candidates
 from memories.recall.candidates_surroundings import look_around
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
-from memories.recall.relations import NOTHING, Related, find_related
+from memories.recall.relations import NOTHING, RelatedMemories, find_related
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING, Tuning
-from memories.search.base import Judged, search_index
+from memories.search.base import RankingFields, search_index
 
 
 @dataclass(frozen=True)
-class Gathered:
+class CandidateSet:
     """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores.
 
     `room` is the key of the one group that is asked in, None where all are.
     """
 
     candidates: list[Candidate]
-    rows: Mapping[int, Judged]
-    related: Related = NOTHING
+    rows: Mapping[int, RankingFields]
+    related: RelatedMemories = NOTHING
     room: int | None = None
 
 
@@ -39,7 +39,7 @@ class Ranking:
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
-    rows: Mapping[int, Judged]
+    rows: Mapping[int, RankingFields]
     asked: frozenset[int] = frozenset()
     room: int | None = None
 
@@ -49,7 +49,7 @@ def usual_tuning() -> Tuning:
     return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
 
 
-def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Gathered:
+def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> CandidateSet:
     """Find the candidates inside the Visibility; all that asks the database."""
     limit = settings.LOCI.retrieval.candidates
     related = find_related(question, visibility) if mode == "hybrid" else NOTHING
@@ -57,13 +57,13 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
         search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
     )
     if mode != "hybrid":
-        return Gathered(candidates, {})
+        return CandidateSet(candidates, {})
     there = [c for c in candidates if c.key in rows]
     own = {c.key: rows[c.key] for c in there}
     found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
     # Each for itself: what only a relation brings makes no turn of what a search found.
     around = [*look_around(found, own), *look_around(beside, own)]
-    return Gathered(around, own, related, _room(visibility))
+    return CandidateSet(around, own, related, _room(visibility))
 
 
 def _room(visibility: Visibility) -> int | None:
@@ -71,7 +71,7 @@ def _room(visibility: Visibility) -> int | None:
     return next(iter(groups)) if len(groups) == 1 else None
 
 
-def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
+def place(gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
     """Fuse and adjust the candidates' scores; nothing is asked any more."""
     if not tuning.by_relations:
         gathered = _found(gathered)
@@ -93,7 +93,7 @@ def place(gathered: Gathered, question: Question, *, mode: str, tuning: Tuning, 
     return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked, gathered.room)
 
 
-def _found(gathered: Gathered) -> Gathered:
+def _found(gathered: CandidateSet) -> CandidateSet:
     """Leave out what only a relation brought."""
     candidates = [c for c in gathered.candidates if c.is_found]
     rows = {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memories.embedding import Encoder
 from memories.recall.dates import MONTH_NUMBER, NamedDate, asks_when, named_dates
-from memories.recall.question_asking import Said, said_by, subject_of
+from memories.recall.question_asking import Speakers, said_by, subject_of
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
 from memories.search.query_terms import STOP_WORDS, Match, match_for
@@ -31,7 +31,7 @@ class Question:
     names: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()  # those of the names that are none for standing first
     asks_when: bool = False
-    said_by: Said = Said.ANYONE
+    said_by: Speakers = Speakers.ANYONE
     readable: float = 1.0  # share of its letters in a script that the model was taught
 
 

@@ -31,7 +31,7 @@ _YOURS = re.compile(
 )
 
 
-class Said(StrEnum):
+class Speakers(StrEnum):
     """Who said what a question is about, where one speaks with an assistant."""
 
     USER = "user"
@@ -46,8 +46,8 @@ def subject_of(question: str) -> str:
     return bare if len(bare.split()) > 1 else question
 
 
-def said_by(question: str) -> Said:
+def said_by(question: str) -> Speakers:
     """Say whether a question is about what the one who asks said ("my", "I") or the assistant ("did you recommend")."""
     if _YOURS.search(question):
-        return Said.ASSISTANT
-    return Said.USER if _OWN.search(question) else Said.ANYONE
+        return Speakers.ASSISTANT
+    return Speakers.USER if _OWN.search(question) else Speakers.ANYONE

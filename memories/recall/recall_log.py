@@ -18,10 +18,10 @@ from django.db.models.functions import Coalesce, Greatest
 from access.tokens import ON_USE, USED_TOKENS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.store.tombstones import purged_texts
-from storage.compiled_queries import PreparedInsert, PreparedUpdate
+from storage.compiled_queries import CompiledInsert, CompiledUpdate
 
 log = logging.getLogger(__name__)
-_LOG = PreparedInsert(RecallLog)
+_LOG = CompiledInsert(RecallLog)
 
 
 def _later(at: str) -> Greatest:
@@ -31,7 +31,7 @@ def _later(at: str) -> Greatest:
 
 
 # A row for each memory that came back: compiled anew each, they took an eighth of a busy server's time.
-_ACCESSED = PreparedUpdate(
+_ACCESSED = CompiledUpdate(
     lambda count, at, key: (
         Memory.objects.filter(key=key),
         {"access_count": F("access_count") + count, "last_accessed": _later(at)},
@@ -42,7 +42,7 @@ MAX_PENDING = 500  # recalls kept at most; older ones are dropped, never the ans
 
 
 @dataclass(frozen=True)
-class Recall:
+class PendingRecall:
     """What is kept of one recall until it is written."""
 
     at: datetime
@@ -57,15 +57,15 @@ class Recall:
     degraded: bool
 
 
-class Counter:
+class RecallCounter:
     """Recalls that wait to be written; one per process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pending: list[Recall] = []
+        self._pending: list[PendingRecall] = []
         self._timer: threading.Timer | None = None
 
-    def add(self, recall: Recall) -> None:
+    def add(self, recall: PendingRecall) -> None:
         """Keep a recall and make sure that it is written within retrieval.access_flush_s seconds."""
         with self._lock:
             self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
@@ -102,11 +102,11 @@ class Counter:
             connection.close()
 
 
-COUNTER = Counter()
+COUNTER = RecallCounter()
 ON_USE.append(COUNTER.schedule)
 
 
-def write_recalls(recalls: Sequence[Recall]) -> None:
+def write_recalls(recalls: Sequence[PendingRecall]) -> None:
     """Write log rows and add to the memories' access counters; a recall of what was purged since is dropped."""
     recalls = _without_purged(recalls)
     _LOG.add(
@@ -136,7 +136,7 @@ def write_recalls(recalls: Sequence[Recall]) -> None:
     _ACCESSED.run_each([(count, str(stamp(latest[key])), key) for key, count in counts.items()])
 
 
-def _without_purged(recalls: Sequence[Recall]) -> list[Recall]:
+def _without_purged(recalls: Sequence[PendingRecall]) -> list[PendingRecall]:
     """Leave out recalls that brought a memory which is gone, or whose query is a purged text.
 
     A purge clears the log, but recalls that wait in another process come to it later.

@@ -23,7 +23,7 @@ from memories.recall.question import Question
 from memories.recall.weights import Tuning
 from memories.search.query_terms import STOP_WORDS, words
 from relations.models import EntityAlias
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 MOST_RELATIONS = 50  # the surest
 MOST_ENTITIES = 20  # a question that names more is a text
@@ -35,7 +35,7 @@ _WORD = re.compile(r"\S+")
 _BEFORE, _AFTER = "([{<\"'“«", ",;:.?!)]}>\"'”»"
 
 
-class Spot(NamedTuple):
+class NameSpan(NamedTuple):
     """What may be a name, folded, and where it stands in the folded question."""
 
     fold: str
@@ -44,7 +44,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reason:
+class RelationReason:
     """Why a memory is related: the entity that the question names, and the predicate; empty for the entity itself.
 
     `is_asked` says that the question has the predicate's words, or names both ends.
@@ -57,11 +57,11 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Related:
+class RelatedMemories:
     """What hangs on the entities of a question: reasons by the memories' keys, not yet held against its filters."""
 
     entities: tuple[str, ...] = ()
-    reasons: Mapping[int, Reason] = field(default_factory=dict)
+    reasons: Mapping[int, RelationReason] = field(default_factory=dict)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
         """Give what is added to those of the keys that are related."""
@@ -74,10 +74,10 @@ class Related:
         return [f"{why.entity} {why.predicate or 'itself'}: {why.memory}" for why in found]
 
 
-NOTHING: Final = Related()
+NOTHING: Final = RelatedMemories()
 
 
-def find_related(question: Question, visibility: Visibility) -> Related:
+def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     """Give what hangs on the entities that the question names: one statement, and a second where it names any.
 
     1. look for the question's words, pairs and triples among the names of entities
@@ -96,16 +96,18 @@ def find_related(question: Question, visibility: Visibility) -> Related:
     shown = [row for row in _hanging(sorted(named), visibility) if is_visible(row, way)]
     entities = {row.of_root: named[row.of_root] for row in shown if row.role == "named"}
     asked = {root(word) for word in words(question.text)}
-    return Related(tuple(dict.fromkeys(entities.values())), _reasons(shown, entities, asked))
+    return RelatedMemories(tuple(dict.fromkeys(entities.values())), _reasons(shown, entities, asked))
 
 
-def _reasons(rows: Sequence[Any], entities: Mapping[int, str], asked: Collection[str]) -> dict[int, Reason]:
+def _reasons(
+    rows: Sequence[Any], entities: Mapping[int, str], asked: Collection[str]
+) -> dict[int, RelationReason]:
     """Give each row's best reason; `rows` are memories with their role in a relation, all of them visible."""
     ends: defaultdict[int | None, set[int]] = defaultdict(set)
     for row in rows:
         if row.role in ("subject", "object"):
             ends[row.relation].add(row.of_root)
-    reasons: dict[int, Reason] = {}
+    reasons: dict[int, RelationReason] = {}
     for row in rows:
         why = _reason(row, ends[row.relation], entities, asked)
         if why and _weight(why) > _weight(reasons.get(row.key)):
@@ -115,19 +117,23 @@ def _reasons(rows: Sequence[Any], entities: Mapping[int, str], asked: Collection
 
 def _reason(
     row: Any, ends: Collection[int], entities: Mapping[int, str], asked: Collection[str]
-) -> Reason | None:
+) -> RelationReason | None:
     if row.of_root in entities:
         name = entities[row.of_root]
         # What has the name is found by it already.
-        return None if fold(name) in fold(row.content) else Reason(name, "", is_asked=False, memory=row.id)
+        return (
+            None
+            if fold(name) in fold(row.content)
+            else RelationReason(name, "", is_asked=False, memory=row.id)
+        )
     via = sorted(end for end in ends if end in entities)
     if len(ends) < 2 or not via:
         return None
     is_asked = len(via) == 2 or asks_for(row.predicate, asked)
-    return Reason(entities[via[0]], row.predicate, is_asked, row.id)
+    return RelationReason(entities[via[0]], row.predicate, is_asked, row.id)
 
 
-def _weight(why: Reason | None) -> int:
+def _weight(why: RelationReason | None) -> int:
     return 0 if why is None else 1 + bool(why.predicate) + 2 * why.is_asked
 
 
@@ -153,37 +159,37 @@ def _named(text: str, visibility: Visibility) -> dict[int, str]:
     return dict(sorted(named.items())[:MOST_ENTITIES])
 
 
-def spots_in(text: str) -> list[Spot]:
+def spots_in(text: str) -> list[NameSpan]:
     """Give what may be a name in a question: its words, pairs and triples, but stop words alone."""
     folded = fold(text)
     spots = [_bared(match[0], match.start()) for match in _WORD.finditer(folded)]
     spots = [spot for spot in spots if spot.fold][:MOST_NAMES]
-    whole = (Spot(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
+    whole = (NameSpan(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
     found = [*dict.fromkeys([*spots, *whole])]
     for count in range(2, NAME_WORDS + 1):
         for first, last in zip(spots, spots[count - 1 :], strict=False):
-            found.append(Spot(folded[first.start : last.end], first.start, last.end))
+            found.append(NameSpan(folded[first.start : last.end], first.start, last.end))
     telling = [spot for spot in found if not STOP_WORDS.issuperset(spot.fold.split())]
     return telling if folded.isascii() else [*telling, *_unspaced(spots)]
 
 
-def _bared(word: str, start: int) -> Spot:
+def _bared(word: str, start: int) -> NameSpan:
     """Take off what stands around a word and a possessive; the folding made one apostrophe of them all."""
     left = word.lstrip(_BEFORE)
     bare = left.rstrip(_AFTER).removesuffix("'s")
     start += len(word) - len(left)
-    return Spot(bare, start, start + len(bare))
+    return NameSpan(bare, start, start + len(bare))
 
 
-def _unspaced(spots: Iterable[Spot]) -> Iterator[Spot]:
+def _unspaced(spots: Iterable[NameSpan]) -> Iterator[NameSpan]:
     for word, start, _ in spots:
         if not word.isascii() and is_unspaced(word):
             for count in NAME_LETTERS:
                 for at in range(len(word) - count + 1):
-                    yield Spot(word[at : at + count], start + at, start + at + count)
+                    yield NameSpan(word[at : at + count], start + at, start + at + count)
 
 
-def _is_inside(spot: Spot, other: Spot) -> bool:
+def _is_inside(spot: NameSpan, other: NameSpan) -> bool:
     return (
         other.start <= spot.start
         and spot.end <= other.end
@@ -192,11 +198,11 @@ def _is_inside(spot: Spot, other: Spot) -> bool:
 
 
 @cache
-def _names(count: int) -> Prepared[tuple[Any, ...]]:
+def _names(count: int) -> CompiledQuery[tuple[Any, ...]]:
     columns = ("fold", "name", "memory_id", "group_id", "memory__scope")
     # All groups, for the global entities: the index on group and fold is used, and no name is read that is not asked for.
     names = EntityAlias.objects.filter(group__in=Group.objects.values("key")).order_by()
-    return Prepared(lambda *folds: names.filter(fold__in=folds).values_list(*columns), count)
+    return CompiledQuery(lambda *folds: names.filter(fold__in=folds).values_list(*columns), count)
 
 
 def _hanging(roots: Sequence[int], v: Visibility) -> Iterable[Any]:

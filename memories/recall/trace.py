@@ -9,7 +9,7 @@ Telling = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """One step: its name and what it did, as JSON values."""
 
     name: str
@@ -20,7 +20,7 @@ class Step:
 class Trace:
     """Steps in order, and for each memory (by key) the numbers that made its place."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TraceStep] = field(default_factory=list)
     dropped: dict[int, str] = field(default_factory=dict)
     _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
     _untold: list[Telling] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Trace:
 
     def add(self, name: str, **detail: Any) -> None:
         """Append a step."""
-        self.steps.append(Step(name, detail))
+        self.steps.append(TraceStep(name, detail))
 
     def score(self, telling: Telling) -> None:
         """Note numbers of many memories, to be worked out when they are asked for; a step calls it once."""

@@ -12,7 +12,7 @@ from access.errors import NotFound, NotPermitted
 from access.models import AuditEntry
 from access.visibility import Narrowing
 from memories.entities.statements import visible_keys
-from memories.language.word_diff import SAME, Part, diff_words
+from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import listed_by
@@ -20,7 +20,7 @@ from memories.review.links import visible_links
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
 from memories.store.existing import heads_of
-from memories.store.neighbours import Said, compared
+from memories.store.neighbours import ComparedText, compared
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.write import ON_APPROVAL
 from memories.types import Operation, State, Trust
@@ -32,14 +32,14 @@ NEAR_AT_ALL: Final = 0.5  # cosine; below, two texts have little more than their
 
 
 @dataclass(frozen=True)
-class Beside:
+class ComparedMemory:
     """A memory that stands beside the one to be decided: how both are tied, why, and what differs.
 
     `parts` lead from its text to the text to be decided. `link` is the open link that a decision settles.
     """
 
     memory: Memory
-    parts: tuple[Part, ...]
+    parts: tuple[DiffPart, ...]
     tie: str = ""
     cosine: float | None = None
     why: str = ""
@@ -61,7 +61,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Origin:
+class Authorship:
     """Who wrote it, when and through what, as the log tells; empty words where the log does not say."""
 
     actor: str = ""
@@ -89,8 +89,8 @@ class Card:
     kind: CardKind
     id: UUID
     memory: Memory
-    origin: Origin
-    beside: tuple[Beside, ...]
+    origin: Authorship
+    beside: tuple[ComparedMemory, ...]
     choices: tuple[Choice, ...]
     evidence: tuple[Memory, ...] = ()
     link: Link | None = None
@@ -164,7 +164,7 @@ DISMISS: Final = Choice("dismiss", "d", "Dismiss", "the link is open again")
 _REPLACING: Final = "the former text counts again as the newest version; this one stays as history"
 
 
-def choices_of(kind: CardKind, beside: Sequence[Beside]) -> tuple[Choice, ...]:
+def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
     """Give what can be decided on a card of this kind, in the order of its buttons."""
     if kind == CardKind.CONFLICT:
         return (SUPERSEDE, DISMISS, MERGE, REJECT, EDIT)
@@ -196,11 +196,11 @@ def _ties(actor: Actor, memory: Memory) -> list[Link]:
     return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
 
 
-def _beside(memory: Memory, ties: Sequence[Link]) -> list[Beside]:
+def _beside(memory: Memory, ties: Sequence[Link]) -> list[ComparedMemory]:
     """Give the other ends of open links, as they stand now."""
     others = {tie.key: _other(tie, memory.root_key) for tie in ties if tie.status == LinkStatus.OPEN}
     heads = heads_of(list({row.key: row for row in others.values()}.values()))
-    found = dict[int, Beside]()
+    found = dict[int, ComparedMemory]()
     for tie in ties:
         if tie.key not in others:
             continue
@@ -214,15 +214,15 @@ def _other(tie: Link, root: int) -> Memory:
     return tie.target if tie.source_id == root else tie.source
 
 
-def _tied(memory: Memory, tie: Link, other: Memory) -> Beside:
+def _tied(memory: Memory, tie: Link, other: Memory) -> ComparedMemory:
     spans = {name: str(said) for name, said in tie.evidence.items() if name != ON_APPROVAL}
-    return Beside(
+    return ComparedMemory(
         other, diff_words(other.content, memory.content), tie.kind, tie.score, tie.reason, tie.id, spans,
         replaced_on_approval=ON_APPROVAL in tie.evidence,
     )  # fmt: skip
 
 
-def _near(actor: Actor, memory: Memory, *, without: set[int]) -> list[Beside]:
+def _near(actor: Actor, memory: Memory, *, without: set[int]) -> list[ComparedMemory]:
     """Give what the vector search finds near, by the vector that is stored."""
     piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
     if piece is None or piece.embedding is None:
@@ -238,10 +238,10 @@ def _near(actor: Actor, memory: Memory, *, without: set[int]) -> list[Beside]:
     rows = Memory.objects.select_related("group").in_bulk([hit.key for hit in near])
     pairs = [(rows[hit.key], hit.score) for hit in near if hit.key in rows]
     pairs = [pair for pair in pairs if pair[0].root_key not in {*without, memory.root_key}]
-    said = Said(memory.content, memory.type, memory.valid_from, memory.valid_to)
+    said = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     why = {one.memory.key: one.why for one in compared(said, pairs)}
     return [
-        Beside(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
+        ComparedMemory(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
         for row, cosine in pairs
     ]
 
@@ -252,13 +252,13 @@ def _evidence(memory: Memory, ties: Sequence[Link]) -> list[Memory]:
     return rests[:EVIDENCE]
 
 
-def _origin(memory: Memory) -> Origin:
+def _origin(memory: Memory) -> Authorship:
     """Give who wrote the version; the log's first row of it says through what."""
     first = AuditEntry.objects.filter(origin="", memory_id=memory.id).order_by("key").first()
     token = memory.token.name if memory.token else ""
     if first is None:
-        return Origin(memory.author_name, client=memory.client, token=token)
-    return Origin(memory.author_name or first.actor, first.via, memory.client or first.client, token)
+        return Authorship(memory.author_name, client=memory.client, token=token)
+    return Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
 
 
 def _doubt(memory: Memory) -> str:

@@ -17,8 +17,8 @@ from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from memories.draft import check_choice
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
-from memories.lifecycle.target import Done, must_be_person
+from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.target import ChangeResult, must_be_person
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
@@ -30,7 +30,7 @@ MAX_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
-class Decision:
+class ReviewDecision:
     """What a person decides: a verb for a memory, and what it takes.
 
     `other` is the memory that is replaced or merged into; for `edit` and `merge`, `content` is the text that is to
@@ -46,7 +46,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionResult:
     """What came of it: in words, the memory that counts now, and the numbers of the log's rows that undo it."""
 
     said: tuple[str, ...]
@@ -55,14 +55,14 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class DecidedMany:
+class DecisionResults:
     """What came of many: those that were decided, and the others, each with why not."""
 
-    done: tuple[Decided, ...]
+    done: tuple[DecisionResult, ...]
     failed: tuple[tuple[UUID, str], ...]
 
 
-def decide(actor: Actor, decision: Decision, *, dry_run: bool = False) -> Decided:
+def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
     """Carry a decision out; with `dry_run` only say what would follow.
 
     One transaction, except that a new text has one of its own: it is embedded before.
@@ -83,10 +83,12 @@ def decide(actor: Actor, decision: Decision, *, dry_run: bool = False) -> Decide
             transaction.set_rollback(True)
     said = tuple(dict.fromkeys(line for step in done for line in step.said))
     entries = tuple(number for step in done for number in step.entries)
-    return Decided(said, done[0].id, () if dry_run else entries)
+    return DecisionResult(said, done[0].id, () if dry_run else entries)
 
 
-def decide_many(actor: Actor, decisions: Sequence[Decision], *, dry_run: bool = False) -> DecidedMany:
+def decide_many(
+    actor: Actor, decisions: Sequence[ReviewDecision], *, dry_run: bool = False
+) -> DecisionResults:
     """Decide each in a transaction of its own: what cannot be decided does not hold up the others.
 
     With `dry_run` nothing is kept, and each is tried as if the others were not.
@@ -95,16 +97,16 @@ def decide_many(actor: Actor, decisions: Sequence[Decision], *, dry_run: bool = 
         InvalidInput: there are too many, or the verb is none that is decided of many.
     """
     _check_many(decisions)
-    done, failed = list[Decided](), list[tuple[UUID, str]]()
+    done, failed = list[DecisionResult](), list[tuple[UUID, str]]()
     for decision in decisions:
         try:
             done.append(decide(actor, decision, dry_run=dry_run))
         except LociError as refusal:
             failed.append((parse_id(decision.id or decision.link), str(refusal)))
-    return DecidedMany(tuple(done), tuple(failed))
+    return DecisionResults(tuple(done), tuple(failed))
 
 
-def _check_many(decisions: Sequence[Decision]) -> None:
+def _check_many(decisions: Sequence[ReviewDecision]) -> None:
     if len(decisions) > MAX_AT_ONCE:
         raise InvalidInput(
             f"{len(decisions)} are too many; at most {MAX_AT_ONCE} are decided at once.", field="ids"
@@ -113,34 +115,34 @@ def _check_many(decisions: Sequence[Decision]) -> None:
         check_choice(decision.verb, list(AT_ONCE), field="verb")
 
 
-def _approve(actor: Actor, decision: Decision) -> list[Decided]:
+def _approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     return [_done(verbs.approve(actor, _one(decision), reason=decision.reason))]
 
 
-def _reject(actor: Actor, decision: Decision) -> list[Decided]:
+def _reject(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     return [_done(verbs.reject(actor, _one(decision), reason=decision.reason))]
 
 
-def _edit(actor: Actor, decision: Decision) -> list[Decided]:
+def _edit(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     if not decision.content.strip():
         raise InvalidInput("A new text is needed.", hint="Say what it shall read.", field="content")
-    edited = edit(actor, decision.id, Edit(content=decision.content), reason=decision.reason)
+    edited = edit(actor, decision.id, EditDraft(content=decision.content), reason=decision.reason)
     said = "a new version says so" if not edited.why else f"it waits: {edited.why}"
-    return [Decided((said,), edited.memory.id, _entry(edited.memory.id, Operation.EDIT))]
+    return [DecisionResult((said,), edited.memory.id, _entry(edited.memory.id, Operation.EDIT))]
 
 
-def _edit_and_approve(actor: Actor, decision: Decision) -> list[Decided]:
+def _edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     """Two transactions, since the text is embedded before its own; the edit stays where approving is refused."""
     edited = _edit(actor, decision)
-    return [*edited, *_approve(actor, Decision("approve", edited[0].id, reason=decision.reason))]
+    return [*edited, *_approve(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
 
 
-def _merge(actor: Actor, decision: Decision) -> list[Decided]:
+def _merge(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     done = verbs.merge(actor, decision.id, _other(decision), content=decision.content, reason=decision.reason)
     return [_done(done)]
 
 
-def _supersede(actor: Actor, decision: Decision) -> list[Decided]:
+def _supersede(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     """Let the memory take the other's place; one that waits is approved first."""
     by = head_of(find_memory(actor, decision.id))
     first = _approve(actor, decision) if by.trust == Trust.CANDIDATE else []
@@ -151,7 +153,7 @@ def _supersede(actor: Actor, decision: Decision) -> list[Decided]:
     return [*first, _done(done)]
 
 
-def _dismiss(actor: Actor, decision: Decision) -> list[Decided]:
+def _dismiss(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     if not decision.link:
         raise InvalidInput(
             "Only a possible duplicate or a conflict is dismissed.",
@@ -162,20 +164,20 @@ def _dismiss(actor: Actor, decision: Decision) -> list[Decided]:
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
     said = ("there was nothing to do; both memories stay as they are",)
-    return [Decided(said, link.source.id, _entry(link.source.id, Operation.LINK))]
+    return [DecisionResult(said, link.source.id, _entry(link.source.id, Operation.LINK))]
 
 
-def _settle(actor: Actor, decision: Decision) -> list[Decided]:
+def _settle(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
     """Close the link that was decided about, unless the verb has closed it."""
     id_ = parse_id(decision.link, field="link")
     link = visible_links(actor).filter(id=id_).first()
     if link is None or link.status != LinkStatus.OPEN:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
-    return [Decided(("the link is settled",), link.source.id, _entry(link.source.id, Operation.LINK))]
+    return [DecisionResult(("the link is settled",), link.source.id, _entry(link.source.id, Operation.LINK))]
 
 
-def _one(decision: Decision) -> str | UUID:
+def _one(decision: ReviewDecision) -> str | UUID:
     if not decision.id:
         raise InvalidInput(
             f"This is about two memories, and '{decision.verb}' takes one.",
@@ -185,7 +187,7 @@ def _one(decision: Decision) -> str | UUID:
     return decision.id
 
 
-def _other(decision: Decision) -> str | UUID:
+def _other(decision: ReviewDecision) -> str | UUID:
     if not decision.other:
         raise InvalidInput(
             f"'{decision.verb}' takes two memories.", hint="Choose the other one.", field="other"
@@ -193,8 +195,8 @@ def _other(decision: Decision) -> str | UUID:
     return decision.other
 
 
-def _done(done: Done) -> Decided:
-    return Decided(done.consequences, done.id, _entry(done.id, Operation(done.verb)))
+def _done(done: ChangeResult) -> DecisionResult:
+    return DecisionResult(done.consequences, done.id, _entry(done.id, Operation(done.verb)))
 
 
 def _entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
@@ -203,7 +205,7 @@ def _entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
     return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1])
 
 
-_STEPS: Final[dict[str, Callable[[Actor, Decision], list[Decided]]]] = {
+_STEPS: Final[dict[str, Callable[[Actor, ReviewDecision], list[DecisionResult]]]] = {
     "approve": _approve,
     "reject": _reject,
     "edit": _edit,

@@ -7,15 +7,15 @@ from django.db import transaction
 from access.actor import READ, Actor
 from memories.models import Memory
 from memories.queries.versions import find_memory
-from memories.recall import Asked, recall
-from memories.review.decide import Decision, decide
+from memories.recall import RecallRequest, recall
+from memories.review.decide import ReviewDecision, decide
 
 QUESTION_WORDS = 24  # of the memory's own; a question is seldom longer
 SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class PreviewLine:
     """One memory of the two answers: its place in each (None: not in it), and its label in the later one."""
 
     memory: Memory
@@ -34,11 +34,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Effect:
+class RecallDifference:
     """What a question brings before and after a decision; `keyword_only` where the model is not there."""
 
     question: str
-    lines: tuple[Line, ...]
+    lines: tuple[PreviewLine, ...]
     is_answered_before: bool
     is_answered_after: bool
     degraded: str = ""
@@ -49,13 +49,13 @@ class Effect:
         return all(line.change == "same" for line in self.lines)
 
 
-def effect_of(actor: Actor, decision: Decision, *, question: str = "") -> Effect:
+def effect_of(actor: Actor, decision: ReviewDecision, *, question: str = "") -> RecallDifference:
     """Ask before and after a decision, which is tried and taken back; nothing stays, and the recalls are not counted.
 
     Without a question it is the memory's own words. Asked in the memory's group.
     """
     memory = find_memory(actor, decision.id)
-    asked = Asked(
+    asked = RecallRequest(
         query=question.strip() or " ".join(memory.content.split()[:QUESTION_WORDS]),
         group=memory.group.slug if actor.may(READ, memory.group_id) else None,
         max_results=SHOWN,
@@ -70,6 +70,8 @@ def effect_of(actor: Actor, decision: Decision, *, question: str = "") -> Effect
     now = {item.memory.key: place for place, item in enumerate(after.items, start=1)}
     rows = {item.memory.key: item.memory for item in (*before.items, *after.items)}
     labels = {item.memory.key: item.label for item in after.items}
-    lines = [Line(row, was.get(key), now.get(key), labels.get(key, "")) for key, row in rows.items()]
+    lines = [PreviewLine(row, was.get(key), now.get(key), labels.get(key, "")) for key, row in rows.items()]
     lines.sort(key=lambda line: (line.after or line.before or 0, line.after is None))
-    return Effect(asked.query, tuple(lines), not before.abstained, not after.abstained, before.degraded)
+    return RecallDifference(
+        asked.query, tuple(lines), not before.abstained, not after.abstained, before.degraded
+    )

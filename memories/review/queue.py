@@ -46,7 +46,7 @@ class CardKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Counted:
+class CardCount:
     """How many wait; `is_capped` where there are more."""
 
     value: int
@@ -57,7 +57,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class DeckEntry:
     """One card of the deck as its list shows it; `id` is the memory's or the link's, `other` a link's second memory.
 
     Of the memories only what a list shows is read; anything else is asked for when it is looked at.
@@ -74,27 +74,27 @@ class Waiting:
 class Deck:
     """What waits: the first cards, and how many there are of each kind."""
 
-    cards: tuple[Waiting, ...]
-    counts: dict[CardKind, Counted]
+    cards: tuple[DeckEntry, ...]
+    counts: dict[CardKind, CardCount]
     kinds: frozenset[CardKind] = frozenset(CardKind)
 
     @property
-    def total(self) -> Counted:
+    def total(self) -> CardCount:
         """How many wait in all kinds together."""
         return self._sum(frozenset(CardKind))
 
     @property
-    def narrowed(self) -> Counted:
+    def narrowed(self) -> CardCount:
         """How many wait in the kinds that were asked for."""
         return self._sum(self.kinds)
 
-    def _sum(self, kinds: frozenset[CardKind]) -> Counted:
+    def _sum(self, kinds: frozenset[CardKind]) -> CardCount:
         counts = [count for kind, count in self.counts.items() if kind in kinds]
-        return Counted(sum(count.value for count in counts), any(count.is_capped for count in counts))
+        return CardCount(sum(count.value for count in counts), any(count.is_capped for count in counts))
 
 
 @dataclass(frozen=True)
-class _Tie:
+class _OpenLink:
     """An open link by keys: of its row, and of the versions of its two ends that count now."""
 
     key: int
@@ -120,7 +120,7 @@ def review_deck(
     rooms = _rooms(actor, group)
     wanted = frozenset(kinds) or frozenset(CardKind)
     keys: dict[CardKind, list[int]] = {}
-    ties: dict[CardKind, list[_Tie]] = {}
+    ties: dict[CardKind, list[_OpenLink]] = {}
     for trust in (Trust.DISPUTED, Trust.CANDIDATE, Trust.QUARANTINED):
         keys[CardKind(trust)] = _waiting(trust, rooms)
     found = keys[CardKind.CANDIDATE]
@@ -130,7 +130,7 @@ def review_deck(
     for kind in (CardKind.CONFLICT, CardKind.DUPLICATE):
         ties[kind] = _open_ties(actor, kind, rooms)
         keys[kind] = [tie.key for tie in ties[kind]]
-    counts = {kind: Counted(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
+    counts = {kind: CardCount(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]
     return Deck(_read(chosen, [tie for some in ties.values() for tie in some]), counts, wanted)
 
@@ -176,7 +176,7 @@ def _promoted(keys: Sequence[int]) -> set[int]:
     return {key for root, key in by_root.items() if root in roots}
 
 
-def _open_ties(actor: Actor, kind: CardKind, rooms: list[int] | None) -> list[_Tie]:
+def _open_ties(actor: Actor, kind: CardKind, rooms: list[int] | None) -> list[_OpenLink]:
     """Give the open links of a kind between two memories that count and that the actor may see, the oldest first."""
     links = Link.objects.filter(_may_count("source"), _may_count("target"), status=LinkStatus.OPEN, kind=kind)
     if rooms is not None:
@@ -189,7 +189,7 @@ def _open_ties(actor: Actor, kind: CardKind, rooms: list[int] | None) -> list[_T
     moved = head_keys(
         {end for _, s, t, s_by, t_by in rows for end, by in ((s, s_by), (t, t_by)) if by is not None}
     )
-    ties = [_Tie(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
+    ties = [_OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
     counting = _counting(actor, {end for tie in ties for end in (tie.source, tie.target)})
     both = (tie for tie in ties if tie.source != tie.target and {tie.source, tie.target} <= counting)
     return list(both)[: CAP + 1]
@@ -208,7 +208,7 @@ def _counting(actor: Actor, keys: set[int]) -> set[int]:
     return found if actor.all_groups else visible_keys(actor, found)
 
 
-def _read(chosen: Sequence[tuple[CardKind, int]], ties: Iterable[_Tie]) -> tuple[Waiting, ...]:
+def _read(chosen: Sequence[tuple[CardKind, int]], ties: Iterable[_OpenLink]) -> tuple[DeckEntry, ...]:
     """Read the rows of the cards: one query each for memories, their groups and links."""
     ends = {tie.key: tie for tie in ties}
     link_keys = [key for kind, key in chosen if kind.is_link]
@@ -222,12 +222,12 @@ def _read(chosen: Sequence[tuple[CardKind, int]], ties: Iterable[_Tie]) -> tuple
     return tuple(
         _of_link(kind, links[key], rows[ends[key].source], rows[ends[key].target])
         if kind.is_link
-        else Waiting(kind, rows[key].id, rows[key], rows[key].created_at)
+        else DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at)
         for kind, key in chosen
     )
 
 
-def _of_link(kind: CardKind, link: Link, source: Memory, target: Memory) -> Waiting:
+def _of_link(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:
     """Give a link's card; the newer memory stands first."""
     newer, older = (source, target) if source.key > target.key else (target, source)
-    return Waiting(kind, link.id, newer, link.created_at, older)
+    return DeckEntry(kind, link.id, newer, link.created_at, older)

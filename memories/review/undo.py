@@ -23,7 +23,7 @@ from memories.models import Link, LinkStatus, Memory
 from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
-from memories.store.derived import Followed
+from memories.store.derived import DerivedChanges
 from memories.types import Operation, State
 
 MAX_ENTRIES: Final = 6  # a decision writes three at most
@@ -31,13 +31,13 @@ MOMENTS: Final = ("valid_to", "valid_to_known_at")
 
 
 @dataclass(frozen=True)
-class TakenBack:
+class UndoneDecision:
     """What taking a decision back did, in words."""
 
     said: tuple[str, ...]
 
 
-def take_back(actor: Actor, entries: Sequence[int]) -> TakenBack:
+def take_back(actor: Actor, entries: Sequence[int]) -> UndoneDecision:
     """Undo what these rows of the log tell, the last first; all of it or nothing.
 
     Only where a text is written anew has that a transaction of its own, since the text is embedded before.
@@ -54,7 +54,7 @@ def take_back(actor: Actor, entries: Sequence[int]) -> TakenBack:
     embeds = any(_writes_text(entry) for entry in rows)
     with nullcontext() if embeds else transaction.atomic():
         said = [line for entry in rows for line in _BACK[entry.operation](actor, entry)]
-    return TakenBack(tuple(dict.fromkeys(said)))
+    return UndoneDecision(tuple(dict.fromkeys(said)))
 
 
 def _row(actor: Actor, number: int) -> AuditEntry:
@@ -126,10 +126,10 @@ def _supersede_back(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
         if name in what and as_json(getattr(memory, name)) == after:
             new[name] = datetime.fromisoformat(before) if before else None
 
-    def follow() -> Followed:
+    def follow() -> DerivedChanges:
         stayed = move_back(from_payload(said["moved"]))
         lines = tuple(f"{move.table} {move.key} has changed since and stays" for move in stayed)
-        return Followed(0, lines, {"undone": entry.seq, "stayed": as_payload(stayed)})
+        return DerivedChanges(0, lines, {"undone": entry.seq, "stayed": as_payload(stayed)})
 
     done = change(
         actor, memory, Operation.RESTORE, new, ("both count again",),

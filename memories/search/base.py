@@ -27,7 +27,7 @@ class Hit(NamedTuple):
     score: float
 
 
-class Judged(NamedTuple):
+class RankingFields(NamedTuple):
     """What ranking looks at of a memory: eight of its forty columns."""
 
     key: int
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class HybridHits:
     """What both searches found, best first, and by key what the one scores of those that only the other named.
 
     Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed. `beside` are the
@@ -53,7 +53,7 @@ class Found:
     keyword: dict[int, float] = field(default_factory=dict)
     vector: dict[int, float] = field(default_factory=dict)
     beside: tuple[int, ...] = ()
-    rows: Mapping[int, Judged] = field(default_factory=dict)
+    rows: Mapping[int, RankingFields] = field(default_factory=dict)
 
 
 def made(vector: AnyVector) -> Vector:
@@ -72,7 +72,7 @@ class SearchIndex(Protocol):
         *,
         limit: int,
         also: Collection[int] = (),
-    ) -> Found:
+    ) -> HybridHits:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other.
 
         While the vector is still being made, words are looked for.

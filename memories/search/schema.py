@@ -17,7 +17,7 @@ _CREATES = re.compile(
 
 
 @dataclass(frozen=True)
-class Statement:
+class SqlStatement:
     """One named statement of a SQL file."""
 
     name: str
@@ -25,14 +25,16 @@ class Statement:
 
 
 @lru_cache
-def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[Statement, ...]:
+def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatement, ...]:
     """Give the statements for a database vendor, in order; none where Loci has none for it."""
-    found: list[Statement] = []
+    found: list[SqlStatement] = []
     for file in files:
         path = SQL_DIR / vendor / file
         if path.exists():
             parts = re.split(r"^-- name: (\w+)$", path.read_text(encoding="utf-8"), flags=re.M)[1:]
-            found += [Statement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)]
+            found += [
+                SqlStatement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)
+            ]
     return tuple(found)
 
 

@@ -18,12 +18,12 @@ from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
-from memories.store.purge_hooks import Doomed, quoting, redacted
+from memories.store.purge_hooks import PurgedTexts, quoting, redacted
 from memories.types import Operation
 
 
 @dataclass(frozen=True)
-class CheckpointSaved:
+class CheckpointResult:
     """A checkpoint that was written, and how many its thread (or group) has now."""
 
     checkpoint: Checkpoint
@@ -34,7 +34,7 @@ class CheckpointSaved:
 
 def save_checkpoint(
     actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
-) -> CheckpointSaved:
+) -> CheckpointResult:
     """Keep `state` (JSON, or a text) as the newest of its thread, or of the group where no thread is named.
 
     Raises:
@@ -62,11 +62,11 @@ def save_checkpoint(
             payload={"thread": name},
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
-    return CheckpointSaved(checkpoint, resolved.group.slug, resolved.created, count)
+    return CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count)
 
 
 @dataclass(frozen=True)
-class ThreadStood:
+class ThreadCheckpoints:
     """A thread that has checkpoints ("" are the group's own): how many, and when the newest was saved."""
 
     thread: str
@@ -82,10 +82,10 @@ def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = N
     return rows.order_by("-key").first()
 
 
-def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadStood]:
+def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadCheckpoints]:
     """Give the threads of a group that have checkpoints (by `at`), the one that was saved last first."""
     rows = _saved(group, at).values("thread__name").annotate(count=Count("key"), newest=Max("created_at"))
-    found = [ThreadStood(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
+    found = [ThreadCheckpoints(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
     return sorted(found, key=lambda stood: (stood.newest, stood.thread), reverse=True)
 
 
@@ -94,7 +94,7 @@ def _saved(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
     return rows.filter(created_at__lte=at) if at else rows
 
 
-def purge_checkpoints(doomed: Doomed) -> int:
+def purge_checkpoints(doomed: PurgedTexts) -> int:
     """Blot purged texts out of the states that quote them; give how many checkpoints were changed."""
     quotes = list(quoting(Checkpoint.objects.all(), "state", doomed.texts))
     for checkpoint in quotes:

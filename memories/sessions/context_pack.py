@@ -16,9 +16,9 @@ from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Memory
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
-from memories.sessions.checkpoints import ThreadStood, latest_checkpoint, threads_with_checkpoints
+from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fenced, fenced_checkpoint
 from memories.store.pieces import available_encoder
 from memories.types import Trust
@@ -127,7 +127,7 @@ def get_context(
     if query.strip():
         answer = recall(
             actor,
-            Asked(
+            RecallRequest(
                 query,
                 group=room.slug,
                 narrowing=narrow,
@@ -173,7 +173,7 @@ def _checkpoint_text(group: Group, thread: str, narrow: Narrowing) -> str:
     return "\n".join(parts)
 
 
-def _others_text(others: list[ThreadStood]) -> list[str]:
+def _others_text(others: list[ThreadCheckpoints]) -> list[str]:
     if not others:
         return []
     named = [f"{_quoted(each.thread)} ({_day(each.newest)})" for each in others[:MAX_OTHER_THREADS]]

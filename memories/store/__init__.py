@@ -29,19 +29,19 @@ from memories.queries.versions import find_memory, head_to_replace
 from memories.search.base import Vector
 from memories.store import write as writing
 from memories.store.decide import (
-    Case,
+    Decision,
     Fate,
-    Verdict,
+    WriteContext,
     doubt_of,
     judge,
     replacing_doubt,
     to_replace,
     with_scope,
 )
-from memories.store.existing import Same, find_origins, find_same
+from memories.store.existing import ExistingText, find_origins, find_same
 from memories.store.links import link_new
-from memories.store.neighbours import Near, Probe, Said, later_nears, probe
-from memories.store.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, later_nears, probe
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.supersede import replace_memory
 from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
@@ -58,13 +58,13 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreResult:
     """The answer to a store: what became of it, which memory it is now, what is near and why."""
 
     outcome: str
     memory: Memory | None
     why: str = ""
-    near: tuple[Near, ...] = ()
+    near: tuple[Neighbour, ...] = ()
     superseded: UUID | None = None
     group: str = ""
     group_created: bool = False
@@ -73,12 +73,12 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedDraft:
     """A draft with all that could be worked out before the transaction."""
 
     draft: Draft
-    embedded: Embedded
-    found: Probe
+    embedded: EmbeddedText
+    found: NeighbourProbe
     superseded: Memory | None = None
 
     @property
@@ -87,7 +87,7 @@ class Prepared:
         return self.draft.hash
 
 
-def store(actor: Actor, draft: Draft) -> Stored:
+def store(actor: Actor, draft: Draft) -> StoreResult:
     """Remember a text: checked, compared with what is known, written with its audit row in one transaction.
 
     1. clean and check the draft; find the group (a token with create-group may make it)
@@ -102,7 +102,7 @@ def store(actor: Actor, draft: Draft) -> Stored:
     return store_prepared(actor, prepare_store(actor, draft))
 
 
-def prepare_store(actor: Actor, draft: Draft) -> Prepared:
+def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     """Do all of store() that comes before its transaction; writes nothing. Raises as store() does."""
     draft = check_draft(draft)
     superseded = _superseded(actor, draft)
@@ -115,7 +115,7 @@ def prepare_store(actor: Actor, draft: Draft) -> Prepared:
     return replace(prepared, superseded=superseded)
 
 
-def store_prepared(actor: Actor, prepared: Prepared) -> Stored:
+def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     """Decide and write what prepare_store() made ready; one transaction, short enough to stand in another."""
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
@@ -139,7 +139,7 @@ def check_may_write(actor: Actor, slug: str | None) -> Group | None:
         return None
 
 
-def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
+def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> PreparedDraft:
     """Embed a checked draft and probe for near memories; writes nothing."""
     slug = _wanted_slug(actor, draft.group)
     room = Group.objects.filter(slug=slug).first()
@@ -147,9 +147,9 @@ def prepare(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prepared:
     return _prepared(draft, frozenset(groups), encoder)
 
 
-def _prepared(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> Prepared:
+def _prepared(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
-    return Prepared(draft, embedded, probe(_said(draft), _comparable(embedded), groups=groups))
+    return PreparedDraft(draft, embedded, probe(_said(draft), _comparable(embedded), groups=groups))
 
 
 def find_exact(group: Group, draft: Draft) -> Memory | None:
@@ -176,13 +176,13 @@ def find_exact(group: Group, draft: Draft) -> Memory | None:
     return newest(same)
 
 
-def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory | None) -> Stored:
+def _decide(actor: Actor, prepared: PreparedDraft, group: Group, superseded: Memory | None) -> StoreResult:
     """Choose what becomes of the draft and write it; inside the transaction."""
     case = _looked_up(prepared.draft, group, superseded)
     verdict = judge(actor, case, at=timezone.now())
     match verdict.fate:
         case Fate.UNCHANGED:
-            return Stored(Outcome.UNCHANGED, verdict.memory, verdict.why)
+            return StoreResult(Outcome.UNCHANGED, verdict.memory, verdict.why)
         case Fate.REFUSED:
             return _refused(actor, case, verdict)
         case Fate.RESTATED if verdict.memory is not None:
@@ -194,14 +194,14 @@ def _decide(actor: Actor, prepared: Prepared, group: Group, superseded: Memory |
     return _written(actor, replace(prepared, draft=case.draft), case, lapsed=verdict.lapsed)
 
 
-def _looked_up(draft: Draft, group: Group, superseded: Memory | None) -> Case:
+def _looked_up(draft: Draft, group: Group, superseded: Memory | None) -> WriteContext:
     """Give the draft, with its scope, and what is known of its text."""
     origin = next(iter(find_origins([(group.key, draft)]).values()), None)
     replaces = superseded or (origin.current if origin is not None else None)
     draft = with_scope(draft, group, replaces)
     is_event = draft.type == Type.EPISODIC
-    same = Same(find_exact(group, draft)) if is_event else find_same(group.key, draft)
-    return Case(
+    same = ExistingText(find_exact(group, draft)) if is_event else find_same(group.key, draft)
+    return WriteContext(
         draft,
         group,
         origin=origin,
@@ -212,7 +212,7 @@ def _looked_up(draft: Draft, group: Group, superseded: Memory | None) -> Case:
     )
 
 
-def _refused(actor: Actor, case: Case, verdict: Verdict) -> Stored:
+def _refused(actor: Actor, case: WriteContext, verdict: Decision) -> StoreResult:
     if case.tombstone is not None:
         audit.append(
             actor,
@@ -221,7 +221,7 @@ def _refused(actor: Actor, case: Case, verdict: Verdict) -> Stored:
             group=case.group.id,
             payload={"why": case.tombstone.kind},
         )
-        return Stored(Outcome.REFUSED, None, f"{verdict.why}. A curator can lift the tombstone.")
+        return StoreResult(Outcome.REFUSED, None, f"{verdict.why}. A curator can lift the tombstone.")
     if verdict.memory is not None:
         audit.append(
             actor,
@@ -230,25 +230,27 @@ def _refused(actor: Actor, case: Case, verdict: Verdict) -> Stored:
             group=case.group.id,
             payload={"why": verdict.memory.trust},
         )
-    return Stored(Outcome.REFUSED, verdict.memory, verdict.why)
+    return StoreResult(Outcome.REFUSED, verdict.memory, verdict.why)
 
 
-def _restated(actor: Actor, exact: Memory, case: Case, prepared: Prepared) -> Stored:
+def _restated(actor: Actor, exact: Memory, case: WriteContext, prepared: PreparedDraft) -> StoreResult:
     """The same text again: a confirmation, and where it was to replace another, that one's successor."""
     old = case.replaced
     why = writing.reinforce(actor, exact)
     if old is None:
         if case.draft.source_ref:
             writing.keep_wording(actor, exact, replace(prepared, draft=case.draft), origin=case.origin)
-        return Stored(Outcome.REINFORCED, exact, why)
+        return StoreResult(Outcome.REINFORCED, exact, why)
     doubt = replacing_doubt(actor, exact)
     if doubt:
         writing.link_successor(actor, exact, old, operation=Operation.SUPERSEDE)
-        return Stored(Outcome.REINFORCED, exact, f"{why}; {old.id} stays: {doubt}")
-    return Stored(Outcome.REINFORCED, exact, why, superseded=replace_memory(actor, old, exact))
+        return StoreResult(Outcome.REINFORCED, exact, f"{why}; {old.id} stays: {doubt}")
+    return StoreResult(Outcome.REINFORCED, exact, why, superseded=replace_memory(actor, old, exact))
 
 
-def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | None) -> Stored:
+def _written(
+    actor: Actor, prepared: PreparedDraft, case: WriteContext, *, lapsed: Memory | None
+) -> StoreResult:
     """A text that does not count yet: a restatement of a near one, a candidate, or a new memory.
 
     `lapsed` has the same text and its time is over; the new memory is its next version.
@@ -258,7 +260,7 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
     same = _restated_near(case.group, draft, nears, old)
     if same is not None:
         why = writing.reinforce(actor, same.memory, wording=prepared)
-        return Stored(Outcome.REINFORCED, same.memory, f"{same.comparison.why}; {why}", near=nears)
+        return StoreResult(Outcome.REINFORCED, same.memory, f"{same.comparison.why}; {why}", near=nears)
     doubt = withdrawn_doubt(nears, draft.content) or doubt_of(actor, case)
     memory = writing.insert(
         actor,
@@ -278,14 +280,14 @@ def _written(actor: Actor, prepared: Prepared, case: Case, *, lapsed: Memory | N
     )
     link_new(actor, memory, nears, to_replace(case) if doubt else None)
     if doubt:
-        return Stored(Outcome.QUEUED, memory, doubt, near=nears)
+        return StoreResult(Outcome.QUEUED, memory, doubt, near=nears)
     if lapsed is not None:
         writing.lead_on(actor, lapsed, memory)
     done = replace_memory(actor, case.replaced, memory) if case.replaced is not None else None
-    return Stored(Outcome.CREATED, memory, near=nears, superseded=done)
+    return StoreResult(Outcome.CREATED, memory, near=nears, superseded=done)
 
 
-def nears_now(prepared: Prepared, group: Group) -> tuple[Near, ...]:
+def nears_now(prepared: PreparedDraft, group: Group) -> tuple[Neighbour, ...]:
     """Give what is near a draft: what the probe found, and what was written since; inside the transaction."""
     embedded = prepared.embedded
     late = later_nears(
@@ -298,11 +300,11 @@ def nears_now(prepared: Prepared, group: Group) -> tuple[Near, ...]:
     return _still_there(prepared.found.nears) + late
 
 
-def _said(draft: Draft) -> Said:
-    return Said(draft.content, draft.type, draft.valid_from, draft.valid_to)
+def _said(draft: Draft) -> ComparedText:
+    return ComparedText(draft.content, draft.type, draft.valid_from, draft.valid_to)
 
 
-def withdrawn_doubt(nears: tuple[Near, ...], text: str) -> str:
+def withdrawn_doubt(nears: tuple[Neighbour, ...], text: str) -> str:
     """Say which retracted memory a text may restate, so that a person looks first; empty where there is none."""
     for near in nears:
         is_disguised = near.is_retracted and without_marks(near.memory.content) == without_marks(text)
@@ -312,8 +314,8 @@ def withdrawn_doubt(nears: tuple[Near, ...], text: str) -> str:
 
 
 def _restated_near(
-    group: Group, draft: Draft, nears: tuple[Near, ...], superseded: Memory | None
-) -> Near | None:
+    group: Group, draft: Draft, nears: tuple[Neighbour, ...], superseded: Memory | None
+) -> Neighbour | None:
     """Give the live memory of the same group and scope that says the same in other words. Events are never merged.
 
     What another group or scope has is not this group's: it may be forgotten there, so the text is kept and linked.
@@ -349,7 +351,7 @@ def _writable(actor: Actor, memory: Memory) -> Memory:
     return memory
 
 
-def _comparable(embedded: Embedded) -> Vector | None:
+def _comparable(embedded: EmbeddedText) -> Vector | None:
     """Give the vector to probe with; None where it is owed, or where the index holds another model's."""
     if embedded.is_owed or indexed_model() not in ("", embedded.model):
         return None
@@ -357,7 +359,7 @@ def _comparable(embedded: Embedded) -> Vector | None:
     return vector
 
 
-def _still_there(nears: tuple[Near, ...]) -> tuple[Near, ...]:
+def _still_there(nears: tuple[Neighbour, ...]) -> tuple[Neighbour, ...]:
     """Give the near ones as they are now, without what changed its state between the probe and the transaction."""
     now = read_shown(near.memory.key for near in nears)
     return tuple(
@@ -375,7 +377,9 @@ def _wanted_slug(actor: Actor, slug: str | None) -> str:
     return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
-def _finished(actor: Actor, answer: Stored, resolved: ResolvedGroup, prepared: Prepared) -> Stored:
+def _finished(
+    actor: Actor, answer: StoreResult, resolved: ResolvedGroup, prepared: PreparedDraft
+) -> StoreResult:
     return replace(
         answer,
         # Quarantined text is compared with, but never comes back; nor does what a token that only writes may not read.

@@ -11,7 +11,7 @@ from memories.draft import Draft
 from memories.models import Memory, Tombstone
 from memories.queries.versions import has_lapsed, head_of, head_to_replace
 from memories.store import write as writing
-from memories.store.existing import Origin
+from memories.store.existing import StoredSource
 from memories.types import Scope, State, Trust, Type
 
 
@@ -24,12 +24,12 @@ class Fate(Enum):
     NEW = "new"
 
 
-class Case(NamedTuple):
+class WriteContext(NamedTuple):
     """A draft with what is known of its text; `replaces` is what the caller names, or what its source said before."""
 
     draft: Draft
     group: Group
-    origin: Origin | None = None
+    origin: StoredSource | None = None
     replaces: Memory | None = None
     tombstone: Tombstone | None = None
     exact: Memory | None = None
@@ -41,7 +41,7 @@ class Case(NamedTuple):
         return self.replaces if self.replaces is not None and self.replaces.state == State.LIVE else None
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """What is to happen and why. `memory` has the text already; `lapsed` had it, until its time was over."""
 
     fate: Fate
@@ -62,7 +62,7 @@ def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
     return draft.in_scope(Scope.GROUP if is_inner else Scope.GLOBAL)
 
 
-def judge(actor: Actor, case: Case, *, at: datetime) -> Verdict:
+def judge(actor: Actor, case: WriteContext, *, at: datetime) -> Decision:
     """Say what is to happen with a draft; writes nothing.
 
     Raises:
@@ -72,26 +72,26 @@ def judge(actor: Actor, case: Case, *, at: datetime) -> Verdict:
     """
     known = case.origin.texts.get(case.draft.hash) if case.origin else None
     if known is not None:
-        return Verdict(Fate.UNCHANGED, known, "this source's text is stored already")
+        return Decision(Fate.UNCHANGED, known, "this source's text is stored already")
     if case.replaces is not None and not actor.may(WRITE, case.replaces.group_id):
         writing.refuse_write(case.replaces.group.slug)
     _check_scope(actor, case)
     if case.tombstone is not None:
         said = case.tombstone.reason or "no reason was given"
-        return Verdict(Fate.REFUSED, None, f"this text was {case.tombstone.kind} here before: {said}")
+        return Decision(Fate.REFUSED, None, f"this text was {case.tombstone.kind} here before: {said}")
     exact = case.exact
     if exact is None:
-        return Verdict(Fate.NEW)
+        return Decision(Fate.NEW)
     if has_lapsed(exact, at):
-        return Verdict(Fate.NEW, lapsed=exact)
+        return Decision(Fate.NEW, lapsed=exact)
     if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
-        return Verdict(Fate.REFUSED, exact, f"this text is {exact.trust} here; a curator can change that")
+        return Decision(Fate.REFUSED, exact, f"this text is {exact.trust} here; a curator can change that")
     if case.replaces is not None and case.replaces.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
-    return Verdict(Fate.RESTATED, exact)
+    return Decision(Fate.RESTATED, exact)
 
 
-def doubt_of(actor: Actor, case: Case) -> str:
+def doubt_of(actor: Actor, case: WriteContext) -> str:
     """Say why a person has to look at a new text first; empty where nobody has to."""
     if case.former is not None and case.replaces is None:
         current = head_of(case.former)
@@ -99,7 +99,7 @@ def doubt_of(actor: Actor, case: Case) -> str:
     return writing.policy_doubt(actor, case.group, case.draft.confidence)
 
 
-def to_replace(case: Case) -> Memory | None:
+def to_replace(case: WriteContext) -> Memory | None:
     """Give the memory whose place a candidate is to take once it is approved; None where it takes nobody's.
 
     That is what the caller or the source names; of a text that was superseded, what says otherwise now: a person who
@@ -121,7 +121,7 @@ def replacing_doubt(actor: Actor, exact: Memory) -> str:
     return writing.policy_doubt(actor, exact.group, exact.confidence)
 
 
-def _check_scope(actor: Actor, case: Case) -> None:
+def _check_scope(actor: Actor, case: WriteContext) -> None:
     if case.group.private and case.draft.scope == Scope.GLOBAL:
         raise InvalidInput(
             f"The group '{case.group.slug}' is private: nothing in it is global.",

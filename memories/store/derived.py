@@ -33,7 +33,7 @@ LESS: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: 
 
 
 @dataclass(frozen=True)
-class Followed:
+class DerivedChanges:
     """What followed from a change inside its transaction: how many other rows changed, in words, and for the log."""
 
     changed: int = 0
@@ -42,7 +42,7 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class Weakened:
+class WeakenedFact:
     """A promoted fact (the version that counts) that loses evidence: the links it loses, and on how many it still rests."""
 
     head: Memory
@@ -66,13 +66,13 @@ class Weakened:
 
 
 @dataclass(frozen=True)
-class Reach:
+class WithdrawalReach:
     """What a withdrawal reaches: all versions of summaries, the other sources they stood for, and facts."""
 
     source: Memory
     summaries: tuple[Memory, ...] = ()
     freed: tuple[Memory, ...] = ()
-    facts: tuple[Weakened, ...] = ()
+    facts: tuple[WeakenedFact, ...] = ()
 
     def doomed(self) -> tuple[Memory, ...]:
         """Give what a purge destroys beside the memory itself: what was made from its text and holds it."""
@@ -97,12 +97,12 @@ class Reach:
         return tuple(lines)
 
 
-def find_reach(source: Memory, rows: Sequence[Memory]) -> Reach:
+def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
     """Give what was made from the rows (a memory, with what is withdrawn together with it); writes nothing."""
     own = {row.root_key for row in rows}
     summaries = _summaries_of(own)
     gone = own | {row.root_key for row in summaries}
-    return Reach(
+    return WithdrawalReach(
         source,
         tuple(summaries),
         tuple(_freed_by(summaries, gone)),
@@ -110,7 +110,7 @@ def find_reach(source: Memory, rows: Sequence[Memory]) -> Reach:
     )
 
 
-def withdraw_derived(actor: Actor, reach: Reach, *, is_purge: bool = False) -> Followed:
+def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = False) -> DerivedChanges:
     """Carry out what a withdrawal reaches; inside the verb's transaction. A purge destroys the doomed rows itself."""
     said = reach.said(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
@@ -120,7 +120,7 @@ def withdraw_derived(actor: Actor, reach: Reach, *, is_purge: bool = False) -> F
     weakened = sum(_weaken(actor, fact, reach.source, is_purge=is_purge) for fact in kept)
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
-    return Followed(freed + gone + weakened, said)
+    return DerivedChanges(freed + gone + weakened, said)
 
 
 def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
@@ -190,7 +190,7 @@ def _text(row: Memory) -> tuple[int, str, str, str]:
     return (row.group_id, row.scope, row.type, row.content_hash)
 
 
-def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[Weakened]:
+def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
     """Give the facts that rest on any of these chains."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     roots = set(evidence.filter(target__in=gone).values_list("source", flat=True)) - set(gone)
@@ -203,7 +203,7 @@ def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[Weakened]:
     rows = Memory.objects.select_related(*TIED).in_bulk(set(heads.values()))
     folded = {fold(text) for text in texts}
     return [
-        Weakened(
+        WeakenedFact(
             head := rows[heads[root]],
             tuple(tie for tie in ties[root] if tie.target_id in gone),
             sum(tie.target_id not in gone for tie in ties[root]),
@@ -251,7 +251,7 @@ def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values:
     audit.append_many(
         actor,
         [
-            audit.Event(
+            audit.AuditEvent(
                 operation,
                 row.id,
                 row.group.id,
@@ -266,7 +266,7 @@ def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values:
     return changed
 
 
-def _weaken(actor: Actor, fact: Weakened, source: Memory, *, is_purge: bool) -> int:
+def _weaken(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
     """Take the evidence from a fact and, where too little is left, let it count less; give how many rows changed."""
     now, head = timezone.now(), fact.head
     Link.objects.filter(pk__in=[tie.pk for tie in fact.links]).update(

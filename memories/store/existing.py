@@ -15,7 +15,7 @@ from memories.queries.by_key import rounded_up, rows_of
 from memories.queries.versions import head_keys
 from memories.store.write import ON_APPROVAL
 from memories.types import State, Trust, Type
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
@@ -25,7 +25,7 @@ _ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # time anew whether the index fits, and prepares the statement again.
 _NAMED = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
-_SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whole group
+_SAME = CompiledQuery(  # unordered: sorted by key, SQLite would rather read the whole group
     lambda start, group, type_, hash_: _ROWS.filter(
         folded_as(start),
         group=group,
@@ -38,7 +38,7 @@ _SAME = Prepared(  # unordered: sorted by key, SQLite would rather read the whol
 
 
 @dataclass(frozen=True)
-class Origin:
+class StoredSource:
     """What is stored of a source: the row with its name, the version that counts, and its texts (hash → memory)."""
 
     row: Memory
@@ -46,7 +46,7 @@ class Origin:
     texts: dict[str, Memory] = field(default_factory=dict)
 
 
-def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, Origin]:
+def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
     """Give what is stored of the drafts' sources (pairs of group key and draft), in a fixed number of queries."""
     wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
@@ -75,8 +75,8 @@ def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
 
 
 @cache
-def _of_source(count: int) -> Prepared[Memory]:
-    return Prepared(
+def _of_source(count: int) -> CompiledQuery[Memory]:
+    return CompiledQuery(
         lambda group, source, *refs: _ROWS.filter(
             _NAMED, group=group, source=source, source_ref__in=refs
         ).order_by(),
@@ -92,7 +92,7 @@ def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
     return {row.key: found[moved.get(row.key, row.key)] for row in rows}
 
 
-def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
+def _origin(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
     """Put together what a source's text became; what counts is its own, never another source's that says the same."""
     texts = {version.content_hash: version for version in chain} | {row.content_hash: head}
     if row.state != State.MERGED:
@@ -100,11 +100,11 @@ def _origin(row: Memory, head: Memory, chain: list[Memory]) -> Origin:
     own = [version for version in [row, *chain] if version.root_key == row.root_key]
     counting = [v for v in own if v.state == State.LIVE and v.trust != Trust.CANDIDATE]
     kept = [v for v in own if v.state != State.MERGED] or own
-    return Origin(row, (counting or kept)[-1], texts)
+    return StoredSource(row, (counting or kept)[-1], texts)
 
 
 @dataclass(frozen=True)
-class Same:
+class ExistingText:
     """The rows that have a text letter by letter: the live one, and the oldest that a newer memory replaced."""
 
     live: Memory | None = None
@@ -112,22 +112,22 @@ class Same:
 
 
 @dataclass(frozen=True)
-class Texts:
+class ExistingTexts:
     """The same of many texts, by what they are known by; events left out."""
 
     live: dict[TextKey, Memory] = field(default_factory=dict)
     former: dict[FormerKey, Memory] = field(default_factory=dict)
 
 
-def find_same(group: int, draft: Draft) -> Same:
+def find_same(group: int, draft: Draft) -> ExistingText:
     """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
     rows = _SAME.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
-    return Same(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
+    return ExistingText(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
 
 
-def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
+def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
     """Give the rows that are one of the drafts letter by letter, as find_same() does for one; at most two queries."""
     said = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
     groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in said}
@@ -136,16 +136,16 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> Texts:
     rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
-    return Texts(
+    return ExistingTexts(
         {(row.group_id, row.scope, row.type, row.content_hash): row for row in live},
         {(row.group_id, row.type, row.content_hash): row for row in former},
     )
 
 
 @cache
-def _by_fold(count: int) -> Prepared[tuple[int, int, str]]:
+def _by_fold(count: int) -> CompiledQuery[tuple[int, int, str]]:
     # By the fold alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
-    return Prepared(
+    return CompiledQuery(
         lambda *starts: (
             Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC))
             .exclude(state__in=_ELSE)
@@ -157,8 +157,8 @@ def _by_fold(count: int) -> Prepared[tuple[int, int, str]]:
 
 
 @cache
-def _by_key(count: int) -> Prepared[Memory]:
-    return Prepared(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
+def _by_key(count: int) -> CompiledQuery[Memory]:
+    return CompiledQuery(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
 
 
 def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:

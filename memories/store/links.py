@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from access.actor import Actor
 from memories.models import Link, LinkKind, Memory
 from memories.store import write as writing
-from memories.store.neighbours import Near
+from memories.store.neighbours import Neighbour
 from memories.types import Operation
 
 
-def link_new(actor: Actor, memory: Memory, nears: Iterable[Near], waits_for: Memory | None) -> None:
+def link_new(actor: Actor, memory: Memory, nears: Iterable[Neighbour], waits_for: Memory | None) -> None:
     """Link a memory that was just inserted to its near ones, and a candidate to what it is to replace."""
     if waits_for is not None:
         writing.link_successor(actor, memory, waits_for, operation=Operation.SUPERSEDE)
@@ -32,7 +32,7 @@ def _known(memory: Memory) -> set[tuple[str, int]]:
     return set(Link.objects.filter(source=memory.root_key).values_list("kind", "target"))
 
 
-def _link(actor: Actor, memory: Memory, near: Near, kind: LinkKind) -> Link:
+def _link(actor: Actor, memory: Memory, near: Neighbour, kind: LinkKind) -> Link:
     return Link(
         kind=kind,
         source_id=memory.root_key,

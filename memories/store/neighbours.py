@@ -20,11 +20,11 @@ from memories.search.base import Vector, search_index
 from memories.store.pieces import as_vector
 from memories.store.write import is_overwriting
 from memories.types import Scope, State, Trust, Type
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 PROBE_LIMIT = 16
-_NEWEST = Prepared(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
-_LATER = Prepared(
+_NEWEST = CompiledQuery(lambda: Memory.objects.order_by("-key").values_list("key")[:1], 0)
+_LATER = CompiledQuery(
     lambda since, group, type_: (
         Memory.objects.filter(
             Q(group=group) | Q(scope=Scope.GLOBAL), key__gt=since, type=type_, state=State.LIVE
@@ -40,7 +40,7 @@ _MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
-class Said:
+class ComparedText:
     """A text to be compared with what is remembered: its type, and when it is true."""
 
     content: str
@@ -50,7 +50,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Near:
+class Neighbour:
     """A memory near a new text: how near (cosine), whether it says the same, and whether it says the contrary."""
 
     memory: Memory
@@ -110,14 +110,14 @@ class Near:
 
 
 @dataclass(frozen=True)
-class Probe:
+class NeighbourProbe:
     """What was found near, and the newest memory's key at that time: rows above it have not been looked at."""
 
-    nears: tuple[Near, ...]
+    nears: tuple[Neighbour, ...]
     newest: int
 
 
-def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe:
+def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
     """Search the group's memories and the global ones of the same type for near ones, retracted ones included.
 
     What was retracted is looked for in the other types as well: what is wrong of an entity is no fact either. Events are
@@ -125,7 +125,7 @@ def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe
     """
     newest = max((key for (key,) in _NEWEST.rows()), default=0)
     if vector is None:
-        return Probe((), newest)
+        return NeighbourProbe((), newest)
     visibility = Visibility(
         groups=groups,
         include_global=True,
@@ -135,10 +135,10 @@ def probe(said: Said, vector: Vector | None, *, groups: frozenset[int]) -> Probe
         types=frozenset({said.type}),
         retracted_types=frozenset() if said.type == Type.EPISODIC else _NOT_EVENTS,
     )
-    return Probe(search_nears(said, vector, visibility), newest)
+    return NeighbourProbe(search_nears(said, vector, visibility), newest)
 
 
-def search_nears(said: Said, vector: Vector, visibility: Visibility) -> tuple[Near, ...]:
+def search_nears(said: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
     """Give what is near among the rows of a Visibility, nearest first: duplicates, perhaps, and contradictions."""
     floor = _floor()
     hits = [
@@ -148,7 +148,9 @@ def search_nears(said: Said, vector: Vector, visibility: Visibility) -> tuple[Ne
     return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
-def later_nears(said: Said, vector: Vector | None, *, since: int, group: int, model: str) -> tuple[Near, ...]:
+def later_nears(
+    said: ComparedText, vector: Vector | None, *, since: int, group: int, model: str
+) -> tuple[Neighbour, ...]:
     """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
     if vector is None:
         return ()
@@ -169,7 +171,7 @@ def _pieces_of(keys: Sequence[int], model: str) -> Iterator[Piece]:
         yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
 
 
-def compared(said: Said, pairs: Iterable[tuple[Memory, float]]) -> tuple[Near, ...]:
+def compared(said: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tuple[Neighbour, ...]:
     """Compare a text with memories at their cosines; give those that are near, nearest first."""
     now = timezone.now()
     counting = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
@@ -177,7 +179,7 @@ def compared(said: Said, pairs: Iterable[tuple[Memory, float]]) -> tuple[Near, .
     return tuple(sorted((near for near in nears if near is not None), key=lambda near: -near.cosine))
 
 
-def _near(said: Said, memory: Memory, cosine: float) -> Near | None:
+def _near(said: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
     """Give how a memory stands to a text; None where a person need not know of it."""
     storage = settings.LOCI.storage
     contradiction = None
@@ -186,11 +188,11 @@ def _near(said: Said, memory: Memory, cosine: float) -> Near | None:
     if contradiction is None and cosine < min(storage.link_cosine, storage.near_cosine):
         return None
     comparison = compare(memory.content, said.content, cosine=cosine, same_cosine=storage.same_cosine)
-    near = Near(memory, cosine, comparison, contradiction)
+    near = Neighbour(memory, cosine, comparison, contradiction)
     return near if near.is_near or contradiction or _may_be_duplicate(said, near) else None
 
 
-def _can_conflict(said: Said, memory: Memory) -> bool:
+def _can_conflict(said: ComparedText, memory: Memory) -> bool:
     """Say whether two could rule each other out at all: both count, neither is an event, and their times meet."""
     if said.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _MUTE:
         return False
@@ -203,7 +205,7 @@ def _can_conflict(said: Said, memory: Memory) -> bool:
     return not ends_before and not begins_after
 
 
-def _may_be_duplicate(said: Said, near: Near) -> bool:
+def _may_be_duplicate(said: ComparedText, near: Neighbour) -> bool:
     """Say whether words make a duplicate likely where the vectors alone do not."""
     counts = near.memory.state == State.LIVE and near.memory.trust not in _MUTE
     if not counts or said.type == Type.EPISODIC or near.comparison.sameness is Sameness.DIFFERENT:

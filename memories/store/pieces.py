@@ -12,24 +12,24 @@ from django.db.models.functions import Length
 from numpy.typing import NDArray
 
 from memories.draft import Draft
-from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Span, get_encoder
+from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, get_encoder
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import rows_of
 from memories.types import Type
 from storage.bulk_insert import ManyInsert, is_at_hand
 from storage.bulk_insert_copying import like
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
-_STATE = Prepared(lambda name: IndexState.objects.filter(name=name).values_list("value"))
+_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedText:
     """A text's pieces with their vectors (float32[n, 384]); without a model one piece and no vector."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[Window, ...]
     vectors: NDArray[np.float32]
     model: str
 
@@ -87,7 +87,7 @@ def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None
     return encoder.of_model(indexed) or encoder, indexed
 
 
-def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[Embedded]:
+def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
     """Cut and embed texts, in order. Without an encoder each is one piece whose vector is owed."""
     if encoder is None:
         return [_owed(passage) for passage in passages]
@@ -100,12 +100,12 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
     vectors = encoder.encode(texts)
     result, at = [], 0
     for spans in cuts:
-        result.append(Embedded(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
+        result.append(EmbeddedText(tuple(spans), vectors[at : at + len(spans)], encoder.model_id))
         at += len(spans)
     return result
 
 
-def piece_rows(memory: Memory, embedded: Embedded) -> list[Piece]:
+def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
     """Give the unsaved Piece rows of a memory."""
     return [
         like(
@@ -131,13 +131,13 @@ def whole_tokens(keys: Sequence[int], model: str) -> dict[int, int]:
 
 
 @cache
-def _whole(count: int) -> Prepared[tuple[int, int, str]]:
+def _whole(count: int) -> CompiledQuery[tuple[int, int, str]]:
     pieces = Piece.objects.filter(ordinal=0, start=0, end=Length("memory__content")).order_by()
     columns = ("memory_id", "tokens", "model")
-    return Prepared(lambda *keys: pieces.filter(memory__in=keys).values_list(*columns), count)
+    return CompiledQuery(lambda *keys: pieces.filter(memory__in=keys).values_list(*columns), count)
 
 
-def insert_pieces(rows: Sequence[tuple[Memory, Embedded]]) -> None:
+def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
     """Insert the pieces of stored memories, in order; the index is the first model's where it is nobody's yet."""
     claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
     if not is_at_hand() or not rows:
@@ -146,7 +146,7 @@ def insert_pieces(rows: Sequence[tuple[Memory, Embedded]]) -> None:
     PIECES.add_columns(_columns(rows))
 
 
-def _columns(rows: Sequence[tuple[Memory, Embedded]]) -> dict[str, list[Any]]:
+def _columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
     """Give the columns of the pieces of stored memories, as piece_rows() gives their rows."""
     names = ("memory_id", "ordinal", "start", "end", "tokens", "embedding", "model")
     pieces = [
@@ -179,7 +179,7 @@ def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
     return np.frombuffer(blob or b"", dtype="<f4")
 
 
-def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Span]]:
+def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Window]]:
     """Give the spans of each text that fit the encoder's window, with room for the date written before each."""
     prefixes = [_date_prefix(passage.happened_at) for passage in passages]
     tokens = {prefix: encoder.count_tokens(prefix) if prefix else 0 for prefix in set(prefixes)}
@@ -187,9 +187,9 @@ def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Span]]:
     return encoder.split_many(texts, reserves=[tokens[prefix] for prefix in prefixes])
 
 
-def _owed(passage: Passage) -> Embedded:
+def _owed(passage: Passage) -> EmbeddedText:
     empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
-    return Embedded((Span(0, len(passage.content), 0),), empty, "")
+    return EmbeddedText((Window(0, len(passage.content), 0),), empty, "")
 
 
 def _date_prefix(moment: datetime | None) -> str:

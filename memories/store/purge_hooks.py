@@ -16,7 +16,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
-class Doomed:
+class PurgedTexts:
     """What a purge destroys: the memories' keys, and their texts."""
 
     keys: tuple[int, ...]
@@ -24,7 +24,7 @@ class Doomed:
 
 
 @dataclass(frozen=True)
-class Cleared:
+class ClearedCopies:
     """What became of copies beside the database: what was checked, and where the text may still stand; in words."""
 
     checked: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class OutsideCopies(Protocol):
     def note(self) -> None:
         """Remember that a purge is under way, so that a killed process does not leave it undone; inside it."""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
         """Take what was purged out of the copies, after the commit; raises nothing."""
 
 
@@ -55,16 +55,16 @@ def note_outside() -> None:
         copies.note()
 
 
-def clear_outside(ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+def clear_outside(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
     """Have all copies beside the database cleared; after the commit."""
     found = [copies.clear(ids, texts) for copies in OUTSIDE.values()]
-    return Cleared(
+    return ClearedCopies(
         tuple(said for one in found for said in one.checked),
         tuple(said for one in found for said in one.remains),
     )
 
 
-PurgeHook = Callable[[Doomed], int]
+PurgeHook = Callable[[PurgedTexts], int]
 PURGE_HOOKS: dict[str, PurgeHook] = {}
 
 
@@ -73,7 +73,7 @@ def register_purge_hook(name: str, hook: PurgeHook) -> None:
     PURGE_HOOKS[name] = hook
 
 
-def run_purge_hooks(doomed: Doomed) -> dict[str, int]:
+def run_purge_hooks(doomed: PurgedTexts) -> dict[str, int]:
     """Have every registered place clear what it keeps; give the rows cleared, by name. Inside a transaction."""
     return {name: hook(doomed) for name, hook in PURGE_HOOKS.items()}
 

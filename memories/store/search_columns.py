@@ -7,7 +7,7 @@ from django.db.models import QuerySet, Value
 from memories.language.cleaning import first_words
 from memories.models import Memory
 from memories.types import State, Trust
-from storage.compiled_queries import Prepared, PreparedUpdate
+from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 NEIGHBOUR_WORDS = 30  # longer ones drown the memory's own words, since BM25 counts the whole row
 
@@ -19,19 +19,19 @@ def _line(thread: int, group: int, scope: str) -> QuerySet[Memory]:
 
 
 # Value: a place lies within smaller bounds than what stands in for it while the query is compiled.
-_BEFORE = Prepared(
+_BEFORE = CompiledQuery(
     lambda thread, group, scope, place: (
         _line(thread, group, scope).filter(position__lt=Value(place)).order_by("-position")[:1]
     ),
     4,
 )
-_AFTER = Prepared(
+_AFTER = CompiledQuery(
     lambda thread, group, scope, place: (
         _line(thread, group, scope).filter(position__gt=Value(place)).order_by("position")[:1]
     ),
     4,
 )
-_WRITE = PreparedUpdate(lambda context, key: (Memory.objects.filter(pk=key), {"context": context}), 2)
+_WRITE = CompiledUpdate(lambda context, key: (Memory.objects.filter(pk=key), {"context": context}), 2)
 
 
 def filter_tokens(memory: Memory) -> str:
@@ -51,7 +51,7 @@ def neighbours_of(memory: Memory) -> list[Memory]:
     return [near for near in (_next_to(_BEFORE, memory), _next_to(_AFTER, memory)) if near is not None]
 
 
-def _next_to(side: Prepared[Memory], memory: Memory) -> Memory | None:
+def _next_to(side: CompiledQuery[Memory], memory: Memory) -> Memory | None:
     if memory.thread_id is None or memory.position is None:
         return None
     return side.first(memory.thread_id, memory.group_id, memory.scope, memory.position)

@@ -14,12 +14,12 @@ from memories.draft import Draft
 from memories.models import Memory, Thread
 from memories.store.search_columns import context_of
 from memories.types import State, Trust
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 Line = tuple[int, str]  # a thread's key and a scope: what stands beside what
 
-_THREAD = Prepared(lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2)
-_LAST = Prepared(
+_THREAD = CompiledQuery(lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2)
+_LAST = CompiledQuery(
     lambda thread: (
         Memory.objects.filter(thread=thread, position__isnull=False)
         .order_by("-position")

@@ -17,11 +17,11 @@ from access.errors import Unavailable
 from access.models import Group
 from memories.language.cleaning import fold
 from memories.models import Memory, Tombstone, TombstoneKind
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-_STANDING = Prepared(  # whether a group has any at all
+_STANDING = CompiledQuery(  # whether a group has any at all
     lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
 )
 
@@ -88,7 +88,7 @@ def key_missing_text(missing: dict[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Key:
+class TombstoneKey:
     """A secret, named by its fingerprint; `file` is what its file calls it, which older tombstones used."""
 
     id: str
@@ -96,7 +96,7 @@ class Key:
     secret: bytes
 
 
-def _hmac(key: Key, text: str) -> str:
+def _hmac(key: TombstoneKey, text: str) -> str:
     return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
 
 
@@ -104,12 +104,12 @@ def _keys_dir() -> Path:
     return Path(settings.LOCI.home) / "keys"
 
 
-def _keys() -> list[Key]:
+def _keys() -> list[TombstoneKey]:
     """All keys by name of file; each still recognises what it marked."""
     return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
 
 
-def _new_key() -> Key:
+def _new_key() -> TombstoneKey:
     """Make a key. Two processes may make one each at once: both count from then on."""
     folder = _keys_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,10 +130,10 @@ def _fingerprint(secret: bytes) -> str:
 
 
 @lru_cache(maxsize=64)
-def _read_key(path: Path) -> Key:
+def _read_key(path: Path) -> TombstoneKey:
     secret = path.read_bytes()
     if len(secret) != KEY_BYTES:
         raise Unavailable(
             f"The tombstone key {path.name} is damaged.", hint="Copy keys/ back from a backup of LOCI_HOME."
         )
-    return Key(_fingerprint(secret), path.stem.removeprefix("tombstone-"), secret)
+    return TombstoneKey(_fingerprint(secret), path.stem.removeprefix("tombstone-"), secret)

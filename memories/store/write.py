@@ -19,7 +19,7 @@ from memories.draft import Draft
 from memories.language.cleaning import fold
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import as_json, snapshot
-from memories.store.pieces import PIECES, Embedded, claim_index, piece_rows
+from memories.store.pieces import PIECES, EmbeddedText, claim_index, piece_rows
 from memories.store.search_columns import (
     context_of,
     filter_tokens,
@@ -33,24 +33,24 @@ from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
 from storage.bulk_insert import ManyInsert
 from storage.bulk_insert_copying import like
-from storage.compiled_queries import PreparedInsert
+from storage.compiled_queries import CompiledInsert
 from storage.ids import new_id
 
 if TYPE_CHECKING:
-    from memories.store import Prepared
-    from memories.store.existing import Origin
+    from memories.store import PreparedDraft
+    from memories.store.existing import StoredSource
 
 # Where an entity's name ends and what is said of it begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
 ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
-MEMORIES, LINKS = ManyInsert(Memory), PreparedInsert(Link)
+MEMORIES, LINKS = ManyInsert(Memory), CompiledInsert(Link)
 REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
 def insert(
     actor: Actor,
-    prepared: "Prepared",
+    prepared: "PreparedDraft",
     group: Group,
     *,
     trust: str = Trust.ACTIVE,
@@ -70,7 +70,7 @@ def insert(
     return memory
 
 
-def insert_row(memory: Memory, embedded: Embedded) -> None:
+def insert_row(memory: Memory, embedded: EmbeddedText) -> None:
     """Insert a row that has its place, with its context, pieces and name; set right the contexts beside it."""
     beside = neighbours_of(memory)
     memory.context = context_of(memory, beside)
@@ -170,7 +170,7 @@ def _example() -> Memory:
     return Memory()
 
 
-def reinforce(actor: Actor, memory: Memory, *, wording: "Prepared | None" = None) -> str:
+def reinforce(actor: Actor, memory: Memory, *, wording: "PreparedDraft | None" = None) -> str:
     """Count a restatement; a differing wording is kept as a merged row. Say what was done.
 
     Confidence rises once per author and day, so that nobody certifies a fact by repeating it. Where storage.dedup is
@@ -235,7 +235,7 @@ def _user_of(actor_name: str) -> str:
 
 
 def keep_wording(
-    actor: Actor, memory: Memory, wording: "Prepared", *, origin: "Origin | None" = None
+    actor: Actor, memory: Memory, wording: "PreparedDraft", *, origin: "StoredSource | None" = None
 ) -> None:
     """Keep a restatement, or what another source says as well, as a merged row that leads to the memory."""
     after = origin.current if origin is not None else None

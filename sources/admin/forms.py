@@ -10,7 +10,7 @@ from access.actor import WRITE, Actor
 from access.groups import entered_groups
 from memories.types import Scope, Type
 from sources.importing.texts import LineRules
-from sources.uploads import Sent
+from sources.uploads import SentUpload
 
 ACCEPTED = ".jsonl,.ndjson,.json"
 
@@ -51,10 +51,10 @@ class UploadForm(forms.Form):
         self.fields["group"].choices = [("", "as each line says"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
         self.fields["group"].initial = groups[0] if len(groups) == 1 else ""
 
-    def sent(self) -> Sent:
+    def sent(self) -> SentUpload:
         """Give the file."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
-        return Sent(file.name or "", file.size or 0, file.chunks())
+        return SentUpload(file.name or "", file.size or 0, file.chunks())
 
     def rules(self) -> LineRules:
         """Give what becomes of its lines."""

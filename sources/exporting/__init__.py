@@ -34,7 +34,7 @@ from sources.format import (
     THREAD,
     TOMBSTONE,
     VERSION,
-    Kind,
+    RecordKind,
     record_of,
 )  # fmt: skip
 
@@ -131,12 +131,12 @@ def _header(origin: str, *, log: bool) -> dict[str, Any]:
     }
 
 
-def _line(kind: Kind, row: Model) -> dict[str, Any]:
+def _line(kind: RecordKind, row: Model) -> dict[str, Any]:
     # A link has a column `kind` of its own, so a row's columns stand apart.
     return {"kind": kind.name, "row": record_of(kind, row)}
 
 
-def _rows(kind: Kind, rows: "QuerySet[Any]", *ties: str) -> Iterator[dict[str, Any]]:
+def _rows(kind: RecordKind, rows: "QuerySet[Any]", *ties: str) -> Iterator[dict[str, Any]]:
     for row in rows.select_related(*ties).order_by("key").iterator(chunk_size=ROWS_AT_ONCE):
         yield _line(kind, row)
 

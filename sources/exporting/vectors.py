@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from memories.embedding import DIMENSIONS, Span, configured_model_id
+from memories.embedding import DIMENSIONS, Window, configured_model_id
 from memories.models import Piece
-from memories.store.pieces import Embedded
+from memories.store.pieces import EmbeddedText
 
 UNIT_SLACK = 1e-3  # how far from 1 a vector's length may be
 
@@ -24,14 +24,14 @@ def piece_record(piece: Piece) -> dict[str, Any]:
     }
 
 
-def carried_pieces(content: str, pieces: Any) -> Embedded | None:
+def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
     """Give a text's pieces as a line carries them; None where they are not all sound and of this model."""
     try:
         model = configured_model_id()
         if not pieces or any(piece["model"] != model for piece in pieces):
             return None
         vectors = np.frombuffer(b"".join(base64.b64decode(p["embedding"]) for p in pieces), dtype="<f4")
-        spans = tuple(Span(int(p["start"]), int(p["end"]), int(p["tokens"])) for p in pieces)
+        spans = tuple(Window(int(p["start"]), int(p["end"]), int(p["tokens"])) for p in pieces)
     except (KeyError, TypeError, ValueError):
         return None
     fits = all(0 <= span.start < span.end <= len(content) and span.tokens >= 0 for span in spans)
@@ -41,4 +41,4 @@ def carried_pieces(content: str, pieces: Any) -> Embedded | None:
     squares = np.einsum("ij,ij->i", vectors, vectors)
     # No number is near none: what is not a number fails here as well.
     is_unit = bool((np.abs(np.sqrt(squares) - 1) <= UNIT_SLACK).all())
-    return Embedded(spans, vectors, model) if is_unit else None
+    return EmbeddedText(spans, vectors, model) if is_unit else None

@@ -8,7 +8,7 @@ from memories.models.text_lookup import fold_start, folded_as_any
 from memories.queries.by_key import rows_of
 from memories.store.tombstones import find_tombstones
 from memories.types import State, Type
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 
 def barred(rows: Sequence[Memory]) -> dict[int, str]:
@@ -40,8 +40,8 @@ def _superseded_here(rows: Sequence[Memory]) -> set[tuple[int, str]]:
 
 
 @cache
-def _superseded(count: int) -> Prepared[tuple[int, str]]:
-    return Prepared(
+def _superseded(count: int) -> CompiledQuery[tuple[int, str]]:
+    return CompiledQuery(
         lambda *starts: (
             Memory.objects.filter(folded_as_any(starts), state=State.SUPERSEDED, retired_at=None)
             .exclude(type=Type.EPISODIC)

@@ -12,17 +12,17 @@ from access.models import Group
 from memories.models import Thread
 from memories.queries.by_key import rows_of
 from relations.models import EntityAlias
-from sources.format import ALIAS, Kind
+from sources.format import ALIAS, RecordKind
 from sources.importing.references import is_id
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 
 
-def name_of(kind: Kind, record: dict[str, Any]) -> str:
+def name_of(kind: RecordKind, record: dict[str, Any]) -> str:
     """Give what a record is known by first: its id."""
     return "" if kind is ALIAS else f"id:{record.get('id')}"
 
 
-def natural_name(kind: Kind, record: dict[str, Any]) -> str:
+def natural_name(kind: RecordKind, record: dict[str, Any]) -> str:
     """Give what a row is known by beside its id; empty where it has nothing else."""
     match kind.name:
         case "group":
@@ -34,7 +34,7 @@ def natural_name(kind: Kind, record: dict[str, Any]) -> str:
     return ""
 
 
-def stored_rows(kind: Kind, records: list[dict[str, Any]]) -> dict[str, Model]:
+def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Model]:
     """Give the rows that records name, by id and by what else they are known by."""
     ids = [str(id_) for record in records if is_id(id_ := record.get("id"))]
     wanted: Q | None = None
@@ -58,20 +58,20 @@ def stored_rows(kind: Kind, records: list[dict[str, Any]]) -> dict[str, Model]:
     return found
 
 
-def _rows(kind: Kind, wanted: Q) -> "QuerySet[Any]":
+def _rows(kind: RecordKind, wanted: Q) -> "QuerySet[Any]":
     return kind.model._default_manager.filter(wanted).select_related(*kind.ties)
 
 
-def _rows_with_ids(kind: Kind, ids: list[str]) -> Iterable[Model]:
+def _rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
     if connection.features.has_native_uuid_field:
         return _rows(kind, Q(id__in=ids))
     return rows_of(lambda count: _with_ids(kind, count), [UUID(id_).hex for id_ in ids])
 
 
 @cache
-def _with_ids(kind: Kind, count: int) -> Prepared[Any]:
+def _with_ids(kind: RecordKind, count: int) -> CompiledQuery[Any]:
     # The column holds the id's digits; as a UUIDField it would take no text.
-    return Prepared(
+    return CompiledQuery(
         lambda *digits: _rows(
             kind, Q(id__in=[Value(digit, output_field=CharField()) for digit in digits])
         ).order_by(),

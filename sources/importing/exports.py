@@ -16,7 +16,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Thread
-from memories.store.pieces import Embedded, available_encoder, embed_passages, insert_pieces, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import missing_keys
 from memories.types import Operation
@@ -32,7 +32,7 @@ from sources.format import (
     RELATION,
     THREAD,
     VERSION,
-    Kind,
+    RecordKind,
     differences,
 )
 from sources.importing.audit_chain import ChainIntake
@@ -41,7 +41,7 @@ from sources.importing.existing import name_of, natural_name, stored_rows
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.rows import build_row, insert_rows
-from storage.bulk_threads import Turns, bulk_work, made_ahead
+from storage.bulk_threads import WriterTurns, bulk_work, made_ahead
 from storage.wal_checkpoints import pages_moved_between
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
@@ -63,7 +63,7 @@ class RestoreReport:
 
 
 @dataclass(frozen=True)
-class Line:
+class ExportLine:
     """One line of an export: its number, its record, and all that stands in it."""
 
     number: int
@@ -111,7 +111,7 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
-    turns = Turns()
+    turns = WriterTurns()
     coming = _batches(lines, turns)
     with (
         bulk_work(),
@@ -149,7 +149,7 @@ def header_origin(line: RawLine | None) -> str:
     return str(head["origin"])
 
 
-def _batches(lines: Iterator[RawLine], turns: Turns) -> Iterator[list[RawLine]]:
+def _batches(lines: Iterator[RawLine], turns: WriterTurns) -> Iterator[list[RawLine]]:
     """Cut into runs of lines of one kind."""
     batch: list[RawLine] = []
     for line in lines:
@@ -235,7 +235,7 @@ class _Intake:
             payload = {"added": dict(+self.added), "heads": heads}
             audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
-    def _take_rows(self, kind: Kind, raw: list[RawLine]) -> list[LineFault]:
+    def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
         faults, lines = _with_records(raw)
         there = stored_rows(kind, [line.record for line in lines])
         fresh = []
@@ -254,7 +254,7 @@ class _Intake:
             faults += self._add(kind, part)
         return faults
 
-    def _compare(self, kind: Kind, row: Model, line: Line) -> str:
+    def _compare(self, kind: RecordKind, row: Model, line: ExportLine) -> str:
         """Say how a stored row differs from its line. A group or thread of the same name is taken for the same."""
         if "id" in kind.fields and str(getattr(row, "id", "")) != line.record.get("id"):
             self.unchanged[kind.name] += 1
@@ -266,7 +266,7 @@ class _Intake:
             self._remember_successor(line)
         return ""
 
-    def _remember(self, kind: Kind, row: Model | None, line: Line) -> None:
+    def _remember(self, kind: RecordKind, row: Model | None, line: ExportLine) -> None:
         """Note what the file calls a group or thread that is here, and whose contexts are to be looked at.
 
         That of a row stored before as well: what stored it may have been killed before it came to the contexts.
@@ -278,18 +278,18 @@ class _Intake:
         elif isinstance(row, Memory) and row.thread_id is not None:
             self.threads.add(row.thread_id)
 
-    def _remember_successor(self, line: Line) -> None:
+    def _remember_successor(self, line: ExportLine) -> None:
         """Note what took a memory's place; it may stand on a later line."""
         successor = line.record.get("superseded_by")
         if is_id(successor):
             self.successors[line.record["id"]] = str(successor)
 
-    def _add(self, kind: Kind, lines: list[Line]) -> list[LineFault]:
+    def _add(self, kind: RecordKind, lines: list[ExportLine]) -> list[LineFault]:
         """Write rows that are not here; give the lines that could not be."""
         self.targets.look_up(
             [line.record for line in lines], [id_ for line in lines for id_ in _evidence(line)]
         )
-        faults, built = [], list[tuple[Line, Model]]()
+        faults, built = [], list[tuple[ExportLine, Model]]()
         for line in lines:
             try:
                 built.append((line, build_row(kind, line.record, self.targets)))
@@ -307,7 +307,7 @@ class _Intake:
         self.added[kind.name] += len(kept)
         return faults + [LineFault(built[at][0].number, why) for at, why in refused.items()]
 
-    def _embed(self, built: list[tuple[Line, Model]]) -> list[Embedded]:
+    def _embed(self, built: list[tuple[ExportLine, Model]]) -> list[EmbeddedText]:
         """Give each memory its pieces: those of the file where they are this model's, else made anew."""
         carried = {
             at: carried_pieces(line.record["content"], line.whole.get("pieces"))
@@ -323,10 +323,13 @@ class _Intake:
         return [ready[at] for at in range(len(built))]
 
     def _follow(
-        self, kind: Kind, kept: Sequence[tuple[int, Line, Model]], embedded: Sequence[Embedded]
+        self,
+        kind: RecordKind,
+        kept: Sequence[tuple[int, ExportLine, Model]],
+        embedded: Sequence[EmbeddedText],
     ) -> None:
         """Write what hangs on new rows: pieces, evidence; note names and successors."""
-        pieces, proofs = list[tuple[Memory, Embedded]](), list[RelationEvidence]()
+        pieces, proofs = list[tuple[Memory, EmbeddedText]](), list[RelationEvidence]()
         for at, line, row in kept:
             self._remember(kind, row, line)
             if isinstance(row, Group):
@@ -359,18 +362,18 @@ class _Intake:
         return sum(row.superseded_by is None for row in rows.values())
 
 
-def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[Line]]:
+def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
     faults, lines = [], []
     for line in raw:
         record = line.value.get("row")
         if isinstance(record, dict):
-            lines.append(Line(line.number, record, line.value))
+            lines.append(ExportLine(line.number, record, line.value))
         else:
             faults.append(LineFault(line.number, "it has no 'row'"))
     return faults, lines
 
 
-def _evidence(line: Line) -> list[str]:
+def _evidence(line: ExportLine) -> list[str]:
     """Give the ids of the memories that prove a relation."""
     named = line.whole.get("evidence")
     return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []

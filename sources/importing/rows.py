@@ -15,7 +15,7 @@ from memories.language.cleaning import content_hash, fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
 from memories.store.search_columns import context_of, filter_tokens
-from sources.format import MEMORY, Kind
+from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
 from storage.bulk_insert import ManyInsert
 from storage.bulk_insert_copying import like
@@ -25,7 +25,7 @@ PLAIN_NUMBER = 30_000  # every column of whole numbers takes these
 MAX_PLAIN = 2**62
 
 
-def build_row(kind: Kind, record: dict[str, Any], targets: Targets) -> Model:
+def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Model:
     """Give the unsaved row of a record, without `superseded_by`, which may point to a later line.
 
     Raises:
@@ -96,7 +96,7 @@ def _derive(memory: Memory) -> None:
 
 
 @cache
-def _readers(kind: Kind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+def _readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
     return tuple((name, _reader(kind.model, name)) for name in kind.fields)
 
 

@@ -47,7 +47,7 @@ TO_DO = (UploadState.CHECK, UploadState.IMPORT)
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentUpload:
     """A file as it was sent: its name, its length in bytes, and its parts."""
 
     name: str
@@ -66,7 +66,7 @@ def may_import(actor: Actor) -> bool:
     return actor.all_groups or actor.may(CREATE_GROUP) or any(actor.may(WRITE, key) for key in actor.roles)
 
 
-def keep_upload(actor: Actor, sent: Sent, rules: LineRules) -> Upload:
+def keep_upload(actor: Actor, sent: SentUpload, rules: LineRules) -> Upload:
     """Keep a file and look it through: at once where it is small, else a worker does. Nothing is stored yet.
 
     `rules.source` empty: it is called after the file's name.

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories.store.purge_hooks import Cleared, Doomed, quoting, redacted
+from memories.store.purge_hooks import ClearedCopies, PurgedTexts, quoting, redacted
 from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
@@ -59,7 +59,7 @@ class SentFiles:
     def note(self) -> None:
         """A file that is left goes within a day by itself; nothing has to be remembered."""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> Cleared:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
         """Remove the files that hold one of the texts."""
         words = sorted({form.encode() for text in texts for form in _forms(text)})
         gone = 0
@@ -67,10 +67,10 @@ class SentFiles:
             if _holds(file_of(upload), words):
                 _end(upload)
                 gone += 1
-        return Cleared(checked=(f"files sent for an import: {gone} removed",) if gone else ())
+        return ClearedCopies(checked=(f"files sent for an import: {gone} removed",) if gone else ())
 
 
-def purge_faults(doomed: Doomed) -> int:
+def purge_faults(doomed: PurgedTexts) -> int:
     """Blot purged texts out of what is told of lines that were not taken; give how many rows."""
     rows = list(quoting(Upload.objects.all(), "faults", doomed.texts))
     for row in rows:

@@ -15,7 +15,7 @@ from django.utils.asyncio import async_unsafe
 from storage.home import ensure_home
 from storage.sqlite.django_backend import import_backend
 from storage.sqlite.driver import DRIVER, vec0_path
-from storage.sqlite.open_files import InUse, alone_with, say_open
+from storage.sqlite.open_files import FileInUse, alone_with, say_open
 from storage.sqlite.schema_dependents import set_aside
 
 # 8 MiB at SQLite's usual page; between two steps the processor is others'.
@@ -128,7 +128,7 @@ def _as_operational_error() -> Iterator[None]:
     """Say it as the library says that it cannot open a file, so that Django knows what it is."""
     try:
         yield
-    except InUse as other:
+    except FileInUse as other:
         raise _backend.Database.OperationalError(str(other)) from other
 
 

@@ -8,7 +8,7 @@ from storage.sqlite.driver import HOW_TO_MEND, Driver, vec0_path
 
 
 @dataclass(frozen=True)
-class Lack:
+class MissingFeature:
     """Something Loci needs and the library cannot do."""
 
     code: str
@@ -16,24 +16,24 @@ class Lack:
     hint: str
 
 
-def lacks_of(driver: Driver) -> list[Lack]:
+def lacks_of(driver: Driver) -> list[MissingFeature]:
     """Give what is missing, empty when everything works."""
     if driver.module is None:
         message, _, hint = driver.problem.partition(". ")
-        return [Lack("loci.E001", message, hint or HOW_TO_MEND)]
+        return [MissingFeature("loci.E001", message, hint or HOW_TO_MEND)]
     with closing(driver.module.connect(":memory:")) as connection:
         found = [_full_text(connection, driver), _vectors(connection, driver)]
     return [lack for lack in found if lack is not None]
 
 
-def _full_text(connection: Any, driver: Driver) -> Lack | None:
+def _full_text(connection: Any, driver: Driver) -> MissingFeature | None:
     library: Any = driver.module
     try:
         connection.execute("CREATE VIRTUAL TABLE words USING fts5(content)")
         connection.execute("INSERT INTO words(words, rank) VALUES ('secure-delete', 1)")
     except library.Error as wrong:
         version = library.sqlite_version
-        return Lack(
+        return MissingFeature(
             "loci.E002",
             f"SQLite {version} of {driver.name} has no full-text search with secure delete (FTS5 of 3.42 or newer): {wrong}",
             HOW_TO_MEND,
@@ -41,14 +41,14 @@ def _full_text(connection: Any, driver: Driver) -> Lack | None:
     return None
 
 
-def _vectors(connection: Any, driver: Driver) -> Lack | None:
+def _vectors(connection: Any, driver: Driver) -> MissingFeature | None:
     library: Any = driver.module
     try:
         connection.enable_load_extension(True)
         connection.load_extension(str(vec0_path()))
         connection.execute("SELECT vec_version()")
     except (ImportError, library.Error) as wrong:
-        return Lack(
+        return MissingFeature(
             "loci.E003",
             f"The vector extension sqlite-vec does not load into SQLite {library.sqlite_version}: {wrong}",
             "Run `pip install --force-reinstall sqlite-vec`; it has no build for musl (Alpine) or Windows on ARM.",

@@ -17,7 +17,7 @@ _alone: set[Path] = set()
 _guard = threading.Lock()
 
 
-class InUse(Exception):
+class FileInUse(Exception):
     """Another process has the file open, or wants to be alone with it."""
 
 
@@ -35,7 +35,7 @@ def say_open(database: Path, *, timeout_s: float) -> None:
         while not _locked(handle, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
                 os.close(handle)
-                raise InUse(f"{database.name} is being restored from a backup")
+                raise FileInUse(f"{database.name} is being restored from a backup")
             time.sleep(LOOK_EVERY_S)
         _shared[database] = handle
 
@@ -53,7 +53,7 @@ def alone_with(database: Path) -> Iterator[None]:
         handle = _opened(database)
         if not _locked(handle, fcntl.LOCK_EX):
             os.close(handle)
-            raise InUse(f"{database.name} is open in another process")
+            raise FileInUse(f"{database.name} is open in another process")
         _alone.add(database)
     try:
         yield

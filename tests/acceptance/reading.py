@@ -12,9 +12,9 @@ from access.actor import Actor
 from access.errors import LociError
 from access.tokens import operator
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import Listed, list_memories
+from memories.browse.listing import ListFilter, list_memories
 from memories.language.cleaning import fold
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.fusion import MODES
 from memories.sessions.context_pack import get_context
 from sources.exporting import export
@@ -46,7 +46,7 @@ def _said(read: Reader, house: House, wanted: Wanted) -> str:
         return str(refused)
 
 
-def told(actor: Actor, asked: Asked) -> str:
+def told(actor: Actor, asked: RecallRequest) -> str:
     """Give all texts of an answer, the nearest of one that was not found included."""
     answer = recall(actor, asked)
     return "\n".join(item.text for item in (*answer.items, *answer.nearest))
@@ -54,7 +54,7 @@ def told(actor: Actor, asked: Asked) -> str:
 
 def by_question(house: House, w: Wanted) -> str:
     said = [
-        told(house.agent, Asked(query, group=w.group, mode=mode, max_results=50))
+        told(house.agent, RecallRequest(query, group=w.group, mode=mode, max_results=50))
         for mode in MODES
         for query in (w.question, w.words)
     ]
@@ -62,7 +62,7 @@ def by_question(house: House, w: Wanted) -> str:
 
 
 def by_id(house: House, w: Wanted) -> str:
-    return told(house.agent, Asked(ids=(w.id,)))
+    return told(house.agent, RecallRequest(ids=(w.id,)))
 
 
 def by_pack(house: House, w: Wanted) -> str:
@@ -70,7 +70,7 @@ def by_pack(house: House, w: Wanted) -> str:
 
 
 def by_list(house: House, w: Wanted) -> str:
-    return "\n".join(row.content for row in list_memories(house.agent, Listed(group=w.group)).rows)
+    return "\n".join(row.content for row in list_memories(house.agent, ListFilter(group=w.group)).rows)
 
 
 def by_tool(house: House, w: Wanted) -> str:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from memories.browse.listing import list_open_links
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory
 from memories.types import Trust
 from tests.acceptance.conftest import Clock
@@ -82,7 +82,7 @@ class World:
 
     def cycle(self, moment: datetime) -> None:
         self.clock(moment)
-        run_cycle(operator(), Plan(now=moment, max_share=1))
+        run_cycle(operator(), RunPlan(now=moment, max_share=1))
 
 
 BESIDE = (
@@ -145,7 +145,11 @@ def _event_retracted(world: World, event: Memory) -> None:
 
 def _event_corrected(world: World, event: Memory) -> None:
     verbs.restore(world.house.person, event.id)
-    edit(world.house.person, event.id, Edit(content="Aphids on the tomatoes were sprayed with nettle brew"))
+    edit(
+        world.house.person,
+        event.id,
+        EditDraft(content="Aphids on the tomatoes were sprayed with nettle brew"),
+    )
 
 
 STORIES: dict[str, Story] = {

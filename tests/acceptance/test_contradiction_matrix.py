@@ -20,12 +20,12 @@ from access.visibility import Narrowing
 from maintenance.doctor import repair
 from maintenance.embeddings.reembed import reembed
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import Listed, list_memories
+from memories.browse.listing import ListFilter, list_memories
 from memories.draft import Draft
 from memories.lifecycle import verbs
 from memories.models import Memory
 from memories.queries.labels import label_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.fusion import MODES
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
@@ -61,7 +61,7 @@ def wanted(world: World) -> Wanted:
 
 def told(world: World, question: str, **moments: Any) -> list[tuple[str, str]]:
     """Give what recall answers, each text with its label, best first."""
-    asked = Asked(question, group="ledger", narrowing=Narrowing(**moments))
+    asked = RecallRequest(question, group="ledger", narrowing=Narrowing(**moments))
     return [(item.text, item.label) for item in recall(world.house.agent, asked).items]
 
 
@@ -75,7 +75,7 @@ def right_after(world: World) -> None:
     """The new text is the first answer by every way of searching; where there is none, nothing is made up."""
     story = world.story
     for mode in MODES:
-        items = recall(world.house.agent, Asked(story.question, group="ledger", mode=mode)).items
+        items = recall(world.house.agent, RecallRequest(story.question, group="ledger", mode=mode)).items
         assert [
             item.text for item in items if story.old in item.text and item.memory.type != "episodic"
         ] == []
@@ -128,7 +128,7 @@ def all_labelled(world: World) -> int:
     moments = [{"as_of": THEN}, {"known_at": THEN}, {"as_of": THEN, "known_at": NOW - DAY}, {"as_of": NOW}]
     for moment in moments:
         for mode in MODES:
-            asked = Asked(story.question, group="ledger", narrowing=Narrowing(**moment), mode=mode)
+            asked = RecallRequest(story.question, group="ledger", narrowing=Narrowing(**moment), mode=mode)
             items = [i for i in recall(house.agent, asked).items if is_stale(world, i.memory)]
             assert {item.label for item in items} <= {story.label, *OF_COPIES}
             seen += len(items)
@@ -260,7 +260,7 @@ def history_is_knowable(world: World) -> None:
     for work in (lambda: None, lambda: world.cycle(NOW + 30 * DAY), lambda: search_index().rebuild()):
         work()
         assert told(world, story.question, **story.then)[0] == (story.text, story.label)
-        rows = list_memories(world.house.agent, Listed(group="ledger", **story.then)).rows
+        rows = list_memories(world.house.agent, ListFilter(group="ledger", **story.then)).rows
         assert [label_of(row) for row in rows if row.content == story.text] == [story.label]
         assert (
             story.old

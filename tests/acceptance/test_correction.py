@@ -6,15 +6,15 @@ import pytest
 
 from access.tokens import operator
 from access.visibility import Narrowing
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import repair
 from maintenance.embeddings.reembed import reembed
 from maintenance.models import Run
 from memories.browse.inspection import inspect_memory
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 from memories.sessions.context_pack import get_context
 from tests.acceptance.conftest import Clock
@@ -38,7 +38,7 @@ def wanted(memory: Memory) -> Wanted:
 def worked_over(moment: datetime) -> None:
     """Do everything that makes the indexes anew or goes over all rows: a cycle, a rebuild, a repair, a re-embed."""
     Run.objects.all().delete()
-    run_cycle(operator(), Plan(now=moment, max_share=1))
+    run_cycle(operator(), RunPlan(now=moment, max_share=1))
     search_index().rebuild()
     repair(operator())
     reembed(operator())
@@ -52,13 +52,13 @@ def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -
     clock(NOON - 10 * DAY)
     old = kept(house.person, FIRST, group="ledger", confidence=1.0, importance=10)
     for _ in range(5):  # being asked for often does not make a text true
-        recall(house.agent, Asked(QUESTION, group="ledger"))
+        recall(house.agent, RecallRequest(QUESTION, group="ledger"))
     assert tellers(HANDED_OUT, house, wanted(old), "Quokkazebu") == [*HANDED_OUT]
     clock(NOON - 5 * DAY)
     if way == "superseded":
         kept(house.agent, SECOND, supersedes=old.id, confidence=0.3)
     elif way == "edited":
-        edit(house.person, old.id, Edit(content=SECOND))
+        edit(house.person, old.id, EditDraft(content=SECOND))
     elif way == "retracted with a successor":
         verbs.retract(house.person, old.id, successor=SECOND)
     else:
@@ -68,7 +68,7 @@ def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -
         work()
         assert tellers(HANDED_OUT, house, wanted(old), "Quokkazebu") == []
         assert tellers(HANDED_OUT, house, wanted(old), "Ximena") == [*HANDED_OUT]
-        best = recall(house.agent, Asked(QUESTION, group="ledger")).items[0]
+        best = recall(house.agent, RecallRequest(QUESTION, group="ledger")).items[0]
         assert (best.text, best.label) == (SECOND, "")
     assert [row.content for row in inspect_memory(house.person, old.id).versions] == [FIRST, SECOND]
 
@@ -78,7 +78,7 @@ def test_a_retraction_needs_no_replacement(house: House, clock: Clock) -> None:
     clock(NOON - 10 * DAY)
     wrong = kept(house.agent, FIRST, group="ledger")
     beside = kept(house.agent, BESIDE, group="ledger")
-    assert recall(house.agent, Asked(QUESTION, group="ledger")).items[0].memory == wrong
+    assert recall(house.agent, RecallRequest(QUESTION, group="ledger")).items[0].memory == wrong
     clock(NOON - 5 * DAY)
     done = house.tool("forget_memory", id=str(wrong.id), verb="retract", reason="nobody knows")
     assert not done.is_error
@@ -87,7 +87,9 @@ def test_a_retraction_needs_no_replacement(house: House, clock: Clock) -> None:
         assert tellers(HANDED_OUT, house, wanted(wrong), "Quokkazebu") == []
         assert beside.content in get_context(house.agent, group="ledger", query=QUESTION).text
     assert (fresh(wrong).state, fresh(wrong).superseded_by) == ("retracted", None)
-    then = recall(house.person, Asked(QUESTION, group="ledger", narrowing=Narrowing(known_at=NOON - 7 * DAY)))
+    then = recall(
+        house.person, RecallRequest(QUESTION, group="ledger", narrowing=Narrowing(known_at=NOON - 7 * DAY))
+    )
     assert [(item.text, item.label) for item in then.items if item.memory == wrong] == [
         (FIRST, "retracted since 2026-04-26: it was wrong")
     ]

@@ -10,14 +10,14 @@ from django.db import connection
 from access.models import AuditPayload, Group
 from access.tokens import operator
 from maintenance.backups import make_backup
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import repair
 from maintenance.embeddings.reembed import reembed
 from maintenance.models import RunChange
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import purge
 from memories.models import Checkpoint, Link, Memory, RecallLog
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.sessions.checkpoints import save_checkpoint
@@ -57,7 +57,7 @@ def test_absent_after_a_reindex_and_a_restart(house: House) -> None:
     reembed(operator())
     connection.close()  # and what a connection kept in memory is gone with it
     assert tellers(EVERYWHERE, house, wanted(memory), "Quokkazebu") == []
-    assert recall(house.agent, Asked(QUESTION, group="ledger")).items[0].text == BESIDE
+    assert recall(house.agent, RecallRequest(QUESTION, group="ledger")).items[0].text == BESIDE
 
 
 def spread(house: House) -> Memory:
@@ -69,13 +69,13 @@ def spread(house: House) -> Memory:
     )
     assert RelationEvidence.objects.filter(relation=pair.relation, memory=secret).exists()
     save_checkpoint(house.person, group="ledger", thread="talk", state={"next": [f"Check: {SECRET}"]})
-    recall(house.agent, Asked(f"Is it true that {SECRET}", group="ledger"))
+    recall(house.agent, RecallRequest(f"Is it true that {SECRET}", group="ledger"))
     COUNTER.flush()
     events = happen(
         [*TOMATOES[:4], SECRET.replace("lighthouse", "tomato bed")], group="ledger", thread="week"
     )
     assert len(events) == 5
-    run_cycle(operator(), Plan(now=NOW, max_share=1))
+    run_cycle(operator(), RunPlan(now=NOW, max_share=1))
     make_backup(operator())
     return secret
 

@@ -18,12 +18,12 @@ from access.models import AuditEntry
 from access.tokens import operator
 from maintenance.backups import make_backup
 from maintenance.backups.purge import purge_backups
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.embeddings.backfill import embed_owed
 from maintenance.retention import enforce_retention
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
 from sources.importing.texts import LineRules, import_lines
@@ -102,7 +102,7 @@ class Protocol:
         """Do all that Loci does of itself, so many days later; the purge of backups included."""
         self.now += days * DAY
         self.clock(self.now)
-        run_cycle(operator(), Plan(now=self.now, max_share=1))
+        run_cycle(operator(), RunPlan(now=self.now, max_share=1))
         embed_owed(operator())
         make_backup(operator())
         purge_backups(operator())
@@ -115,9 +115,9 @@ class Protocol:
         memory = Memory.objects.get(content=self.text)
         self.id = memory.id
         self.vectors = [bytes(piece.embedding) for piece in Piece.objects.filter(memory=memory)]
-        recall(self.house.agent, Asked(f"Is it so: {self.text}", group="ledger"))
+        recall(self.house.agent, RecallRequest(f"Is it so: {self.text}", group="ledger"))
         COUNTER.flush()
-        run_cycle(operator(), Plan(now=self.now, max_share=1))
+        run_cycle(operator(), RunPlan(now=self.now, max_share=1))
         make_backup(operator())
 
     def is_present(self) -> None:  # 2

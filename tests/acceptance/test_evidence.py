@@ -9,12 +9,12 @@ from django.db import connection
 
 from access.models import Group
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import examine, repair
 from memories.browse.inspection import inspect_memory
 from memories.lifecycle.verbs import approve, forget, purge, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.acceptance.house import House
 from tests.maintenance.events import MONDAY, NOW, TOMATOES, UNRELATED, happen
 from tests.maintenance.state import index_faults, whole_state
@@ -32,7 +32,7 @@ QUESTION = "What were the aphids on the tomatoes sprayed with?"
 
 
 def cycled(**more: object) -> dict[str, int]:
-    counts: dict[str, int] = run_cycle(operator(), Plan(now=NOW, max_share=1, **more)).counts  # type: ignore[arg-type]
+    counts: dict[str, int] = run_cycle(operator(), RunPlan(now=NOW, max_share=1, **more)).counts  # type: ignore[arg-type]
     return counts
 
 
@@ -45,7 +45,7 @@ def fact() -> Memory:
 
 
 def answers(house: House, question: str) -> list[str]:
-    return [item.text for item in recall(house.agent, Asked(question, group="ledger")).items]
+    return [item.text for item in recall(house.agent, RecallRequest(question, group="ledger")).items]
 
 
 def test_a_derived_claim_leads_to_its_sources(house: House) -> None:
@@ -81,7 +81,7 @@ def test_deleting_a_source_reaches_what_was_derived(house: House, verb: Callable
     assert {fresh(event).state for event in events if event != source} == {"live"}
     assert any("trellis" in text for text in answers(house, "What was built for the tomato plants?"))
     assert fresh(claim).trust == "disputed"
-    labels = {item.label for item in recall(house.agent, Asked(ALIKE[0], group="ledger")).items
+    labels = {item.label for item in recall(house.agent, RecallRequest(ALIKE[0], group="ledger")).items
               if item.memory.id == claim.id}  # fmt: skip
     assert labels == {"disputed"}
     again = cycled()  # four tomato events are too few, and two occasions as well

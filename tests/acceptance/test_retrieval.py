@@ -11,7 +11,7 @@ from access.visibility import Narrowing
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.budget import ITEM_OVERHEAD, count_tokens
 from memories.recall.fusion import MODES
 from memories.sessions.context_pack import get_context
@@ -51,12 +51,12 @@ def full(house: House, ledger: Group) -> House:
 def test_k_is_an_upper_bound(full: House, mode: str) -> None:
     """However many are fused, pinned, related or beside an answer, no more come back than were asked for."""
     for most in (1, 2, 7, 25):
-        asked = Asked(QUESTION, group="ledger", max_results=most, token_budget=100_000, mode=mode)
+        asked = RecallRequest(QUESTION, group="ledger", max_results=most, token_budget=100_000, mode=mode)
         found = recall(full.agent, asked)
         ids = [item.memory.id for item in found.items]
         assert (len(ids), len(set(ids))) == (most, most)
         assert recall(full.agent, asked).items == found.items  # and they are the same each time
-    past = Asked(QUESTION, group="ledger", max_results=3, narrowing=Narrowing(as_of=START), mode=mode)
+    past = RecallRequest(QUESTION, group="ledger", max_results=3, narrowing=Narrowing(as_of=START), mode=mode)
     assert len(recall(full.agent, past).items) <= 3
 
 
@@ -78,7 +78,7 @@ Counter = Callable[[str], int]
 @pytest.mark.parametrize("budget", [50, 120, 400, 1500])
 def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
     """An answer's texts with what stands beside each take no more tokens than were allowed; the rest is told."""
-    found = recall(full.agent, Asked(QUESTION, group="ledger", max_results=40, token_budget=budget))
+    found = recall(full.agent, RecallRequest(QUESTION, group="ledger", max_results=40, token_budget=budget))
     spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD for item in found.items)  # type: ignore[arg-type]
     assert spent == found.tokens <= budget
     assert found.left_out + len(found.items) == 40

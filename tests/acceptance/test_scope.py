@@ -7,11 +7,11 @@ from access.errors import GroupRequired, LociError, NotPermitted
 from access.models import Group
 from access.tokens import operator
 from access.visibility import Narrowing
-from maintenance.cycle import Plan, run_cycle
-from memories.browse.listing import Listed, list_memories
+from maintenance.cycle import RunPlan, run_cycle
+from memories.browse.listing import ListFilter, list_memories
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.models import Link, Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.sessions.context_pack import get_context
 from memories.types import Scope
 from tests.acceptance.house import House
@@ -59,11 +59,11 @@ def test_a_caller_cannot_widen_its_scope(
     bound = House.of(bob) if holder == "a member's token" else House.of(house.user, groups=[ledger])
     narrow = bound.agent
     reaches = {
-        "recall": lambda actor, group: recall(actor, Asked(QUESTION, group=group)),
+        "recall": lambda actor, group: recall(actor, RecallRequest(QUESTION, group=group)),
         "get_context": lambda actor, group: get_context(actor, group=group),
-        "list": lambda actor, group: list_memories(actor, Listed(group=group)),
+        "list": lambda actor, group: list_memories(actor, ListFilter(group=group)),
         "store": lambda actor, group: keep(actor, MINE, group=group, scope=Scope.GROUP),
-        "cycle": lambda actor, group: run_cycle(actor, Plan(group=Group.objects.get(slug=group))),
+        "cycle": lambda actor, group: run_cycle(actor, RunPlan(group=Group.objects.get(slug=group))),
     }
     for name, reach in reaches.items():
         with pytest.raises(LociError):
@@ -74,14 +74,14 @@ def test_a_caller_cannot_widen_its_scope(
         lambda: store_relation(
             narrow, RelationDraft("A", "is", "B", group="ledger", evidence=(str(theirs.id),))
         ),
-        lambda: list_memories(narrow, Listed(group="garden", words="lighthouse")),
+        lambda: list_memories(narrow, ListFilter(group="garden", words="lighthouse")),
     ):
         with pytest.raises(LociError):
             across()
     everything = Narrowing(scope="global", min_confidence=0.0, as_of=NOW, known_at=NOW)
-    found = recall(narrow, Asked(ids=(theirs.id,), narrowing=everything))
+    found = recall(narrow, RecallRequest(ids=(theirs.id,), narrowing=everything))
     assert (found.items, found.missing) == ((), (str(theirs.id),))
-    assert {row.group for row in list_memories(narrow, Listed()).rows} == {ledger}
+    assert {row.group for row in list_memories(narrow, ListFilter()).rows} == {ledger}
     assert fresh(theirs).state == "live"
 
 
@@ -90,9 +90,9 @@ def test_a_group_left_out_is_a_default_or_an_error_and_never_all(house: House, l
     kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
     kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
     with pytest.raises(GroupRequired, match="garden"):
-        recall(house.agent, Asked(QUESTION))
+        recall(house.agent, RecallRequest(QUESTION))
     settled = agent(house.user, name="settled", default_group=ledger)
-    assert [item.text for item in recall(settled, Asked(QUESTION)).items] == [OURS]
+    assert [item.text for item in recall(settled, RecallRequest(QUESTION)).items] == [OURS]
 
 
 def test_background_jobs_respect_groups(house: House, ledger: Group, garden: Group, bob: User) -> None:
@@ -100,21 +100,21 @@ def test_background_jobs_respect_groups(house: House, ledger: Group, garden: Gro
     alike = ["The pump of the raised bed needs a new seal"] * 3
     few = happen(TOMATOES[:3], group="ledger") + happen(TOMATOES[3:], group="garden")
     same = happen(alike[:2], group="ledger") + happen(alike[2:], group="garden")
-    run_cycle(operator(), Plan(now=NOW, max_share=1))
+    run_cycle(operator(), RunPlan(now=NOW, max_share=1))
     derived = Memory.objects.filter(source__startswith="loci:")
     assert not derived.exists()
     assert {fresh(event).state for event in [*few, *same]} == {"live"}
     happen(TOMATOES[3:], group="ledger")  # now the topic is whole in one group
-    whole = run_cycle(operator(), Plan(now=NOW, max_share=1))
+    whole = run_cycle(operator(), RunPlan(now=NOW, max_share=1))
     assert whole.counts["summaries"] == 1
     (summary,) = derived
     ends = Link.objects.filter(source=summary).values_list("target__group", flat=True)
     assert (summary.group, summary.scope, set(ends)) == (ledger, "group", {ledger.key})
     happen(TOMATOES[:3], group="garden")
-    only_ledger = run_cycle(operator(), Plan(group=ledger, now=NOW, max_share=1))
+    only_ledger = run_cycle(operator(), RunPlan(group=ledger, now=NOW, max_share=1))
     assert only_ledger.counts.get("summaries", 0) == 0
     assert not derived.filter(group=garden).exists()
     with pytest.raises(NotPermitted):
-        run_cycle(agent(bob, scopes=("read", "write", "curate")), Plan(group=garden, now=NOW))
-    run_cycle(operator(), Plan(group=garden, now=NOW, max_share=1))
+        run_cycle(agent(bob, scopes=("read", "write", "curate")), RunPlan(group=garden, now=NOW))
+    run_cycle(operator(), RunPlan(group=garden, now=NOW, max_share=1))
     assert derived.filter(group=garden).count() == 1

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from access.errors import LociError
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import repair
 from maintenance.retention import enforce_retention
 from memories.draft import Draft
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.lift_tombstone import lift
 from memories.models import Memory, Tombstone
 from memories.store import store
@@ -82,7 +82,7 @@ def test_it_holds_against_laundering(house: House, bob: User, withdraw: Withdraw
         "from a source": lambda: keep(house.agent, WRONG, group="ledger", source="wiki", source_ref="7"),
         "among many": lambda: store_many(house.agent, [Draft(WRONG, group="ledger")]),
         "another type": lambda: keep(house.agent, WRONG, group="ledger", type="procedural"),
-        "as an edit": lambda: edit(house.person, other.id, Edit(content=WRONG)),
+        "as an edit": lambda: edit(house.person, other.id, EditDraft(content=WRONG)),
         "as a merge": lambda: verbs.merge(house.person, other.id, third.id, content=WRONG),
         "as what is right": lambda: verbs.retract(house.person, other.id, successor=WRONG),
     }
@@ -108,7 +108,7 @@ def test_it_survives_expiry_and_clean_up(house: House, clock: Clock, withdraw: W
     verbs.forget(house.person, hidden.id)
     for days in (40, 200, 400, 730):
         clock(began + days * DAY)
-        run_cycle(operator(), Plan(now=began + days * DAY, max_share=1))
+        run_cycle(operator(), RunPlan(now=began + days * DAY, max_share=1))
         enforce_retention(operator(), now=began + days * DAY)
     repair(operator())
     # Clean-up has hidden what it should, and retention has destroyed what was hidden.
@@ -175,7 +175,7 @@ def test_re_extraction_stays_inactive(house: House, tmp_path: Path, withdraw: Wi
     # Events that come near it in other words are no way either, as far as its vector is kept.
     happen([f"{name} says that the vault is open on Sundays" for name in ("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn")],
            step=DAY)  # fmt: skip
-    run_cycle(operator(), Plan(now=timezone.now(), max_share=1))
+    run_cycle(operator(), RunPlan(now=timezone.now(), max_share=1))
     claims = Memory.objects.filter(source="loci:promote", state="live").exclude(trust="candidate")
     assert not claims.exists()
     assert handed_out(house, wrong.id) == []
@@ -185,7 +185,7 @@ def test_events_that_repeat_what_was_not_withdrawn_are_promoted(house: House) ->
     """The check above sees a promotion: without a withdrawal the same events become a fact that waits."""
     for at in range(3):
         store(house.person, Draft(WRONG, type="episodic", group="ledger", valid_from=MONDAY + at * DAY))
-    run_cycle(operator(), Plan(now=timezone.now(), max_share=1))
+    run_cycle(operator(), RunPlan(now=timezone.now(), max_share=1))
     assert Memory.objects.get(source="loci:promote").content == WRONG
 
 
@@ -226,7 +226,7 @@ def test_a_purge_names_the_twin_that_it_leaves(house: House) -> None:
     """A twin with versions of other words is not destroyed: the certificate says where the text still stands."""
     wrong = kept(house.person, WRONG, group="ledger")
     twin = kept(house.person, "Ask Carla for the key.", group="ledger", type="procedural")
-    edit(house.person, twin.id, Edit(content=WRONG))
+    edit(house.person, twin.id, EditDraft(content=WRONG))
     certificate = verbs.purge(house.person, wrong.id).certificate
     assert certificate is not None
     assert "1 other memories quote it" in certificate.remains

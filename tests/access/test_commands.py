@@ -14,7 +14,7 @@ from access.groups.privacy import set_private
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import actor_for_secret, operator
 from memories.draft import Draft
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store import store
 from tests.people import alice, bob, garden, ledger  # noqa: F401 - fixtures
 
@@ -168,6 +168,8 @@ def test_an_archived_group_is_read_and_takes_nothing_new(ledger: Group) -> None:
     run("group", "update", "ledger", "--archived", "yes")
     with pytest.raises(NotPermitted, match="archived"):
         store(operator(), Draft("The port is 8082", group="ledger"))
-    assert recall(operator(), Asked("which port?", group="ledger")).items[0].text == "The port is 8081"
+    assert (
+        recall(operator(), RecallRequest("which port?", group="ledger")).items[0].text == "The port is 8081"
+    )
     run("group", "update", "ledger", "--archived", "no")
     assert store(operator(), Draft("The port is 8082", group="ledger")).outcome == "created"

@@ -10,7 +10,7 @@ from oauth2_provider.models import AccessToken, Application
 from access.actor import ALL_SCOPES, READ, WRITE
 from access.errors import LociError
 from access.tokens import operator
-from loci_site.oauth.grants import Allowed, actor_for_access_token, connect
+from loci_site.oauth.grants import GrantedAccess, actor_for_access_token, connect
 from tests.access.matrix import Face, read_matrix
 from tests.access.test_matrix import Caller, _over_mcp, differences
 from tests.access.world import World, make_world
@@ -42,7 +42,7 @@ def tokens(world: World) -> dict[str, str]:
     )
     for column, (name, scopes) in COLUMNS.items():
         user = world.users[name]
-        connect(operator(), user, program, Allowed(frozenset(ALL_SCOPES)))
+        connect(operator(), user, program, GrantedAccess(frozenset(ALL_SCOPES)))
         made[column] = f"secret-of-{column}"
         AccessToken.objects.create(
             user=user,

@@ -16,12 +16,12 @@ from django.utils import timezone
 
 from access import audit
 from access.audit import append, chain_hash, payload_digest, verify_chain
-from access.audit.search import LogSought, changes_said, export_log, find_log
+from access.audit.search import LogFilter, changes_said, export_log, find_log
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import forget, pin, purge
 from memories.models import Memory
 from memories.store import store
@@ -129,7 +129,7 @@ def test_a_row_whose_words_were_purged_says_so(remember: Remember) -> None:
 
 def test_show_shows_all_versions_of_a_memory(remember: Remember) -> None:
     memory = remember("The port is 8081")
-    new = edit(operator(), memory.id, Edit(content="The port is 9090")).memory
+    new = edit(operator(), memory.id, EditDraft(content="The port is 9090")).memory
     rows = run_json("show", "--memory", str(new.id))["rows"]
     assert {row["memory"] for row in rows} == {str(memory.id), str(new.id)}
 
@@ -178,7 +178,7 @@ def test_bad_filters_are_named(ledger: Group, args: list[str], said: str) -> Non
 def test_a_memory_at_a_past_moment(remember: Remember) -> None:
     memory = remember("The port is 8081", tags=("net",))
     then = timezone.now()
-    edit(operator(), memory.id, Edit(tags=("net", "deploy")))
+    edit(operator(), memory.id, EditDraft(tags=("net", "deploy")))
     text = run("show", "--memory", str(memory.id), "--at", then.isoformat())
     assert "tags" in text
     assert '["net"]' in text
@@ -237,11 +237,11 @@ def test_a_member_finds_and_exports_the_log_of_his_groups_alone(
     assert count == len(out.getvalue().splitlines())
     assert "Tulips" not in out.getvalue()
     with pytest.raises(GroupNotFound):
-        find_log(person(bob), LogSought(group="garden"))
+        find_log(person(bob), LogFilter(group="garden"))
     with pytest.raises(NotPermitted):
         find_log(agent(bob, scopes=["write"]))
     with pytest.raises(InvalidInput):
-        find_log(operator(), LogSought(since=timezone.now(), until=timezone.now() - timedelta(days=1)))
+        find_log(operator(), LogFilter(since=timezone.now(), until=timezone.now() - timedelta(days=1)))
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.audit_replay import REBUILT, memory_at
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunChange
 from memories.draft import Draft
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.merge import merge
 from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
@@ -92,11 +92,11 @@ def test_storing_restating_and_editing(remember: Remember, witness: Witness, led
         operator(), Draft("The port is 8081", group="ledger", valid_from=datetime(2026, 1, 5, 6, tzinfo=UTC))
     )
     witness.look("restate")
-    edit(operator(), port.id, Edit(tags=("deploy", "net"), importance=8, metadata={"by": "bob"}))
+    edit(operator(), port.id, EditDraft(tags=("deploy", "net"), importance=8, metadata={"by": "bob"}))
     witness.look("edit in place")
-    new = edit(operator(), port.id, Edit(content="The port is 9090")).memory
+    new = edit(operator(), port.id, EditDraft(content="The port is 9090")).memory
     witness.look("new version")
-    edit(operator(), new.id, Edit(type="procedural"))
+    edit(operator(), new.id, EditDraft(type="procedural"))
     witness.look("another type")
     assert witness.compare() == 1 + 1 + 1 + 2 + 3
 
@@ -145,7 +145,7 @@ def test_a_former_version_comes_back_and_what_was_wrong_gets_a_successor(
     remember: Remember, witness: Witness
 ) -> None:
     memory = remember("The port is 8081")
-    edit(operator(), memory.id, Edit(content="The port is 9090"))
+    edit(operator(), memory.id, EditDraft(content="The port is 9090"))
     restore(operator(), memory.id)
     witness.look("former version")
     retract(operator(), memory.id, successor="The port is 7070", reason="a typing error")
@@ -168,12 +168,12 @@ def test_a_candidate_is_approved(witness: Witness, ledger: Group, alice: Any) ->
     assert candidate is not None
     assert candidate.trust == "candidate"
     witness.look("candidate")
-    edit(machine, candidate.id, Edit(content="The port is 9091"))
+    edit(machine, candidate.id, EditDraft(content="The port is 9091"))
     witness.look("edited candidate")
     head = Memory.objects.get(state="live", content="The port is 9091")
     approve(operator(), head.id)
     witness.look("approve")
-    waiting = edit(machine, head.id, Edit(content="The port is 9092")).memory
+    waiting = edit(machine, head.id, EditDraft(content="The port is 9092")).memory
     witness.look("queued edit")
     approve(operator(), waiting.id)
     witness.look("approved edit")
@@ -217,13 +217,13 @@ def test_what_the_cycle_did_and_its_undoing(remember: Remember, witness: Witness
     entry.payload["after"]["created_at"] = stored.isoformat()
     entry.save()
     witness.look("before")
-    first = run_cycle(operator(), Plan(now=timezone.now()))
+    first = run_cycle(operator(), RunPlan(now=timezone.now()))
     witness.look("first cycle")
     for row, states in ((decaying, {"live"}), (expiring, {"expired"}), (unsure, {"forgotten"})):
         row.refresh_from_db()
         assert {row.state} == states
     assert decaying.confidence < 0.8
-    second = run_cycle(operator(), Plan(now=timezone.now() + timedelta(days=3)))
+    second = run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=3)))
     witness.look("second cycle")
     undo_run(operator(), second.id)
     witness.look("second undone")
@@ -263,7 +263,7 @@ def test_where_the_beginning_is_not_in_the_log_the_row_as_it_is_now_is_taken_bac
     memory = remember("The port is 8081")
     pin(operator(), memory.id)
     before = timezone.now()
-    edit(operator(), memory.id, Edit(tags=("net",)))
+    edit(operator(), memory.id, EditDraft(tags=("net",)))
     AuditEntry.objects.filter(memory_id=memory.id, operation="store").delete()
     told = memory_at(operator(), memory.id, before)
     assert (told.basis, told.fields["tags"], told.fields["pinned"]) == ("row", [], True)
@@ -290,7 +290,7 @@ def test_before_what_retention_dropped_nothing_is_told(remember: Remember) -> No
 
 def test_what_a_run_no_longer_keeps_is_said_to_be_unsure(remember: Remember) -> None:
     memory = remember("The port is 8081")
-    run_cycle(operator(), Plan(now=timezone.now() + timedelta(days=3)))
+    run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=3)))
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ()
     RunChange.objects.all().delete()
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ("confidence", "decayed_at")

@@ -17,7 +17,7 @@ from access.audit import verify_chain
 from access.errors import LociError
 from access.models import Group
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunStatus
 from memories.draft import Draft
@@ -115,8 +115,8 @@ class World:
     def _cycle(self, days: int) -> Run:
         self.days += days
         now = timezone.now() + timedelta(days=self.days)
-        run = run_cycle(operator(), Plan(now=now, max_share=1))
-        second = run_cycle(operator(), Plan(now=now, max_share=1))
+        run = run_cycle(operator(), RunPlan(now=now, max_share=1))
+        second = run_cycle(operator(), RunPlan(now=now, max_share=1))
         assert second.counts == {}
         second.delete()
         return run

@@ -12,7 +12,7 @@ from memories.draft import Draft
 from memories.language.cleaning import content_hash, fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import IndexState, Memory, Piece
-from memories.store import Stored, store
+from memories.store import StoreResult, store
 from memories.store.search_columns import context_of, filter_tokens
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -24,7 +24,7 @@ def day(offset: int) -> datetime:
     return NOW + timedelta(days=offset)
 
 
-def keep(actor: Actor, content: str, **fields: Any) -> Stored:
+def keep(actor: Actor, content: str, **fields: Any) -> StoreResult:
     """Store a text."""
     return store(actor, Draft(content, **fields))
 

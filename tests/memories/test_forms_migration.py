@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from access.models import Group
-from maintenance.doctor.report import Verdict
+from maintenance.doctor.report import CheckStatus
 from maintenance.doctor.text_columns_doctor_forms import check_forms, repair_forms
 from memories.models import Memory
 from memories.search.base import search_index
@@ -71,8 +71,8 @@ def test_forms_that_are_out_of_date_are_found_and_written_anew() -> None:
     memory = row(Group.objects.create(slug="ledger"), "部署端口是8081。")
     Memory.objects.filter(pk=memory.pk).update(forms="")
     assert found("端口") == []
-    assert check_forms().verdict is Verdict.WRONG
+    assert check_forms().verdict is CheckStatus.WRONG
     assert repair_forms() == "wrote the word forms of 1 memories anew"
     assert found("端口") == ["部署端口是8081。"]
-    assert check_forms().verdict is Verdict.OK
+    assert check_forms().verdict is CheckStatus.OK
     assert repair_forms() == ""

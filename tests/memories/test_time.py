@@ -14,11 +14,11 @@ from access.errors import InvalidInput, NotFound
 from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import Listed, list_memories
+from memories.browse.listing import ListFilter, list_memories
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
 from memories.queries.labels import label_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.sessions.context_pack import get_context
 from memories.types import Trust
 from tests.memories.builders import NOW, day, row
@@ -125,12 +125,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def told(actor: Any, moments: Moments, *, mode: str | None = None) -> dict[str, str]:
     """What recall says of the lighthouse: text → label."""
-    asked = Asked("who is the lighthouse keeper", group="ledger", narrowing=Narrowing(**moments), mode=mode)
+    asked = RecallRequest(
+        "who is the lighthouse keeper", group="ledger", narrowing=Narrowing(**moments), mode=mode
+    )
     return {item.text: item.label for item in recall(actor, asked).items}
 
 
 def listed(actor: Any, moments: Moments) -> dict[str, str]:
-    rows = list_memories(actor, Listed(group="ledger", **moments)).rows
+    rows = list_memories(actor, ListFilter(group="ledger", **moments)).rows
     return {memory.content: label_of(memory) for memory in rows}
 
 
@@ -154,7 +156,7 @@ def test_every_cell_holds_on_every_face(
         expected = {TEXT: label} if answer == "yes" else {}
         assert told(actor, moments, mode="keyword") == expected, moments
         assert listed(actor, moments) == expected, moments
-        by_id = recall(actor, Asked(ids=(memory.id,), narrowing=Narrowing(**moments)))
+        by_id = recall(actor, RecallRequest(ids=(memory.id,), narrowing=Narrowing(**moments)))
         assert {item.text: item.label for item in by_id.items} == expected, moments
         assert by_id.missing == (() if expected else (str(memory.id),))
         pack = packed(actor, moments)
@@ -246,7 +248,7 @@ def test_a_compacted_source_answers_for_itself_and_not_its_summary(
     actor = person(alice)
     seen = inspect_memory(actor, source.id, narrowing=Narrowing(**TRUE_BEFORE))
     assert (seen.memory, seen.head) == (source, summary)
-    assert [item.memory for item in recall(actor, Asked(ids=(source.id,))).items] == [summary]
+    assert [item.memory for item in recall(actor, RecallRequest(ids=(source.id,))).items] == [summary]
     # Before its valid time the summary answers nothing; a moment at which only it is known leads to it.
     Memory.objects.filter(pk=source.pk).update(state="merged", retired_at=day(-10))
     seen = inspect_memory(actor, source.id, narrowing=Narrowing(**TRUE_AFTER))
@@ -272,10 +274,10 @@ def test_an_inspection_explains_a_question_about_the_past(
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda actor, n, _: recall(actor, Asked("lighthouse", group="ledger", narrowing=n)),
-        lambda actor, n, memory: recall(actor, Asked(ids=(memory.id,), narrowing=n)),
+        lambda actor, n, _: recall(actor, RecallRequest("lighthouse", group="ledger", narrowing=n)),
+        lambda actor, n, memory: recall(actor, RecallRequest(ids=(memory.id,), narrowing=n)),
         lambda actor, n, memory: inspect_memory(actor, memory.id, narrowing=n),
-        lambda actor, n, _: list_memories(actor, Listed(as_of=n.as_of, known_at=n.known_at)),
+        lambda actor, n, _: list_memories(actor, ListFilter(as_of=n.as_of, known_at=n.known_at)),
         lambda actor, n, _: get_context(actor, group="ledger", narrowing=n),
     ],
     ids=["recall", "ids", "inspect", "list", "context"],
@@ -325,10 +327,10 @@ def test_the_past_of_other_groups_stays_theirs(
 ) -> None:
     hidden = past_row(garden, ENDED | {"state": "superseded"})
     for moments in QUESTIONS:
-        assert list_memories(agent(bob), Listed(**moments)).rows == ()
+        assert list_memories(agent(bob), ListFilter(**moments)).rows == ()
         with pytest.raises(NotFound, match="that you may see"):
             inspect_memory(agent(bob), hidden.id, narrowing=Narrowing(**moments))
-        answer = recall(agent(bob), Asked(ids=(hidden.id,), narrowing=Narrowing(**moments)))
+        answer = recall(agent(bob), RecallRequest(ids=(hidden.id,), narrowing=Narrowing(**moments)))
         assert answer.items == ()
 
 
@@ -338,7 +340,7 @@ def test_a_list_of_named_states_keeps_to_them(
     old = past_row(ledger, ENDED | {"state": "superseded"})
     gone = row(ledger, "Forgotten since.", created_at=day(-10), state="forgotten", retired_at=day(-5))
     actor = person(alice)
-    assert list_memories(actor, Listed(states=("live",), as_of=day(-7))).rows == ()
-    assert list_memories(actor, Listed(states=("superseded",), as_of=day(-7))).rows == (old,)
-    assert list_memories(actor, Listed(states=(), known_at=day(-8))).rows == (gone, old)
-    assert list_memories(actor, Listed()).rows == ()
+    assert list_memories(actor, ListFilter(states=("live",), as_of=day(-7))).rows == ()
+    assert list_memories(actor, ListFilter(states=("superseded",), as_of=day(-7))).rows == (old,)
+    assert list_memories(actor, ListFilter(states=(), known_at=day(-8))).rows == (gone, old)
+    assert list_memories(actor, ListFilter()).rows == ()

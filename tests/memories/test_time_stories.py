@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import Listed, list_memories
-from memories.lifecycle.edit import Edit, edit
+from memories.browse.listing import ListFilter, list_memories
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import forget, restore, retract
 from memories.models import Memory
 from memories.queries.as_of import known_span, true_span
 from memories.queries.labels import label_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.memories.builders import day, kept
 from tests.memories.test_time import (
     CORRECTED,
@@ -40,7 +40,7 @@ def _supersede(actor: Any, memory: Memory) -> None:
 
 
 def _edit(actor: Any, memory: Memory) -> None:
-    edit(actor, memory.id, Edit(content=CORRECTED))
+    edit(actor, memory.id, EditDraft(content=CORRECTED))
 
 
 def _retract(actor: Any, memory: Memory) -> None:
@@ -119,9 +119,9 @@ def test_a_text_stored_anew_after_its_time_to_live_is_another_version(
     clock(-4)
     new = kept(person(alice), TEXT, group="ledger", valid_from=day(-4))
     clock(0)
-    rows = list_memories(person(alice), Listed(group="ledger", as_of=day(-7))).rows
+    rows = list_memories(person(alice), ListFilter(group="ledger", as_of=day(-7))).rows
     assert [(memory, label_of(memory)) for memory in rows] == [(old, EXPIRED[TEXT])]
-    assert list_memories(person(alice), Listed(group="ledger", as_of=day(-2))).rows == (new,)
+    assert list_memories(person(alice), ListFilter(group="ledger", as_of=day(-2))).rows == (new,)
 
 
 def test_any_versions_id_leads_to_the_version_of_then(
@@ -133,7 +133,7 @@ def test_any_versions_id_leads_to_the_version_of_then(
     clock(-5)
     second = kept(actor, CORRECTED, supersedes=first.id)
     clock(-3)
-    third = edit(actor, second.id, Edit(content="The lighthouse keeper is Ebba Lind.")).memory
+    third = edit(actor, second.id, EditDraft(content="The lighthouse keeper is Ebba Lind.")).memory
     clock(0)
     expected = [
         (TRUE_BEFORE, first),
@@ -147,7 +147,7 @@ def test_any_versions_id_leads_to_the_version_of_then(
         for asked in (first, second, third):
             seen = inspect_memory(actor, asked.id, narrowing=Narrowing(**moments))
             assert (seen.memory, seen.head, seen.versions) == (version, third, (first, second, third))
-            answer = recall(actor, Asked(ids=(asked.id,), narrowing=Narrowing(**moments)))
+            answer = recall(actor, RecallRequest(ids=(asked.id,), narrowing=Narrowing(**moments)))
             assert [item.memory for item in answer.items] == [version]
     spans = [
         (true_span(v).start, true_span(v).end, known_span(v).start, known_span(v).end) for v in seen.versions

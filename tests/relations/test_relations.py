@@ -10,8 +10,8 @@ from access.models import AuditEntry, Group
 from memories.browse.inspection import inspect_memory
 from memories.entities import store_relation as entities
 from memories.entities.statements import statements_around, visible_statements
-from memories.entities.store_relation import RelationDraft, RelationStored, find_entity, store_relation
-from memories.lifecycle.edit import Edit, edit
+from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
 from relations import walk
@@ -24,7 +24,7 @@ from tests.people import agent, person
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
-def tie(user: User, subject: str, predicate: str, object_: str, **fields: object) -> RelationStored:
+def tie(user: User, subject: str, predicate: str, object_: str, **fields: object) -> RelationResult:
     fields = {"group": "ledger"} | fields
     return store_relation(person(user), RelationDraft(subject, predicate, object_, **fields))  # type: ignore[arg-type]
 
@@ -209,7 +209,7 @@ def test_a_forgotten_entity_is_not_found_by_name(alice: User, ledger: Group) -> 
 def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
     actor = person(alice)
     stored = store_relation(actor, RelationDraft("Anna", "leads", "Ledger team", group="ledger"))
-    edit(actor, stored.subject.id, Edit(content="Anna Berg"))
+    edit(actor, stored.subject.id, EditDraft(content="Anna Berg"))
     said = inspect_memory(actor, stored.object.id).relations[0]
     assert (said.subject.content, said.relation.predicate, said.object.content) == (
         "Anna Berg", "leads", "Ledger team",

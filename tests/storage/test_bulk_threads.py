@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.bulk_threads import TURN_S, YOUNG, Turns, bulk_work, long_statement, made_ahead
+from storage.bulk_threads import TURN_S, YOUNG, WriterTurns, bulk_work, long_statement, made_ahead
 
 
 @pytest.fixture(autouse=True)
@@ -94,13 +94,13 @@ def test_meanwhile_turns_are_short_and_afterwards_as_before() -> None:
         assert sys.getswitchinterval() == pytest.approx(TURN_S / 2, rel=0.02)  # of whole microseconds
 
 
-def may_work(turns: Turns) -> bool:
+def may_work(turns: WriterTurns) -> bool:
     """Say whether a helper would work now."""
     return bool(turns.wait(timeout=0))
 
 
 def test_a_helper_works_in_long_statements_alone() -> None:
-    turns = Turns()
+    turns = WriterTurns()
     assert may_work(turns)  # before anything is written
     with turns.writing():
         turns.take()
@@ -112,7 +112,7 @@ def test_a_helper_works_in_long_statements_alone() -> None:
 
 
 def test_after_a_fault_nobody_waits_for_a_turn() -> None:
-    turns = Turns()
+    turns = WriterTurns()
     turns.take()
     with pytest.raises(ValueError, match="broken"), turns.writing():
         raise ValueError("broken")
@@ -123,7 +123,7 @@ def test_after_a_fault_nobody_waits_for_a_turn() -> None:
 
 
 def test_two_that_write_have_helpers_of_their_own() -> None:
-    mine, other = Turns(), Turns()
+    mine, other = WriterTurns(), WriterTurns()
     other.take()
     with mine.writing():
         mine.take()
@@ -133,7 +133,7 @@ def test_two_that_write_have_helpers_of_their_own() -> None:
 
 
 def test_whoever_waits_for_a_helper_lets_it_work() -> None:
-    turns = Turns()
+    turns = WriterTurns()
     turns.take()
 
     def numbers() -> Iterator[int]:
@@ -145,7 +145,7 @@ def test_whoever_waits_for_a_helper_lets_it_work() -> None:
 
 
 def test_what_is_waited_for_next_goes_before_the_other_helpers() -> None:
-    turns = Turns()
+    turns = WriterTurns()
     with turns.pressing():
         assert not may_work(turns)
         turns.take()
@@ -158,7 +158,7 @@ def test_what_is_waited_for_next_goes_before_the_other_helpers() -> None:
 
 
 def test_what_presses_rests_too_while_the_one_that_writes_works() -> None:
-    turns, done = Turns(), threading.Event()
+    turns, done = WriterTurns(), threading.Event()
 
     def press() -> None:
         with turns.pressing():
@@ -175,7 +175,7 @@ def test_what_presses_rests_too_while_the_one_that_writes_works() -> None:
 
 
 def test_a_fault_in_what_presses_lets_the_others_work() -> None:
-    turns = Turns()
+    turns = WriterTurns()
     with pytest.raises(ValueError, match="broken"), turns.pressing():
         raise ValueError("broken")
     assert may_work(turns)

@@ -10,25 +10,25 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, AuditPayload, Group, Membership, Role
-from storage.compiled_queries import AT_ONCE, Prepared, PreparedInsert, PreparedUpdate
+from storage.compiled_queries import AT_ONCE, CompiledInsert, CompiledQuery, CompiledUpdate
 
 pytestmark = pytest.mark.django_db
 
-BY_SLUG = Prepared(lambda slug: Group.objects.filter(slug=slug).order_by())
-ROLES = Prepared(
+BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
+ROLES = CompiledQuery(
     lambda user, role: (
         Membership.objects.filter(user=user, role=role).values_list("group__slug", "role").order_by("pk")
     ),
     2,
 )
-WITH_GROUP = Prepared(
+WITH_GROUP = CompiledQuery(
     lambda *keys: Membership.objects.select_related("group").filter(pk__in=keys).order_by("pk"), 2
 )
-FIRST = Prepared(lambda: Group.objects.order_by("slug").values_list("slug")[:1], 0)
+FIRST = CompiledQuery(lambda: Group.objects.order_by("slug").values_list("slug")[:1], 0)
 
-GROUPS = PreparedInsert(Group)
-ENTRIES, PAYLOADS = PreparedInsert(AuditEntry), PreparedInsert(AuditPayload)
-RENAME = PreparedUpdate(
+GROUPS = CompiledInsert(Group)
+ENTRIES, PAYLOADS = CompiledInsert(AuditEntry), CompiledInsert(AuditPayload)
+RENAME = CompiledUpdate(
     lambda title, created_by, slug: (
         Group.objects.filter(slug=slug),
         {"title": title, "created_by": created_by},

@@ -9,7 +9,7 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
-from storage.compiled_queries import Prepared
+from storage.compiled_queries import CompiledQuery
 from storage.compiled_queries_reading import LOOKS_AT_WRITES, fetch
 
 SLUGS = "SELECT slug, length(slug) FROM access_group WHERE slug LIKE %s AND slug != '50%%' ORDER BY slug"
@@ -89,7 +89,7 @@ def test_a_connection_that_was_closed_is_opened() -> None:
 
 @pytest.mark.usefixtures("groups")
 def test_a_prepared_query_reads_this_way() -> None:
-    by_slug = Prepared(lambda slug: Group.objects.filter(slug=slug).order_by())
+    by_slug = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by())
     found = by_slug.first("ledger")
     assert found is not None
     assert (found.slug, found.pk) == ("ledger", Group.objects.get(slug="ledger").pk)

@@ -30,7 +30,7 @@ from loci_site.admin.dashboard.charts import (
 from loci_site.admin.dashboard.counts import (
     GROWTH_WEEKS,
     RECALL_DAYS,
-    Seen,
+    VisibleCensus,
     current_census,
     live_by_group,
     seen_by,
@@ -89,7 +89,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
     }
 
 
-def _counted(seen: Seen, rooms: Mapping[str, Group], chosen: str) -> dict[str, Any]:
+def _counted(seen: VisibleCensus, rooms: Mapping[str, Group], chosen: str) -> dict[str, Any]:
     """Give what the census tells."""
     held = live_by_group(seen.census)
     listed = sorted(
@@ -108,7 +108,7 @@ def _counted(seen: Seen, rooms: Mapping[str, Group], chosen: str) -> dict[str, A
     }
 
 
-def _figures(seen: Seen, group: str, groups: int) -> list[Figure]:
+def _figures(seen: VisibleCensus, group: str, groups: int) -> list[Figure]:
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
     answered, empty = (sum(seen.recalls(abstained=nothing).values()) for nothing in (False, True))
     share = (
@@ -123,7 +123,7 @@ def _figures(seen: Seen, group: str, groups: int) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _growth(seen: Seen, group: str) -> Chart:
+def _growth(seen: VisibleCensus, group: str) -> Chart:
     mondays = last_weeks(timezone.now().date(), GROWTH_WEEKS)
     stored = in_weeks(seen.stored(), mondays)
     # The log is found by its time; memories would have to be read one by one.
@@ -140,7 +140,7 @@ def _growth(seen: Seen, group: str) -> Chart:
     )
 
 
-def _recalls(seen: Seen, group: str) -> Chart:
+def _recalls(seen: VisibleCensus, group: str) -> Chart:
     days = last_days(timezone.now().date(), RECALL_DAYS)
     answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
     series = [
@@ -199,7 +199,7 @@ def _shown(day: date) -> str:
     return f"{day.day} {day:%b}"
 
 
-def _shares(seen: Seen, column: str, order: list[str], group: str) -> list[Share]:
+def _shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:
     """Give the parts of a whole in order: of live memories, and by state of all."""
     live = {"state": State.LIVE} if column != "state" else {}
     counts = seen.by(column, **live)

@@ -12,7 +12,7 @@ DATES_SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class BarSegment:
     """A piece of a stacked bar; `tone` is its colour's class."""
 
     name: str
@@ -31,7 +31,7 @@ class Bar:
     link: str
     x: float
     width: float
-    parts: tuple[Part, ...]
+    parts: tuple[BarSegment, ...]
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Mark:
+class AxisMark:
     """A line of the scale, or a date below a bar."""
 
     text: str
@@ -57,8 +57,8 @@ class Chart:
     link: str
     names: tuple[tuple[str, str], ...]
     bars: tuple[Bar, ...]
-    scale: tuple[Mark, ...]
-    dates: tuple[Mark, ...]
+    scale: tuple[AxisMark, ...]
+    dates: tuple[AxisMark, ...]
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
@@ -105,17 +105,17 @@ def draw(
         link=link,
         names=tuple((s.name, s.tone) for s in series),
         bars=bars,
-        scale=tuple(Mark(_short(n), round(floor - _high(n, most), 1)) for n in _steps(most)),
-        dates=tuple(Mark(bar.label, round(bar.x + bar.width / 2, 1)) for bar in bars[::every]),
+        scale=tuple(AxisMark(_short(n), round(floor - _high(n, most), 1)) for n in _steps(most)),
+        dates=tuple(AxisMark(bar.label, round(bar.x + bar.width / 2, 1)) for bar in bars[::every]),
     )
 
 
 def _bar(column: Column, at: int, room: float, series: Sequence[Series], most: int) -> Bar:
-    parts, top = list[Part](), float(HEIGHT - BOTTOM)
+    parts, top = list[BarSegment](), float(HEIGHT - BOTTOM)
     for each in series:
         height = _high(each.values[at], most)
         top -= height
-        parts.append(Part(each.name, each.tone, each.values[at], round(top, 1), round(height, 1)))
+        parts.append(BarSegment(each.name, each.tone, each.values[at], round(top, 1), round(height, 1)))
     said = ", ".join(f"{part.value:,} {part.name}" for part in parts)
     return Bar(
         column.label,

@@ -35,7 +35,7 @@ GROWTH_WEEKS = 26
 KEPT = "loci-census"
 
 
-class Cell(NamedTuple):
+class MemoryCount(NamedTuple):
     """How many memories are of one kind."""
 
     group: int
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
     amount: int
 
 
-class Day(NamedTuple):
+class StoreCount(NamedTuple):
     """How many memories of a group were stored on a day."""
 
     group: int
@@ -56,7 +56,7 @@ class Day(NamedTuple):
     amount: int
 
 
-class Asked(NamedTuple):
+class RecallCount(NamedTuple):
     """How many recalls of a group were made on a day, by whether they found nothing. `group` None: in no group."""
 
     group: int | None
@@ -65,7 +65,7 @@ class Asked(NamedTuple):
     amount: int
 
 
-class Tied(NamedTuple):
+class LinkCount(NamedTuple):
     """How many open links of a kind lead between two groups."""
 
     kind: str
@@ -82,10 +82,10 @@ class Census:
 
     taken_at: datetime
     took_s: float
-    cells: tuple[Cell, ...]
-    days: tuple[Day, ...]
-    recalls: tuple[Asked, ...]
-    links: tuple[Tied, ...]
+    cells: tuple[MemoryCount, ...]
+    days: tuple[StoreCount, ...]
+    recalls: tuple[RecallCount, ...]
+    links: tuple[LinkCount, ...]
     relations: dict[int, int]
     owed: dict[tuple[int, str], int]
 
@@ -97,7 +97,7 @@ class Census:
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisibleCensus:
     """A census as far as one actor may see it, or one group's part of that."""
 
     census: Census
@@ -111,7 +111,7 @@ class Seen:
         return self.groups is None or scope == Scope.GLOBAL or group in self.groups
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[MemoryCount]:
         """Give the kinds of memories that are counted."""
         return [cell for cell in self.census.cells if self.has(cell.group, cell.scope)]
 
@@ -140,7 +140,7 @@ class Seen:
 
     def open_links(self, kind: str) -> int:
         """Count the open links of a kind both of whose ends may be seen, in the group where there is one."""
-        ends = Seen(self.census, self.groups)
+        ends = VisibleCensus(self.census, self.groups)
         return sum(
             row.amount
             for row in self.census.links
@@ -158,9 +158,9 @@ class Seen:
         return sum(n for (group, scope), n in self.census.owed.items() if self.has(group, scope))
 
 
-def seen_by(census: Census, actor: Actor, *, room: int | None = None) -> Seen:
+def seen_by(census: Census, actor: Actor, *, room: int | None = None) -> VisibleCensus:
     """Give what of the counts the actor may see; `room` is a group that the actor may enter."""
-    return Seen(census, None if actor.all_groups else frozenset(actor.roles), room)
+    return VisibleCensus(census, None if actor.all_groups else frozenset(actor.roles), room)
 
 
 def live_by_group(census: Census) -> dict[int, Counter[str]]:
@@ -200,10 +200,10 @@ def take_census() -> Census:
     recalls = RecallLog.objects.filter(at__gte=now - timedelta(days=RECALL_DAYS)).annotate(day=_day("at"))
     return Census(
         taken_at=now,
-        cells=tuple(Cell(*row) for row in _counted(rows, *kinds)),
-        days=tuple(Day(*row) for row in _counted(days, "group_id", "scope", "day")),
-        recalls=tuple(Asked(*row) for row in _counted(recalls, "group_id", "day", "abstained")),
-        links=tuple(Tied(*row) for row in _open_links()),
+        cells=tuple(MemoryCount(*row) for row in _counted(rows, *kinds)),
+        days=tuple(StoreCount(*row) for row in _counted(days, "group_id", "scope", "day")),
+        recalls=tuple(RecallCount(*row) for row in _counted(recalls, "group_id", "day", "abstained")),
+        links=tuple(LinkCount(*row) for row in _open_links()),
         relations=dict(_counted(Relation.objects.filter(retired_at=None), "group_id")),
         owed={(row[0], row[1]): row[2] for row in _owed()},
         took_s=perf_counter() - began,

@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from access.actor import ADMIN, Actor
-from loci_site.admin.dashboard.counts import Seen
+from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
 from maintenance.schedule import standings
@@ -50,13 +50,13 @@ def list_of(page: str, **narrow: str) -> str:
     return reverse(f"admin:{page}_changelist") + (f"?{query}" if query else "")
 
 
-def needs(seen: Seen | None, actor: Actor, group: str) -> list[Figure]:
+def needs(seen: VisibleCensus | None, actor: Actor, group: str) -> list[Figure]:
     """Give what needs somebody, the most pressing first; nothing that is nought."""
     found = [*_jobs(actor), *_runs(actor), *_backups(actor), *(_memories(seen, group) if seen else [])]
     return [figure for figure in found if figure.value]
 
 
-def _memories(seen: Seen, group: str) -> list[Figure]:
+def _memories(seen: VisibleCensus, group: str) -> list[Figure]:
     def trusted(trust: str) -> int:
         return seen.sum(state=State.LIVE, trust=trust)
 

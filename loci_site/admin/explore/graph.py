@@ -14,9 +14,9 @@ from access.errors import InvalidInput, LociError
 from access.groups import find_group
 from loci_site.admin.explore.page import answer, asked, group_names, page, refusal_json, with_values
 from memories.draft import check_range
-from memories.entities.statements import Statement, statements_around, visible_statements
+from memories.entities.statements import RelationStatement, statements_around, visible_statements
 from memories.lifecycle import verbs
-from memories.lifecycle.target import Done
+from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import listed_by
@@ -83,7 +83,7 @@ def merge_ends(request: HttpRequest) -> HttpResponse:
         return refusal_json(refusal)
 
 
-def graph_json(found: Sequence[Statement], start: Memory | None) -> dict[str, Any]:
+def graph_json(found: Sequence[RelationStatement], start: Memory | None) -> dict[str, Any]:
     """Give nodes and edges as the picture takes them."""
     ends = {end.id: end for each in found for end in (each.subject, each.object)}
     if start is not None:
@@ -118,7 +118,7 @@ def _node(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     }
 
 
-def _found(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[Statement]]:
+def _found(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
     limit = _number(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     group = find_group(actor, given["group"]) if given["group"] else None
     if given["of"]:
@@ -136,13 +136,13 @@ def _found(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[Sta
     ]
 
 
-def _head_in(found: Iterable[Statement], start: Memory) -> Memory:
+def _head_in(found: Iterable[RelationStatement], start: Memory) -> Memory:
     """Give the version of the start that stands in the picture."""
     ends = (end for each in found for end in (each.subject, each.object))
     return next((end for end in ends if end.root_key == start.root_key), start)
 
 
-def _newest(actor: Actor, group: int | None, predicate: str, limit: int) -> list[Statement]:
+def _newest(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
     rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
     groups = listed_by(actor, None).groups
     if group is not None:
@@ -169,7 +169,7 @@ def _merged(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
     return _told(actor, done)
 
 
-def _told(actor: Actor, done: Done) -> dict[str, Any]:
+def _told(actor: Actor, done: ChangeResult) -> dict[str, Any]:
     survivor = find_memory(actor, done.successor) if done.successor else None
     return {
         "done": bool(done.changed),

@@ -12,10 +12,10 @@ from access.admin.caller import actor_of
 from access.errors import LociError
 from access.groups import GroupChange, entered_groups, find_group, update_group
 from access.models import Group, Membership
-from loci_site.admin.dashboard.counts import Census, Seen, current_census, live_by_group
+from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_census, live_by_group
 from loci_site.admin.dashboard.todo import list_of
 from loci_site.admin.explore.page import asked, page
-from memories.browse.listing import Listed, list_memories
+from memories.browse.listing import ListFilter, list_memories
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
 
@@ -50,7 +50,7 @@ def room(request: HttpRequest, slug: str) -> HttpResponse:
         "room": group,
         "pack": pack,
         "members": _members(group),
-        "recent": list_memories(actor, Listed(group=group.slug), limit=RECENT).rows,
+        "recent": list_memories(actor, ListFilter(group=group.slug), limit=RECENT).rows,
         "counts": _counts(census, group) if census else None,
         "may_administer": actor.may(ADMIN, group.key),
         "instructions": asked(request, "instructions") or group.instructions,
@@ -77,7 +77,7 @@ def _members(group: Group) -> QuerySet[Membership]:
 
 
 def _counts(census: Census, group: Group) -> dict[str, Any]:
-    own = Seen(census, None, group.key)
+    own = VisibleCensus(census, None, group.key)
     return {
         "live": own.sum(state=State.LIVE),
         "all": own.sum(),

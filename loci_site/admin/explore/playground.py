@@ -11,11 +11,11 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from loci_site.admin.explore.page import asked, group_names, moments, page, shown_moment, with_values
-from memories.browse.inspection import Why, explain_for
+from memories.browse.inspection import RecallReason, explain_for
 from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
-from memories.recall import Asked, Item, Recalled, recall
+from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.fusion import FULL_COSINE, MODES
 from memories.recall.trace import Trace
 from memories.types import Type
@@ -46,7 +46,7 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ScoreSegment:
     """A piece of a score's bar, of 100."""
 
     name: str
@@ -56,19 +56,19 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankedAnswer:
     """One answer with its numbers. `boosts` are what was added, each with why."""
 
     rank: int
     item: Item
     numbers: Mapping[str, float]
     boosts: tuple[tuple[str, str, float], ...]
-    bar: tuple[Stretch, ...]
+    bar: tuple[ScoreSegment, ...]
     why_url: str
 
 
 @dataclass(frozen=True)
-class Dropped:
+class DroppedCandidate:
     """A candidate that did not become an answer, and the step that took it out."""
 
     memory: Memory
@@ -102,7 +102,7 @@ def playground(request: HttpRequest) -> HttpResponse:
 
 def _answered(request: HttpRequest, actor: Actor, given: dict[str, str]) -> dict[str, Any]:
     narrowing = moments(request)
-    wanted = Asked(
+    wanted = RecallRequest(
         given["q"],
         group=given["group"] or None,
         narrowing=_narrowed(narrowing, given["type"]),
@@ -139,24 +139,24 @@ def _number(given: dict[str, str], name: str) -> int | None:
         raise InvalidInput(f"'{given[name][:20]}' is no whole number.", field=name) from None
 
 
-def _places(answer: Recalled, shown: tuple[Item, ...], given: dict[str, str]) -> list[Place]:
+def _places(answer: RecallResult, shown: tuple[Item, ...], given: dict[str, str]) -> list[RankedAnswer]:
     most = max((item.score for item in shown), default=0.0)
     return [_place(rank, item, most, answer.mode, given) for rank, item in enumerate(shown, start=1)]
 
 
-def _place(rank: int, item: Item, most: float, mode: str, given: dict[str, str]) -> Place:
+def _place(rank: int, item: Item, most: float, mode: str, given: dict[str, str]) -> RankedAnswer:
     numbers = item.numbers
     boosts = tuple((name, why, numbers[name]) for name, why in BOOSTS.items() if numbers.get(name))
     why_url = with_values(reverse("admin:explore_recall"), **{**given, "why": str(item.memory.id)})
-    return Place(rank, item, numbers, boosts, _bar(item.score, numbers, most, mode), why_url)
+    return RankedAnswer(rank, item, numbers, boosts, _bar(item.score, numbers, most, mode), why_url)
 
 
-def _bar(score: float, numbers: Mapping[str, float], most: float, mode: str) -> tuple[Stretch, ...]:
+def _bar(score: float, numbers: Mapping[str, float], most: float, mode: str) -> tuple[ScoreSegment, ...]:
     """Lay what a score is made of side by side: meaning, words, and what was added."""
     if most <= 0:
         return ()
     if mode != "hybrid":
-        return (Stretch("score", "tone", 0.0, round(100 * max(score, 0) / most, 1)),)
+        return (ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / most, 1)),)
     meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / FULL_COSINE
     named = [
         ("meaning", "blue", meaning),
@@ -165,29 +165,29 @@ def _bar(score: float, numbers: Mapping[str, float], most: float, mode: str) -> 
     ]
     # What was taken off shortens the bar, so that its length is the score.
     scale = max(score, 0.0) / (sum(max(value, 0.0) for *_, value in named) or 1.0)
-    found, start = list[Stretch](), 0.0
+    found, start = list[ScoreSegment](), 0.0
     for name, tone, value in named:
         width = 100 * max(value, 0.0) * scale / most
-        found.append(Stretch(name, tone, round(start, 1), round(width, 1)))
+        found.append(ScoreSegment(name, tone, round(start, 1), round(width, 1)))
         start += width
     return tuple(found)
 
 
-def _dropped(actor: Actor, trace: Trace) -> list[Dropped]:
+def _dropped(actor: Actor, trace: Trace) -> list[DroppedCandidate]:
     """Give candidates that were left out, the nearest to the answer first."""
     keys = list(trace.dropped)[:MAX_DROPPED]
     rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys).select_related("group")
     found = rows.in_bulk()
     return [
-        Dropped(found[key], trace.dropped[key], trace.numbers.get(key, {}).get("final"))
+        DroppedCandidate(found[key], trace.dropped[key], trace.numbers.get(key, {}).get("final"))
         for key in keys
         if key in found
     ]
 
 
 def _why(
-    actor: Actor, answer: Recalled, trace: Trace, narrowing: Any, given: dict[str, str]
-) -> tuple[Memory | None, Why | None, str]:
+    actor: Actor, answer: RecallResult, trace: Trace, narrowing: Any, given: dict[str, str]
+) -> tuple[Memory | None, RecallReason | None, str]:
     """Say what became of one memory in this very answer, or where the question leaves it out."""
     try:
         memory = find_memory(actor, given["why"], field="why")

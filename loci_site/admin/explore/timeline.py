@@ -43,7 +43,7 @@ HIDDEN = frozenset({State.FORGOTTEN, State.MERGED})
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """A memory as the picture shows it: when it was true, and below when Loci went by it; x from 0 to WIDTH."""
 
     memory: Memory
@@ -60,10 +60,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Timeline:
     """The rows with the scale; `start` and `end` are what the sliders go from and to."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TimelineRow, ...]
     dates: tuple[tuple[float, str], ...]
     start: datetime
     end: datetime
@@ -136,7 +136,7 @@ def _then(actor: Actor, room: Group | None, narrowing: Narrowing, keys: Sequence
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))
 
 
-def _picture(rows: Sequence[Memory], shown: set[int]) -> Picture | None:
+def _picture(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
     if not rows:
         return None
     start, end = _span(rows)
@@ -147,7 +147,7 @@ def _picture(rows: Sequence[Memory], shown: set[int]) -> Picture | None:
         return round(LEFT + (WIDTH - LEFT) * share, 1)
 
     dates = [start + (end - start) * n / (DATES - 1) for n in range(DATES)]
-    return Picture(
+    return Timeline(
         rows=tuple(_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
         dates=tuple((x(at), f"{at:%Y-%m-%d}") for at in dates),
         start=start,
@@ -159,13 +159,13 @@ def _picture(rows: Sequence[Memory], shown: set[int]) -> Picture | None:
 
 def _row(
     memory: Memory, number: int, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
-) -> Row:
+) -> TimelineRow:
     true, known = true_span(memory), known_span(memory)
     begin = true.start or memory.created_at
     x_from, x_to = x(begin), x(true.end or end)
     known_from, known_to = x(known.start or begin), x(known.end or end)
     text = " ".join(memory.content.split())
-    return Row(
+    return TimelineRow(
         memory=memory,
         label=Truncator(text).chars(LABEL_CHARS),
         says=f"{Truncator(text).chars(120)} – true {true}; known {known}; {memory.state}",

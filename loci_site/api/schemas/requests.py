@@ -9,13 +9,13 @@ from pydantic.json_schema import WithJsonSchema
 from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
-from memories.browse.listing import DEFAULT_LIMIT, MAX_LIMIT, Listed
+from memories.browse.listing import DEFAULT_LIMIT, MAX_LIMIT, ListFilter
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
 from memories.entities.store_relation import RelationDraft
 from memories.language.timestamps import EXAMPLE, parse_moment
-from memories.lifecycle.edit import Edit
+from memories.lifecycle.edit import EditDraft
 from memories.queries.versions import parse_id
-from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, Asked
+from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
 
@@ -100,7 +100,7 @@ class EditIn(Body):
     )
     reason: str = ""
 
-    def edit(self) -> Edit:
+    def edit(self) -> EditDraft:
         """Give the change, with what was named alone; null means to take away where there may be nothing."""
         named = {name: getattr(self, name) for name in self.model_fields_set - {"reason"}}
         for name, value in named.items():
@@ -108,7 +108,7 @@ class EditIn(Body):
                 raise InvalidInput(f"'{name}' cannot be null.", hint="Leave it out to keep it.", field=name)
         if "tags" in named:
             named["tags"] = tuple(named["tags"])
-        return Edit(**named)
+        return EditDraft(**named)
 
 
 class VerbIn(Body):
@@ -141,7 +141,7 @@ class NarrowingFields(Body):
 
     def asked(
         self, *, query: str, ids: list[str], types: list[str], tags: list[str], mode: str | None
-    ) -> Asked:
+    ) -> RecallRequest:
         """Give what recall() takes."""
         moments = {name: getattr(self, name) for name in ("as_of", "known_at", "after", "before")}
         narrowing = Narrowing(
@@ -151,7 +151,7 @@ class NarrowingFields(Body):
             min_confidence=self.min_confidence,
             **moments,
         )
-        return Asked(
+        return RecallRequest(
             query, tuple(ids), self.group, narrowing, self.max_results, self.token_budget, self.summary_only,
             self.explain, mode,
         )  # fmt: skip
@@ -215,10 +215,10 @@ class MemoryListQuery(PageQuery, PastQuery):
     tag: list[str] = []
     q: str = Field("", description="A part of the text.")
 
-    def listed(self) -> Listed:
+    def listed(self) -> ListFilter:
         """Give what list_memories() takes."""
         states = () if "all" in self.state else tuple(self.state)
-        return Listed(
+        return ListFilter(
             group=self.group,
             types=tuple(self.type),
             states=states if self.state else None,

@@ -19,7 +19,7 @@ from loci_site.evaluation.abstention import judge_all
 from loci_site.evaluation.kept_database import fingerprint, kept_database
 from loci_site.evaluation.metrics import Scores
 from loci_site.evaluation.run import ModeReport, QuerySet, ask_all, fill, read_queries
-from loci_site.evaluation.tables import Findings, as_text, write_between_marks
+from loci_site.evaluation.tables import Measurements, as_text, write_between_marks
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
@@ -109,7 +109,7 @@ class Command(BaseCommand):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EvaluationPlan:
     """What is to be measured."""
 
     modes: list[str]
@@ -122,11 +122,11 @@ class Wanted:
     with_everywhere: bool
 
 
-def _wanted(options: dict[str, Any]) -> Wanted:
+def _wanted(options: dict[str, Any]) -> EvaluationPlan:
     is_all = bool(options["write_docs"])
     other = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
     modes = ["all"] if is_all else options["mode"]
-    return Wanted(
+    return EvaluationPlan(
         # Asked for something else alone, the modes are not measured beside it.
         modes=[] if other and not modes else _modes(modes),
         split=options["split"],
@@ -139,12 +139,12 @@ def _wanted(options: dict[str, Any]) -> Wanted:
     )
 
 
-def _measure(folders: list[Path], wanted: Wanted) -> Findings:
+def _measure(folders: list[Path], wanted: EvaluationPlan) -> Measurements:
     read = [(folder, read_queries(folder, split=wanted.split, limit=wanted.limit)) for folder in folders]
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     model = f"{encoder.model_id} {model_status().precision}"
     cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
-    findings, trials = Findings(), []
+    findings, trials = Measurements(), []
     with Bars() as bars:
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)
@@ -158,7 +158,12 @@ def _measure(folders: list[Path], wanted: Wanted) -> Findings:
 
 
 def _measure_one(
-    findings: Findings, folder: Path, queries: QuerySet, wanted: Wanted, encoder: Encoder, bars: "Bars"
+    findings: Measurements,
+    folder: Path,
+    queries: QuerySet,
+    wanted: EvaluationPlan,
+    encoder: Encoder,
+    bars: "Bars",
 ) -> TrialSet:
     """Measure what the store of one set is needed for; give its questions for what is not."""
     actor, name = operator(), folder.absolute().name
@@ -217,7 +222,7 @@ def _count(text: str) -> int:
     return count
 
 
-def _as_text(findings: Findings, *, with_intervals: bool) -> str:
+def _as_text(findings: Measurements, *, with_intervals: bool) -> str:
     tables = findings.tables()
     if not with_intervals:
         tables.pop("intervals", None)

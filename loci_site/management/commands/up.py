@@ -22,7 +22,7 @@ from loci_site.config.checks import TAG
 from loci_site.management.first_start import FirstAccess, give_first_access, migrate_if_needed
 from loci_site.server.capacity import web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, Part, Supervisor
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
 from storage.home import ensure_home
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             self._prepare(wants_model=not options["no_model"])
             parts = web_parts(sock, web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
-                parts.append(Part("worker", child_command("loci_site.worker.process")))
+                parts.append(ServerPart("worker", child_command("loci_site.worker.process")))
             supervisor = Supervisor(
                 parts, env=child_environment(), is_ready=lambda: is_answering(sock), on_ready=self._say_ready
             )
@@ -131,13 +131,13 @@ def _close_last() -> None:
     connections.close_all()
 
 
-def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[Part]:
+def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:
     """Give so many web processes on one socket; the second and further ones start when the first one answers.
 
     One that starts anew when the code changes is alone.
     """
     command = child_command("loci_site.server.web", "--fd", str(sock.fileno()))
-    first = Part("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
+    first = ServerPart("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
     if reload:
         return [replace(first, command=[*command, "--reload"])]
     return [first, *(replace(first, name=f"web {n}", is_first=False) for n in range(2, count + 1))]

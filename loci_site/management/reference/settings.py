@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from loci_site.config import KEYS
-from loci_site.config.keys import Key
+from loci_site.config.keys import ConfigKey
 from loci_site.config.sections import SECTIONS
 from loci_site.management.reference import markdown as md
 
@@ -34,7 +34,7 @@ def _section(name: str) -> str:
     return f"## [{name}]\n\n{meaning[:1].upper()}{meaning[1:]}\n\n{md.table(header, rows)}"
 
 
-def _row(key: Key) -> list[str]:
+def _row(key: ConfigKey) -> list[str]:
     variables = " ".join(md.code(name) for name in key.variables)
     return [md.code(key.name), key.rule.meaning, key.allowed, _default(key.default), variables]
 

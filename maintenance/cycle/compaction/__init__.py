@@ -20,10 +20,10 @@ from maintenance.cycle.compaction.buckets import (
     new_keys,
     new_mark,
 )
-from maintenance.cycle.compaction.summary import Source, Summary, get_summariser, span_text
+from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.compaction.topics import find_topics
 from maintenance.cycle.compaction.verify import (
-    Probe,
+    SourceQuery,
     answered_by,
     answered_by_sources,
     make_probes,
@@ -38,10 +38,10 @@ from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
-from memories.store import Prepared
+from memories.store import PreparedDraft
 from memories.store import write as writing
-from memories.store.neighbours import Probe as NearProbe
-from memories.store.pieces import Embedded, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.neighbours import NeighbourProbe as NearProbe
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
 from memories.types import Operation, Scope, State, Trust, Type
@@ -54,7 +54,7 @@ Topic = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class CompactionCursor:
     """Where compaction is in a group: the last bucket of its page, the windows left, the topics left of one of them."""
 
     after: Bucket | None = None
@@ -68,12 +68,12 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Made:
+class ReadySummary:
     """A summary that is ready to be written: its sources in order of time, and the probes it may answer."""
 
     sources: tuple[Memory, ...]
-    prepared: Prepared
-    probes: tuple[Probe, ...]
+    prepared: PreparedDraft
+    probes: tuple[SourceQuery, ...]
 
 
 @dataclass(frozen=True)
@@ -100,27 +100,27 @@ class Compact:
                     return Batch(cursor=place.as_json(), write=_writing(turn, made))
             elif place.windows:
                 topics = _topics(turn, place.windows[0], encoder)
-                place = Place(place.after, place.windows[1:], topics)
+                place = CompactionCursor(place.after, place.windows[1:], topics)
             else:
                 page = find_page(turn, after=place.after)
                 if page.last is None:
                     return _end(turn, place)
-                place = Place(page.last, page.windows)
+                place = CompactionCursor(page.last, page.windows)
 
 
-def _place(cursor: Any) -> Place:
+def _place(cursor: Any) -> CompactionCursor:
     if not cursor:
-        return Place()
+        return CompactionCursor()
     kind, which, scope = cursor["after"] or ("", "", "")
     windows, topics = (tuple(tuple(keys) for keys in cursor[name]) for name in ("windows", "topics"))
-    return Place((kind, which, scope) if kind else None, windows, topics, is_done=cursor["done"])
+    return CompactionCursor((kind, which, scope) if kind else None, windows, topics, is_done=cursor["done"])
 
 
-def _without_topic(place: Place) -> Place:
-    return Place(place.after, place.windows, place.topics[1:])
+def _without_topic(place: CompactionCursor) -> CompactionCursor:
+    return CompactionCursor(place.after, place.windows, place.topics[1:])
 
 
-def _end(turn: Turn, place: Place) -> Batch | None:
+def _end(turn: Turn, place: CompactionCursor) -> Batch | None:
     """Give a batch that writes the mark alone; None where nothing new was looked at.
 
     Where vectors are still owed no mark is left: those events are to be looked at once they have theirs.
@@ -128,7 +128,7 @@ def _end(turn: Turn, place: Place) -> Batch | None:
     mark = new_mark(turn)
     if mark is None or first_owed(turn.group) is not None:
         return None
-    done = Place(place.after, is_done=True)
+    done = CompactionCursor(place.after, is_done=True)
     return Batch(cursor=done.as_json(), write=lambda recorder: {}, mark=mark.as_json())
 
 
@@ -164,7 +164,7 @@ def _cut(topic: Topic, turn: Turn) -> list[Topic]:
     return [topic[start:end] for start, end in pairwise(edges)]
 
 
-def _make(turn: Turn, topic: Topic, encoder: Encoder) -> Made | None:
+def _make(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary | None:
     """Write a summary and ask it what its sources answer; None where it would not stand for enough of them."""
     sources = _read(turn, topic)
     if len(sources) < len(topic):
@@ -176,7 +176,7 @@ def _make(turn: Turn, topic: Topic, encoder: Encoder) -> Made | None:
     probes = _probes(turn, sources, draft, embedded, encoder)
     if len(probes) < _needed(turn, len(sources)):
         return None
-    return Made(tuple(sources), Prepared(draft, embedded, NearProbe((), 0)), tuple(probes))
+    return ReadySummary(tuple(sources), PreparedDraft(draft, embedded, NearProbe((), 0)), tuple(probes))
 
 
 def _read(turn: Turn, topic: Topic) -> list[Memory]:
@@ -223,7 +223,7 @@ def _summarised(turn: Turn, sources: Sequence[Memory], moments: Sequence[datetim
     thread = sources[0].thread
     where = f" of “{thread.name}”" if thread else ""
     title = f"{len(sources)} events{where}, {span_text(min(moments), max(moments))}:"
-    said = [Source(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)]
+    said = [SummarySource(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)]
     return get_summariser().summarise(said, title=title, sentences=turn.limits.compact_sentences)
 
 
@@ -242,8 +242,8 @@ def _at(memory: Memory) -> datetime:
 
 
 def _probes(
-    turn: Turn, sources: Sequence[Memory], draft: Draft, embedded: Embedded, encoder: Encoder
-) -> list[Probe]:
+    turn: Turn, sources: Sequence[Memory], draft: Draft, embedded: EmbeddedText, encoder: Encoder
+) -> list[SourceQuery]:
     """Give the probes that the sources answer now and the summary may answer then."""
     vectors = read_vectors([source.key for source in sources], encoder=encoder)
     probes = make_probes(sources, vectors, around=[source.content for source in sources])
@@ -269,14 +269,14 @@ def _recalled(turn: Turn) -> Visibility:
     )
 
 
-def _writing(turn: Turn, made: Made) -> Any:
+def _writing(turn: Turn, made: ReadySummary) -> Any:
     def write(recorder: Recorder) -> Mapping[str, int]:
         return _write(turn, made, recorder)
 
     return write
 
 
-def _write(turn: Turn, made: Made, recorder: Recorder) -> dict[str, int]:
+def _write(turn: Turn, made: ReadySummary, recorder: Recorder) -> dict[str, int]:
     """Write the summary, ask the index, retire the sources that it stands for; all of it or nothing."""
     sources = _read(turn, tuple(source.key for source in made.sources))
     if len(sources) < len(made.sources):

@@ -22,7 +22,7 @@ Bucket = tuple[str, str, str]  # thread or week, which, scope
 
 
 @dataclass(frozen=True)
-class Mark:
+class CompactionMark:
     """Where compaction came to in a group: it looked at what happened before `horizon`, of keys up to `key`.
 
     `seen` is the latest change of any event that was looked at: what changed later may have become ready since. It is
@@ -38,15 +38,17 @@ class Mark:
         return {"horizon": self.horizon.isoformat(), "key": self.key, "seen": self.seen.isoformat()}
 
 
-def read_mark(kept: Mapping[str, Any] | None) -> Mark | None:
+def read_mark(kept: Mapping[str, Any] | None) -> CompactionMark | None:
     """Give the mark that a run kept."""
     if not kept:
         return None
-    return Mark(datetime.fromisoformat(kept["horizon"]), kept["key"], datetime.fromisoformat(kept["seen"]))
+    return CompactionMark(
+        datetime.fromisoformat(kept["horizon"]), kept["key"], datetime.fromisoformat(kept["seen"])
+    )
 
 
 @dataclass(frozen=True)
-class Light:
+class EventRow:
     """What grouping needs of an event."""
 
     key: int
@@ -56,7 +58,7 @@ class Light:
 
 
 @dataclass(frozen=True)
-class Page:
+class WindowPage:
     """Windows of events to be compared with one another, by their keys, and the last bucket among them."""
 
     windows: tuple[tuple[int, ...], ...]
@@ -102,10 +104,10 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
     return links.alias(named=Concat("kind", Value(""))).filter(named=kind)
 
 
-def find_page(turn: Turn, *, after: Bucket | None) -> Page:
+def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
     """Give the next windows of buckets, in order, that have something new and may hold enough for a summary."""
     mark = read_mark(turn.mark)
-    buckets: defaultdict[Bucket, list[Light]] = defaultdict(list)
+    buckets: defaultdict[Bucket, list[EventRow]] = defaultdict(list)
     for event in _lights(turn, mark):
         if after is None or event.bucket > after:
             buckets[event.bucket].append(event)
@@ -117,10 +119,10 @@ def find_page(turn: Turn, *, after: Bucket | None) -> Page:
         found = list(_windows(buckets[bucket], at_least=turn.limits.compact_at_least))
         windows += found
         keys, last = keys + sum(map(len, found)), bucket
-    return Page(tuple(windows), last)
+    return WindowPage(tuple(windows), last)
 
 
-def new_mark(turn: Turn) -> Mark | None:
+def new_mark(turn: Turn) -> CompactionMark | None:
     """Give the mark that a finished pass leaves; None where nothing new was there to be looked at."""
     mark = read_mark(turn.mark)
     events = list(_lights(turn, mark))
@@ -128,7 +130,7 @@ def new_mark(turn: Turn) -> Mark | None:
         return None
     keys = [event.key for event in events] + ([mark.key] if mark else [])
     changes = [event.updated for event in events] + ([mark.seen] if mark else [])
-    return Mark(horizon_of(turn), max(keys), max(changes))
+    return CompactionMark(horizon_of(turn), max(keys), max(changes))
 
 
 def new_keys(turn: Turn, keys: tuple[int, ...]) -> set[int]:
@@ -138,11 +140,11 @@ def new_keys(turn: Turn, keys: tuple[int, ...]) -> set[int]:
     return {key for key, at, updated in rows if _is_new(mark, key, at, updated)}
 
 
-def _lights(turn: Turn, mark: Mark | None) -> Iterator[Light]:
+def _lights(turn: Turn, mark: CompactionMark | None) -> Iterator[EventRow]:
     rows = compactable(turn).order_by("at", "key")
     columns = rows.values_list("key", "thread_id", "scope", "at", "updated_at")
     for key, thread, scope, at, updated in columns.iterator(chunk_size=2000):
-        yield Light(key, _bucket(thread, scope, at), updated, _is_new(mark, key, at, updated))
+        yield EventRow(key, _bucket(thread, scope, at), updated, _is_new(mark, key, at, updated))
 
 
 def _bucket(thread: int | None, scope: str, at: datetime) -> Bucket:
@@ -152,11 +154,11 @@ def _bucket(thread: int | None, scope: str, at: datetime) -> Bucket:
     return "week", f"{year:04d}-W{week:02d}", scope
 
 
-def _is_new(mark: Mark | None, key: int, at: datetime, updated: datetime) -> bool:
+def _is_new(mark: CompactionMark | None, key: int, at: datetime, updated: datetime) -> bool:
     return mark is None or key > mark.key or at >= mark.horizon or updated > mark.seen
 
 
-def _windows(events: list[Light], *, at_least: int) -> Iterator[tuple[int, ...]]:
+def _windows(events: list[EventRow], *, at_least: int) -> Iterator[tuple[int, ...]]:
     """Cut a bucket, in order of time, into windows that are small enough to compare all with all."""
     for start in range(0, len(events), WINDOW):
         window = events[start : start + WINDOW]

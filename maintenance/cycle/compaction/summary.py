@@ -33,7 +33,7 @@ _TELLING = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
 
 
 @dataclass(frozen=True)
-class Source:
+class SummarySource:
     """An event to be summarised: its name, its text, when it happened, and its importance (1–10)."""
 
     id: UUID
@@ -43,7 +43,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryLine:
     """A sentence of a summary, and the events that it is taken from."""
 
     text: str
@@ -55,13 +55,13 @@ class Summary:
     """A summary's text, and its lines with their sources; an empty text says that there is none to be made."""
 
     text: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[SummaryLine, ...] = ()
 
 
 class Summariser(Protocol):
     """Makes one text of several. The same events must give the same text, else a preview does not tell what comes."""
 
-    def summarise(self, sources: Sequence[Source], *, title: str, sentences: int) -> Summary:
+    def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         """Give a text of at most so many sentences that says which event each is from; `sources` are in order of time.
 
         It is called outside any transaction, and may take its time. `title` names the events: how many and when.
@@ -109,11 +109,13 @@ class Extractive:
     already; then others while there is room.
     """
 
-    def summarise(self, sources: Sequence[Source], *, title: str, sentences: int) -> Summary:
+    def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         """Give the sentences chosen, in order of time, a line each."""
         candidates = _candidates(sources)
         chosen = sorted(_chosen(candidates, sources, limit=sentences), key=lambda s: s.order)
-        lines = tuple(Line(_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen)
+        lines = tuple(
+            SummaryLine(_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen
+        )
         text = "\n".join([title, *(line.text for line in lines)]) if lines else ""
         return Summary(text, lines)
 
@@ -142,7 +144,7 @@ def span_text(first: datetime, last: datetime) -> str:
     return " to ".join(days)
 
 
-def _candidates(sources: Sequence[Source]) -> list[_Sentence]:
+def _candidates(sources: Sequence[SummarySource]) -> list[_Sentence]:
     """Give every sentence once, with all events that have it."""
     found: dict[tuple[str, str], tuple[str, tuple[int, int], list[int]]] = {}
     for at, source in enumerate(sources):
@@ -171,7 +173,9 @@ def _weights(text: str, spread: Counter[str], *, total: int) -> dict[str, float]
     return {word: weight / length for word, weight in raw.items()}
 
 
-def _chosen(candidates: Sequence[_Sentence], sources: Sequence[Source], *, limit: int) -> list[_Sentence]:
+def _chosen(
+    candidates: Sequence[_Sentence], sources: Sequence[SummarySource], *, limit: int
+) -> list[_Sentence]:
     merits = _merits(candidates, sources)
     said = [0.0] * len(candidates)  # how much of each the chosen ones say already
     open_, left = set(range(len(sources))), set(range(len(candidates)))
@@ -193,7 +197,7 @@ def _chosen(candidates: Sequence[_Sentence], sources: Sequence[Source], *, limit
     return chosen
 
 
-def _merits(candidates: Sequence[_Sentence], sources: Sequence[Source]) -> list[float]:
+def _merits(candidates: Sequence[_Sentence], sources: Sequence[SummarySource]) -> list[float]:
     """Give what speaks for each sentence: how central it is, how much of its event it holds, what it tells."""
     centre: Counter[str] = Counter()
     whole: Counter[int] = Counter()
@@ -218,7 +222,7 @@ def _cosine(one: dict[str, float], other: dict[str, float]) -> float:
     return sum(weight * other.get(word, 0.0) for word, weight in one.items())
 
 
-def _line(sentence: _Sentence, sources: Sequence[Source]) -> str:
+def _line(sentence: _Sentence, sources: Sequence[SummarySource]) -> str:
     moments = [sources[at].at for at in sentence.sources]
     days = list(dict.fromkeys(day_text(moment) for moment in moments))
     when = ", ".join(days) if len(days) <= DATES_NAMED else f"{days[0]} to {days[-1]}, {len(moments)} times"

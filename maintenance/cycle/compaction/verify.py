@@ -21,7 +21,7 @@ SHARED = 0.5
 
 
 @dataclass(frozen=True)
-class Probe:
+class SourceQuery:
     """A question that a source answers: its most distinctive words, and its own vector in the place of their meaning."""
 
     source: int
@@ -31,14 +31,14 @@ class Probe:
 
 def make_probes(
     sources: Sequence[Memory], vectors: Mapping[int, NDArray[np.float32]], *, around: Sequence[str]
-) -> list[Probe]:
+) -> list[SourceQuery]:
     """Give a probe for each source that has words and a vector; `around` are the texts it is to be told from."""
     spread = Counter(word for text in around for word in set(words(text)))
     probes = []
     for source in sources:
         terms = distinctive_words(source.content, spread, total=len(around))
         if terms and source.key in vectors:
-            probes.append(Probe(source.key, Match(terms), vectors[source.key]))
+            probes.append(SourceQuery(source.key, Match(terms), vectors[source.key]))
     return probes
 
 
@@ -50,7 +50,9 @@ def distinctive_words(text: str, spread: Counter[str], *, total: int) -> tuple[s
     return tuple(ranked[:PROBE_WORDS])
 
 
-def may_answer(probes: Sequence[Probe], text: str, pieces: Matrix, *, cosine: float) -> list[Probe]:
+def may_answer(
+    probes: Sequence[SourceQuery], text: str, pieces: Matrix, *, cosine: float
+) -> list[SourceQuery]:
     """Give the probes that a text might answer, before it is in any index.
 
     It has enough of the words, and its nearest piece (float32[n, 384]) is as near as the events of a topic are. This
@@ -64,12 +66,14 @@ def may_answer(probes: Sequence[Probe], text: str, pieces: Matrix, *, cosine: fl
     ]
 
 
-def _share(probe: Probe, said: Collection[str]) -> float:
+def _share(probe: SourceQuery, said: Collection[str]) -> float:
     wanted = {root(word) for word in probe.match.terms}
     return len(wanted.intersection(said)) / len(wanted)
 
 
-def answered_by_sources(probes: Sequence[Probe], visibility: Visibility, *, top: int) -> list[Probe]:
+def answered_by_sources(
+    probes: Sequence[SourceQuery], visibility: Visibility, *, top: int
+) -> list[SourceQuery]:
     """Give the probes whose source is among the first `top` that the keyword index finds."""
     index = search_index()
     return [
@@ -80,7 +84,7 @@ def answered_by_sources(probes: Sequence[Probe], visibility: Visibility, *, top:
 
 
 def answered_by(
-    summary: int, probes: Sequence[Probe], visibility: Visibility, *, sources: Collection[int], top: int
+    summary: int, probes: Sequence[SourceQuery], visibility: Visibility, *, sources: Collection[int], top: int
 ) -> set[int]:
     """Give the sources whose probe finds the summary among the first `top`, once those it stands for are out of the way.
 

@@ -15,11 +15,11 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.audit import OWN, ChainReport, chain_names, verify_chain
-from access.audit.search import LogSought, changes_said, export_log, find_log
+from access.audit.search import LogFilter, changes_said, export_log, find_log
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance.audit_replay import Rebuilt, memory_at
+from maintenance.audit_replay import PastMemory, memory_at
 from memories.browse.listing import log_json, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
@@ -142,13 +142,13 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="ID", help="by this run of maintenance")
 
 
-def _sought(options: dict[str, Any]) -> LogSought:
+def _sought(options: dict[str, Any]) -> LogFilter:
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
     since, until = (
         parse_moment(options[name], field=name) if options[name] else None for name in ("since", "until")
     )
-    return LogSought(
+    return LogFilter(
         memories=_versions(options["memory"]) if options["memory"] else (),
         group=options["group"],
         actor=options["actor"],
@@ -204,7 +204,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= CELL_CHARS else f"{text[: CELL_CHARS - 1]}…"
 
 
-def _basis(told: Rebuilt) -> str:
+def _basis(told: PastMemory) -> str:
     source = (
         f"Rebuilt from {told.rows} rows of the log."
         if told.basis == "log"

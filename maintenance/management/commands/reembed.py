@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from maintenance.embeddings.reembed import Reembedded, ReembedPlan, plan_reembed, reembed
+from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, plan_reembed, reembed
 from maintenance.management.progress import StepBar
 from memories.management.output import FaceCommand
 
@@ -57,7 +57,7 @@ def plan_text(plan: ReembedPlan) -> str:
     )
 
 
-def done_text(done: Reembedded) -> str:
+def done_text(done: ReembedResult) -> str:
     """Say in words what was done."""
     if not (done.memories or done.switched or done.pieces_deleted):
         return f"Nothing to do: the index holds vectors of {done.model}."

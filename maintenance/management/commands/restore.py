@@ -7,7 +7,13 @@ from django.core.management.base import CommandParser
 
 from access.errors import Conflict, InvalidInput
 from access.tokens import operator
-from maintenance.backups.restore import Preview, Restored, find_backup, preview_restore, restore_backup
+from maintenance.backups.restore import (
+    RestorePreview,
+    RestoreResult,
+    find_backup,
+    preview_restore,
+    restore_backup,
+)
 from maintenance.management.progress import StepBar
 from memories.management.output import FaceCommand, plain
 
@@ -52,7 +58,7 @@ class Command(FaceCommand):
         self._say(done, as_json=options["json"])
         return 0
 
-    def _ask(self, seen: Preview, *, as_json: bool) -> None:
+    def _ask(self, seen: RestorePreview, *, as_json: bool) -> None:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput(
                 "Nothing was restored: nobody can be asked here.", hint="Say --yes.", field="yes"
@@ -61,7 +67,7 @@ class Command(FaceCommand):
         if input("Restore it? Type yes: ").strip().casefold() != "yes":
             raise Conflict("Nothing was restored.")
 
-    def _show(self, seen: Preview, *, as_json: bool) -> None:
+    def _show(self, seen: RestorePreview, *, as_json: bool) -> None:
         if as_json:
             self.print_json(preview_json(seen))
             return
@@ -83,7 +89,7 @@ class Command(FaceCommand):
         if seen.in_use:
             self.stdout.write(f"It cannot be restored now: {seen.in_use}")
 
-    def _say(self, done: Restored, *, as_json: bool) -> None:
+    def _say(self, done: RestoreResult, *, as_json: bool) -> None:
         if as_json:
             self.print_json(restored_json(done))
             return
@@ -103,13 +109,13 @@ class Command(FaceCommand):
             self.stdout.write(f"To undo: {undo}")
 
 
-def _undo(done: Restored) -> str | None:
+def _undo(done: RestoreResult) -> str | None:
     """Give the command that brings the store of before back."""
     is_backup = done.before is not None and done.before.suffix == ".zip"
     return f"loci restore {done.before.name} --yes" if done.before is not None and is_backup else None
 
 
-def preview_json(seen: Preview) -> dict[str, Any]:
+def preview_json(seen: RestorePreview) -> dict[str, Any]:
     """Give a preview as JSON values."""
     return {
         **vars(seen),
@@ -119,7 +125,7 @@ def preview_json(seen: Preview) -> dict[str, Any]:
     }
 
 
-def restored_json(done: Restored) -> dict[str, Any]:
+def restored_json(done: RestoreResult) -> dict[str, Any]:
     """Give what was restored as JSON values."""
     return {
         **vars(done),

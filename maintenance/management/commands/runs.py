@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from access.tokens import operator
 from maintenance.cycle.listing import list_runs, run_json
 from maintenance.cycle.preview import changes_of
-from maintenance.cycle.undo import Undone, find_run, preview_undo, undo_run
+from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
 from memories.browse.listing import MAX_LIMIT
@@ -107,7 +107,7 @@ def _row(run: Run) -> list[str]:
     return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
 
 
-def _undone(done: Undone) -> list[str]:
+def _undone(done: UndoResult) -> list[str]:
     would = "Would set back" if done.dry_run else "Set back"
     lines = [f"{would} {done.restored} rows and delete {done.deleted} that the run had made."]
     if not done.dry_run:

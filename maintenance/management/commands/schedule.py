@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from access.actor import Actor
 from access.tokens import operator
-from maintenance.schedule import Standing, list_schedule, pause_job, resume_job, run_now
+from maintenance.schedule import JobStatus, list_schedule, pause_job, resume_job, run_now
 from maintenance.schedule.wording import duration, every_words, moment, next_words, state_words
 from memories.management.output import FaceCommand
 
@@ -23,7 +23,7 @@ examples:
 Times are UTC. How often: the settings maintenance.cycle_hours and maintenance.backup_days; 0 is never.
 """
 HEADER: Final = ("job", "every", "last run", "took", "next run", "state")
-CHANGES: dict[str, Callable[[Actor, str], Standing]] = {
+CHANGES: dict[str, Callable[[Actor, str], JobStatus]] = {
     "pause": pause_job,
     "resume": resume_job,
     "run": run_now,
@@ -66,7 +66,7 @@ class Command(FaceCommand):
             )
         return 0
 
-    def _list(self, jobs: list[Standing], *, is_json: bool) -> None:
+    def _list(self, jobs: list[JobStatus], *, is_json: bool) -> None:
         if is_json:
             self.print_json({"jobs": [asdict(job) for job in jobs]})
             return
@@ -75,6 +75,6 @@ class Command(FaceCommand):
             self.stdout.write("Nothing has run yet: jobs are done by the worker that 'manage.py up' starts.")
 
 
-def _row(job: Standing) -> list[str]:
+def _row(job: JobStatus) -> list[str]:
     took = duration(job.took_s)
     return [job.name, every_words(job), moment(job.last_run), took, next_words(job), state_words(job)]

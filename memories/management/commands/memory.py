@@ -12,8 +12,8 @@ from memories.browse.serializers import done_json, memory_json
 from memories.language.plurals import count_said, memories_said
 from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, Edited, EditOutcome, edit
-from memories.lifecycle.verbs import Done
+from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit
+from memories.lifecycle.verbs import ChangeResult
 from memories.management.output import FaceCommand, plain, read_text
 from memories.types import Type
 
@@ -41,11 +41,11 @@ HELP: Final = {
     "edit": "write a new version, or change its tags and the like",
     "purge": "destroy it; nothing brings it back",
 }
-PLAIN: Final[dict[str, Callable[..., Done]]] = {
+PLAIN: Final[dict[str, Callable[..., ChangeResult]]] = {
     name: getattr(verbs, name)
     for name in ("forget", "restore", "dispute", "verify", "approve", "reject", "quarantine")
 }
-PINS: Final[dict[str, Callable[..., Done]]] = {"pin": verbs.pin, "unpin": verbs.unpin}
+PINS: Final[dict[str, Callable[..., ChangeResult]]] = {"pin": verbs.pin, "unpin": verbs.unpin}
 EDITED: Final = {
     EditOutcome.NEW_VERSION: "a new version counts",
     EditOutcome.CHANGED: "changed in place",
@@ -128,7 +128,7 @@ def _add_fields(action: argparse.ArgumentParser) -> None:
     action.add_argument("--expires-at", metavar="TIME", help="when it is to be let go")
 
 
-def _done(options: dict[str, Any]) -> Done:
+def _done(options: dict[str, Any]) -> ChangeResult:
     """Do the verb as the operator."""
     actor, verb, id_, dry_run = operator(), options["verb"], options["id"], options["dry_run"]
     if verb in PINS:
@@ -149,7 +149,7 @@ def _done(options: dict[str, Any]) -> Done:
     return verbs.purge(actor, id_, **how)
 
 
-def _change(options: dict[str, Any]) -> Edit:
+def _change(options: dict[str, Any]) -> EditDraft:
     """Give what the operator names."""
     named: dict[str, Any] = {}
     if options["content"]:
@@ -162,10 +162,10 @@ def _change(options: dict[str, Any]) -> Edit:
     for name in ("valid_from", "expires_at"):
         if options[name]:
             named[name] = parse_moment(options[name], field=name)
-    return Edit(**named)
+    return EditDraft(**named)
 
 
-def _edited_json(edited: Edited, *, dry_run: bool) -> dict[str, Any]:
+def _edited_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
     return {
         "outcome": edited.outcome,
         "memory": None if dry_run else memory_json(edited.memory, is_person=True),
@@ -176,7 +176,7 @@ def _edited_json(edited: Edited, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _lines(done: Done) -> list[str]:
+def _lines(done: ChangeResult) -> list[str]:
     """Say in words what was done and what follows."""
     would = f"{done.verb} would leave" if done.dry_run else f"{done.verb}:"
     lines = [f"{would} {done.id} {done.state}, {done.trust}; {count_said(done.changed, 'row')} changed."]

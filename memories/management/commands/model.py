@@ -21,7 +21,7 @@ from memories.embedding.install import (
     verify_model,
 )
 from memories.embedding.install.graph import PRECISIONS
-from memories.embedding.install.sources import FolderSource, Source, default_sources
+from memories.embedding.install.sources import FolderSource, ModelSource, default_sources
 from memories.embedding.loader import ModelStatus, folder_status
 from memories.embedding.model_id import NAME
 
@@ -98,7 +98,7 @@ def _act(folder: ModelFolder, options: dict[str, Any]) -> Report:
         )
 
 
-def _sources(folder: ModelFolder, named: Path | None) -> list[Source]:
+def _sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
     """A folder that the user names is the only source: what it lacks is said, not fetched elsewhere."""
     chosen = named or settings.LOCI.embedding.model_dir
     if chosen is not None:

@@ -9,7 +9,7 @@ from access.visibility import Narrowing
 from memories.browse.serializers import recalled_json
 from memories.language.timestamps import parse_moment
 from memories.management.output import NOTHING_FOUND, FaceCommand, columns, plain, read_text, wrapped
-from memories.recall import Asked, Item, Recalled, recall
+from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
 from memories.types import Scope, Type
@@ -63,7 +63,7 @@ class Command(FaceCommand):
             self._print(recalled)
         return NOTHING_FOUND if recalled.abstained else 0
 
-    def _print(self, recalled: Recalled) -> None:
+    def _print(self, recalled: RecallResult) -> None:
         if recalled.degraded:
             self.stdout.write(f"Degraded: {plain(recalled.degraded)}.")
         if recalled.abstained:
@@ -94,7 +94,7 @@ class Command(FaceCommand):
         ]
         self.stdout.write(" " * len(mark) + " · ".join(plain(fact) for fact in facts if fact))
 
-    def _print_trace(self, recalled: Recalled, trace: Trace) -> None:
+    def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
         self.stdout.write("\nHow the answer came about")
         steps = [[step.name, _said(step.detail)] for step in trace.steps]
         self.print_table(steps, header=("step", "what it did"))
@@ -108,7 +108,7 @@ class Command(FaceCommand):
             self.print_table(rows, header=("#", *names))
 
 
-def _asked(options: dict[str, Any]) -> Asked:
+def _asked(options: dict[str, Any]) -> RecallRequest:
     moments = {n: parse_moment(options[n], field=n) if options[n] else None for n in MOMENTS}
     narrowing = Narrowing(
         types=frozenset(options["type"]),
@@ -117,7 +117,7 @@ def _asked(options: dict[str, Any]) -> Asked:
         min_confidence=options["min_confidence"],
         **moments,
     )
-    return Asked(
+    return RecallRequest(
         read_text(options["query"], field="query"),
         group=options["group"],
         narrowing=narrowing,
@@ -129,7 +129,7 @@ def _asked(options: dict[str, Any]) -> Asked:
     )
 
 
-def _said_left_out(recalled: Recalled) -> str:
+def _said_left_out(recalled: RecallResult) -> str:
     if recalled.items or recalled.nearest:
         return f"{recalled.left_out} more did not fit the token budget (--token-budget)."
     found = "of the nearest" if recalled.abstained else f"found in {plain(recalled.group)}"

@@ -15,7 +15,7 @@ from memories.management.output import FaceCommand, plain, read_text
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.queries.versions import parse_id
-from memories.store import Outcome, Stored, store
+from memories.store import Outcome, StoreResult, store
 from memories.types import Scope, Type
 
 EXAMPLES: Final = """\
@@ -102,7 +102,7 @@ def _moment(options: dict[str, Any], name: str) -> datetime | None:
     return parse_moment(options[name], field=name) if options[name] else None
 
 
-def _lines(stored: Stored) -> list[str]:
+def _lines(stored: StoreResult) -> list[str]:
     """Say in words what became of the text."""
     id_ = f" {stored.memory.id}" if stored.memory else ""
     new = " (a new group)" if stored.group_created else ""
@@ -124,6 +124,6 @@ def _lines(stored: Stored) -> list[str]:
     return lines
 
 
-def _elsewhere(memory: Memory, stored: Stored) -> str:
+def _elsewhere(memory: Memory, stored: StoreResult) -> str:
     """Name the group of what another one says: nobody shall take its place by mistake."""
     return "" if memory.group.slug == stored.group else f" in {plain(memory.group.slug)}:"

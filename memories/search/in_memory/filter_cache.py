@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Marked(Generic[T]):
+class AllowedMask(Generic[T]):
     """What is allowed: how many rows, and until when (ms since 1970) all of them count."""
 
     allowed: T
@@ -23,13 +23,13 @@ class Marked(Generic[T]):
 
 
 @dataclass(frozen=True)
-class _Kept(Generic[T]):
+class _CachedMask(Generic[T]):
     version: int
     since: int
-    marked: Marked[T]
+    marked: AllowedMask[T]
 
 
-class KeptMarks(Generic[T]):
+class FilterCache(Generic[T]):
     """Marks by Visibility, of one table that changes. Readers need no lock.
 
     A change counts the version up before and after, so that nothing that was marked meanwhile is used later.
@@ -37,7 +37,7 @@ class KeptMarks(Generic[T]):
 
     def __init__(self) -> None:
         self._version = 0
-        self._kept: dict[Hashable, _Kept[T]] = {}
+        self._kept: dict[Hashable, _CachedMask[T]] = {}
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -49,7 +49,7 @@ class KeptMarks(Generic[T]):
             self._version += 1
             self._kept = {}
 
-    def of(self, v: Visibility, mark: Callable[[Visibility], Marked[T]]) -> T:
+    def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
         """Give what `mark` says is allowed, as it said it before where that still holds."""
         if names_times(v):
             return mark(v).allowed
@@ -63,7 +63,7 @@ class KeptMarks(Generic[T]):
         held = sum(each.marked.rows for each in [*known.values()])
         if len(known) >= MOST_KEPT or held + marked.rows > MOST_KEPT_ROWS:
             known.clear()
-        known[key] = _Kept(version, now, marked)
+        known[key] = _CachedMask(version, now, marked)
         return marked.allowed
 
 

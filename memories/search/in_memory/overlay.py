@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from access.visibility import Visibility
-from memories.search.in_memory.table import Allowed, Keys, Nearest, PieceRow, Reader, Vectors, VectorTable
+from memories.search.in_memory.table import AllowedRows, Keys, Nearest, PieceRow, Reader, Vectors, VectorTable
 
 
 @dataclass(frozen=True)
-class TrialAllowed(Allowed):
+class TrialAllowed(AllowedRows):
     """What a Visibility may allow of the rows that did not change; `own` of those that did."""
 
-    own: Allowed
+    own: AllowedRows
 
 
 class TrialTable:
@@ -38,7 +38,7 @@ class TrialTable:
         rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
         return TrialAllowed(found.part, rows, found.in_rooms, self._own.allowed(v))
 
-    def nearest(self, vector: Vectors, allowed: Allowed, *, wanted: int, read: Reader) -> Nearest:
+    def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
         kept = self._table.nearest(vector, allowed, wanted=wanted, read=read)
         if not isinstance(allowed, TrialAllowed):

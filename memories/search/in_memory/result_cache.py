@@ -26,7 +26,7 @@ class BothHits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _CachedHits:
     """A question's hits, and what its key goes by: nothing else may be taken for it. The rows allowed are large, and held
     by whoever marked them alone.
     """
@@ -38,14 +38,14 @@ class _Kept:
     is_all: bool
 
 
-class KeptHits:
+class ResultCache:
     """Hits by question, of one table that changes. Readers need no lock.
 
     They hold for one stamp, which says how far the database has come.
     """
 
     def __init__(self) -> None:
-        self._held: tuple[Hashable, dict[Hashable, _Kept]] = (None, {})
+        self._held: tuple[Hashable, dict[Hashable, _CachedHits]] = (None, {})
 
     def of(
         self,
@@ -65,7 +65,7 @@ class KeptHits:
         if known is not None and known.allowed() is allowed:
             return BothHits(known.words.tolist(), dict(known.near.tolist()), known.is_all)
         hits = find()
-        kept[key] = _Kept(
+        kept[key] = _CachedHits(
             asked,
             ref(allowed),
             np.array(hits.words, dtype=_WORDS),

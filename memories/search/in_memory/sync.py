@@ -17,7 +17,7 @@ from django.db import DatabaseError, connection
 from memories.search.in_memory.overlay import AnyTable, TrialTable
 from memories.search.in_memory.table import VectorTable
 from memories.search.sqlite.vectors import (
-    IndexStand,
+    IndexProgress,
     count_pieces,
     read_all,
     read_changed,
@@ -37,17 +37,17 @@ WAIT_S = 0.2  # for another thread that follows; a search then goes to the datab
 Place = tuple[str, int, int]  # the file's name, device and inode: a file put in its place is another database
 
 
-class Follower:
+class IndexFollower:
     """The vectors of one database and how far they have come. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: tuple[VectorTable, IndexStand] | None = (
+        self._held: tuple[VectorTable, IndexProgress] | None = (
             None  # one value, so that a reader gets both of one time
         )
         self._asked = 0
 
-    def table(self, stand: IndexStand) -> VectorTable | None:
+    def table(self, stand: IndexProgress) -> VectorTable | None:
         """Give the table, as new as `stand`; None where it is not worth while yet, or busy."""
         self._asked += 1
         held = self._held
@@ -62,7 +62,7 @@ class Follower:
         finally:
             self._lock.release()
 
-    def trial(self, stand: IndexStand) -> AnyTable | None:
+    def trial(self, stand: IndexProgress) -> AnyTable | None:
         """Give the table as the transaction sees it that is at `stand`; None where that cannot be told from it.
 
         What the transaction changed is kept apart: it may be taken back, and others never see it before.
@@ -101,7 +101,7 @@ class Follower:
         self._held = table, stand
         return table
 
-    def _read_all(self, stand: IndexStand) -> VectorTable:
+    def _read_all(self, stand: IndexProgress) -> VectorTable:
         table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=count_pieces())
         for rows in read_all(stand.model):
             table.put(rows)
@@ -109,12 +109,12 @@ class Follower:
         return table
 
 
-def _reaches_back(stand: IndexStand, known: IndexStand) -> bool:
+def _reaches_back(stand: IndexProgress, known: IndexProgress) -> bool:
     """Say whether the list still has every change since `known`."""
     return stand.last == known.last or (stand.last > known.last and stand.first <= known.last + 1)
 
 
-_followers: OrderedDict[Place, Follower] = OrderedDict()
+_followers: OrderedDict[Place, IndexFollower] = OrderedDict()
 _guard = threading.Lock()
 
 if hasattr(os, "register_at_fork"):
@@ -122,7 +122,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_followers.clear)
 
 
-def current_table(stand: IndexStand) -> AnyTable | None:
+def current_table(stand: IndexProgress) -> AnyTable | None:
     """Give the vectors in memory of the database in use; None where the database's own index has to be asked.
 
     That is so in a database that is no file, and while the vectors are still read. Inside a transaction what it wrote
@@ -161,9 +161,9 @@ def _load() -> None:
         connection.close()
 
 
-def _follower(place: Place) -> Follower:
+def _follower(place: Place) -> IndexFollower:
     with _guard:
-        follower = _followers.setdefault(place, Follower())
+        follower = _followers.setdefault(place, IndexFollower())
         _followers.move_to_end(place)
         while len(_followers) > MOST_DATABASES:
             _followers.popitem(last=False)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type
-from memories.search.in_memory.filter_cache import KeptMarks, Marked, milliseconds
-from memories.search.in_memory.result_cache import KeptHits
+from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
+from memories.search.in_memory.result_cache import ResultCache
 from memories.search.in_memory.table_rows import MemoryOrder, best_of
 from memories.types import Scope, State, Trust, Type
 
@@ -88,7 +88,7 @@ class Columns:
 
 
 @dataclass
-class Part:
+class TableSnapshot:
     """The columns that are in use and how many rows of them: what a reader takes once and keeps to."""
 
     columns: Columns
@@ -96,10 +96,10 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedRows:
     """The rows that a Visibility may allow, among those that were there when it was asked."""
 
-    part: Part
+    part: TableSnapshot
     rows: Keys
     in_rooms: int  # rows of the rooms, whatever else is asked of them
 
@@ -119,10 +119,10 @@ class VectorTable:
     def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
         room = int(expected * GROWTH)
-        self._part = Part(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
-        self._marked = KeptMarks[Allowed]()
+        self._part = TableSnapshot(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
+        self._marked = FilterCache[AllowedRows]()
         self._order = MemoryOrder()
-        self.kept_hits = KeptHits()
+        self.kept_hits = ResultCache()
         self.gone = 0
 
     def __len__(self) -> int:
@@ -157,24 +157,24 @@ class VectorTable:
         with self._marked.changing():
             kind[places] = DEAD
 
-    def allowed(self, v: Visibility) -> "Allowed":
+    def allowed(self, v: Visibility) -> "AllowedRows":
         """Mark the rows that the Visibility may allow."""
         return self._marked.of(v, self._allowed)
 
-    def _allowed(self, v: Visibility) -> Marked["Allowed"]:
-        part = Part(self._part.columns, self._part.count)
+    def _allowed(self, v: Visibility) -> AllowedMask["AllowedRows"]:
+        part = TableSnapshot(self._part.columns, self._part.count)
         rows, in_rooms = _allowed_rows(part.columns, part.count, v)
-        return Marked(
-            Allowed(part, rows, in_rooms), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
+        return AllowedMask(
+            AllowedRows(part, rows, in_rooms), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
         )
 
-    def nearest(self, vector: Vectors, allowed: "Allowed", *, wanted: int, read: Reader) -> Nearest:
+    def nearest(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
         return self.compared(
             vector, allowed, self.choose(vector, allowed, wanted=wanted), wanted=wanted, read=read
         )
 
-    def choose(self, vector: Vectors, allowed: "Allowed", *, wanted: int) -> Keys:
+    def choose(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int) -> Keys:
         """Give the rows among which the `wanted` nearest are; asks the memory alone."""
         columns, rows = allowed.part.columns, allowed.rows
         alike = max(LEAST_ALIKE, ALIKE_PER_WANTED * wanted)
@@ -183,7 +183,7 @@ class VectorTable:
         return _likeliest(columns, chosen, vector, most=compared)
 
     def compared(
-        self, vector: Vectors, allowed: "Allowed", chosen: Keys, *, wanted: int, read: Reader
+        self, vector: Vectors, allowed: "AllowedRows", chosen: Keys, *, wanted: int, read: Reader
     ) -> Nearest:
         """Give the `wanted` nearest of the chosen rows, as nearest() does."""
         columns, rows = allowed.part.columns, allowed.rows
@@ -240,7 +240,7 @@ class VectorTable:
         grown = _empty(int(count * GROWTH) + 1024, has_exact=keeps_exact)
         _fill(grown, slice(0, part.count), part.columns)
         _fill(grown, slice(part.count, count), columns)
-        self._part = Part(grown if is_in_order else _sorted(grown, count), count)
+        self._part = TableSnapshot(grown if is_in_order else _sorted(grown, count), count)
 
 
 def _empty(capacity: int, *, has_exact: bool) -> Columns:

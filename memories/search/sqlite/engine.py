@@ -8,15 +8,15 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import AnyVector, Found, Hit, Vector, made
+from memories.search.base import AnyVector, Hit, HybridHits, Vector, made
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.query_terms import Match
 from memories.search.schema import apply_index_schema, created_names, statements
-from memories.search.sqlite.hybrid import Ask, find_both, find_near, score_vectors, score_words
+from memories.search.sqlite.hybrid import HybridQuery, find_both, find_near, score_vectors, score_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.rows import ReadOnce, holders, read_visible, render
-from memories.search.sqlite.vectors import IndexStand, read_stand
+from memories.search.sqlite.rows import RowReader, holders, read_visible, render
+from memories.search.sqlite.vectors import IndexProgress, read_stand
 from memories.types import VISIBLE_TRUSTS, State, Trust
 from storage.compiled_queries_reading import fetch
 
@@ -49,7 +49,7 @@ class Engine:
         *,
         limit: int,
         also: Collection[int] = (),
-    ) -> Found:
+    ) -> HybridHits:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
         stand = read_stand() if vector is not None else None  # words alone need none
         table = current_table(stand) if stand is not None else None
@@ -61,7 +61,7 @@ class Engine:
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
         rows = read_visible(named | own | {*also}, visibility)
         beside = {*also}.intersection(rows) - named - own
-        return Found(
+        return HybridHits(
             words,
             near,
             score_words(match, (named - own) | beside) if match is not None else {},
@@ -131,13 +131,15 @@ class Engine:
             )  # the words are others, too
 
 
-def _ask(table: AnyTable, visibility: Visibility, limit: int, stand: IndexStand | None = None) -> Ask:
-    return Ask(
+def _ask(
+    table: AnyTable, visibility: Visibility, limit: int, stand: IndexProgress | None = None
+) -> HybridQuery:
+    return HybridQuery(
         table,
         visibility,
         limit,
         table.allowed(visibility),
-        ReadOnce(partial(read_visible, visibility=visibility)),
+        RowReader(partial(read_visible, visibility=visibility)),
         None if connection.in_atomic_block else stand,
     )
 

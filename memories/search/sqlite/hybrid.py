@@ -18,11 +18,11 @@ from django.db import connection
 
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
-from memories.search.base import AnyVector, Found, Hit, Judged, Vector, made
+from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, made
 from memories.search.in_memory.filter_cache import names_times
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.result_cache import BothHits
-from memories.search.in_memory.table import Allowed, Nearest, VectorTable
+from memories.search.in_memory.table import AllowedRows, Nearest, VectorTable
 from memories.search.in_memory.table_rows import best_of
 from memories.search.query_terms import Match
 from memories.search.sqlite.vectors import query, read_vectors, vectors_of
@@ -58,7 +58,7 @@ Hits = tuple[Scored, Callable[[Iterable[int]], Scored]]
 
 
 @dataclass(frozen=True)
-class Ask:
+class HybridQuery:
     """What is asked: `limit` memories that the Visibility allows; `visible` reads those of some keys that it does.
 
     `allowed` are the rows of the table that it may allow. `stamp` says how far the database has come; None where that
@@ -68,12 +68,12 @@ class Ask:
     table: AnyTable
     visibility: Visibility
     limit: int
-    allowed: Allowed
-    visible: Callable[[Iterable[int]], dict[int, Judged]]
+    allowed: AllowedRows
+    visible: Callable[[Iterable[int]], dict[int, RankingFields]]
     stamp: Hashable = None
 
 
-def find_near(ask: Ask, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_near(ask: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
     """Give the memories whose best piece is nearest, best first."""
     wanted = wanted or int(ask.limit * SLACK)
     while True:
@@ -85,7 +85,7 @@ def find_near(ask: Ask, vector: Vector, *, wanted: int = 0) -> list[Hit]:
         wanted *= FURTHER
 
 
-def find_words(ask: Ask, match: Match, *, window: int = 0) -> list[Hit]:
+def find_words(ask: HybridQuery, match: Match, *, window: int = 0) -> list[Hit]:
     """Give the memories that match best, best first."""
     expression, usual = _expression(ask, _affordable(ask, match))
     window = window or usual
@@ -98,7 +98,7 @@ def find_words(ask: Ask, match: Match, *, window: int = 0) -> list[Hit]:
         window *= FURTHER
 
 
-def find_both(ask: Ask, match: Match, asked: AnyVector, *, also: Collection[int] = ()) -> Found:
+def find_both(ask: HybridQuery, match: Match, asked: AnyVector, *, also: Collection[int] = ()) -> HybridHits:
     """Give what both searches find, and each one's score in the other; the visible ones of `also` beside them."""
     wanted = int(ask.limit * SLACK)
     match = _affordable(ask, match)
@@ -122,11 +122,11 @@ def find_both(ask: Ask, match: Match, asked: AnyVector, *, also: Collection[int]
     beside = {key for key in also if key in seen} - named - own
     cosine = score_vectors((own - named) | beside, vector, table=ask.table)
     keyword = {key: keyword[key] for key in (named - own) | beside if key in keyword}
-    return Found(words, near, keyword, cosine, tuple(sorted(beside)), seen)
+    return HybridHits(words, near, keyword, cosine, tuple(sorted(beside)), seen)
 
 
 def _kept_both(
-    ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
+    ask: HybridQuery, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
 ) -> BothHits:
     """Give what _ask_both() does, and gave before where nothing changed since."""
     find = partial(_ask_both, ask, expression, asked, window=window, wanted=wanted, also=also)
@@ -140,7 +140,7 @@ def _kept_both(
 
 
 def _ask_both(
-    ask: Ask, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
+    ask: HybridQuery, expression: str, asked: AnyVector, *, window: int, wanted: int, also: Collection[int]
 ) -> BothHits:
     """Give the rows of _RANKED_BESIDE for what is near and for `also`, and what _nearest() gives."""
     is_made = not isinstance(asked, Future) or asked.done()
@@ -194,7 +194,7 @@ def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | No
     return best_of(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
 
 
-def _nearest(ask: Ask, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:
+def _nearest(ask: HybridQuery, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:
     """Give the best cosine of each memory among the `wanted` nearest pieces, best first, and whether there is no more."""
     found = ask.table.nearest(vector, ask.allowed, wanted=wanted, read=read_vectors)
     return _by_memory(found), found.is_all
@@ -217,7 +217,7 @@ def _by_memory(found: Nearest) -> dict[int, float]:
     return best
 
 
-def _expression(ask: Ask, match: Match) -> tuple[str, int]:
+def _expression(ask: HybridQuery, match: Match) -> tuple[str, int]:
     """Give the FTS5 expression, with the rooms' words where that spares work, and how many of its hits to look at."""
     share = ask.allowed.share
     rooms = _rooms(ask.visibility)
@@ -226,7 +226,7 @@ def _expression(ask: Ask, match: Match) -> tuple[str, int]:
     return f"{{filter}} : ({' OR '.join(rooms)}) AND {match.expression}", int(ask.limit * SLACK)
 
 
-def _affordable(ask: Ask, match: Match) -> Match:
+def _affordable(ask: HybridQuery, match: Match) -> Match:
     """Give the question's words without the most common ones where there are so many texts that ranking takes long.
 
     Of small rooms the index passes over what stands in others: counting would take longer than what it spares. What else

@@ -35,7 +35,7 @@ WHERE key IN (SELECT value FROM json_each(%s))
 """
 
 
-class Look(NamedTuple):
+class PrefixMatch(NamedTuple):
     """What a memory is put in order by; `content` is the beginning of its text."""
 
     key: int
@@ -65,9 +65,9 @@ def beginnings_of(keys: Sequence[int], chars: int) -> dict[int, str]:
     return dict(fetch(_BEGINNINGS, [chars, json.dumps([*keys])]))
 
 
-def looks_of(keys: Sequence[int], chars: int) -> dict[int, Look]:
+def looks_of(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:
     """Give what memories are put in order by, with the first so many characters of their texts, by key."""
-    return {row[0]: Look(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
+    return {row[0]: PrefixMatch(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
 
 
 def words_between(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:

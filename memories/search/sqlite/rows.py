@@ -8,26 +8,26 @@ from typing import Any
 from django.db import connection
 
 from access.visibility import Visibility
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 from memories.types import NOT_WITHDRAWN, State, Type
 from storage.compiled_queries_reading import fetch
 
 Params = list[Any]
 
-_COLUMNS = ", ".join(f"m.{name}" for name in Judged._fields)
+_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields)
 _VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
 _VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
 
 
-class ReadOnce:
+class RowReader:
     """What reads rows, as one question asks for them: a key that it was asked for before is not read again."""
 
-    def __init__(self, read: Callable[[Iterable[int]], dict[int, Judged]]) -> None:
+    def __init__(self, read: Callable[[Iterable[int]], dict[int, RankingFields]]) -> None:
         self._read = read
         self._asked: set[int] = set()
-        self._rows: dict[int, Judged] = {}
+        self._rows: dict[int, RankingFields] = {}
 
-    def __call__(self, keys: Iterable[int]) -> dict[int, Judged]:
+    def __call__(self, keys: Iterable[int]) -> dict[int, RankingFields]:
         """Give those of the rows that there are, by key."""
         wanted = [*keys]
         if new := set(wanted) - self._asked:
@@ -36,12 +36,12 @@ class ReadOnce:
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
-def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Judged]:
+def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
     """Give those of the memories that the Visibility allows, by key; one statement."""
     asked = json.dumps([*keys])
     where, params = render(visibility)
     return {
-        key: Judged(key, group, content, thread, position, _moment(began), confidence, trust)
+        key: RankingFields(key, group, content, thread, position, _moment(began), confidence, trust)
         for key, group, content, thread, position, began, confidence, trust in fetch(
             _VISIBLE.format(where=where), [asked, *params]
         )

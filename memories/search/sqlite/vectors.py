@@ -31,7 +31,7 @@ _CHANGED = "SELECT DISTINCT piece FROM index_change WHERE seq > %s AND seq <= %s
 _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value FROM json_each(%s))"
 
 
-class IndexStand(NamedTuple):
+class IndexProgress(NamedTuple):
     """How far the index has come: its model, and the first and last change that the list still has.
 
     `log` is the last row of the audit log: a text that waits for its vector is there, but not in the list.
@@ -43,10 +43,10 @@ class IndexStand(NamedTuple):
     log: int = 0
 
 
-def read_stand() -> IndexStand:
+def read_stand() -> IndexProgress:
     """Give the model, the ends of the list of changes and the log's last row."""
     [(model, first, last, log)] = query(_STATE, [])
-    return IndexStand(model or "", first or 0, last or 0, log or 0)
+    return IndexProgress(model or "", first or 0, last or 0, log or 0)
 
 
 def count_pieces() -> int:

@@ -26,9 +26,9 @@ from memories.store import Outcome, check_may_write
 from memories.store.bulk.writer import BatchWriter
 from memories.store.bulk.writer_pending import Pending
 from memories.store.existing import find_origins
-from memories.store.pieces import Embedded, available_encoder, cut_all, embed_passages, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.search_columns_text_columns import text_columns
-from storage.bulk_threads import Turns, bulk_work, made_ahead
+from storage.bulk_threads import WriterTurns, bulk_work, made_ahead
 from storage.wal_checkpoints import pages_moved_between
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
@@ -89,7 +89,7 @@ def store_many(
     groups = _Groups(actor)
     usual = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=usual) for d in drafts)
-    turns = Turns()
+    turns = WriterTurns()
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
     coming = _batches((_checked(index, draft, turns) for index, draft in enumerate(placed)), most=most)
     if dry_run:
@@ -123,7 +123,7 @@ def store_many(
 
 
 def _embedded(
-    groups: "_Groups", coming: Iterator[list[Pending]], encoder: Encoder | None, turns: Turns
+    groups: "_Groups", coming: Iterator[list[Pending]], encoder: Encoder | None, turns: WriterTurns
 ) -> Generator[list[Pending], None, None]:
     """Give the batches in order, ready to be written; while one is written, the next ones are checked and embedded in threads.
 
@@ -151,7 +151,7 @@ def _with_vectors(
     coming: Iterator[list[Pending]],
     encoder: Encoder | None,
     vectors: Vectors,
-    turns: Turns,
+    turns: WriterTurns,
 ) -> Generator[list[Pending], None, None]:
     """Give the batches as _embedded() does, with the vectors that are there. One thread checks and cuts: two would be in
     each other's way.
@@ -173,12 +173,12 @@ def _with_vectors(
             is_looked_up = any(p.outcome == Outcome.UNCHANGED for p in batch)
 
 
-def _finished(turns: Turns, batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
+def _finished(turns: WriterTurns, batch: list[Pending], embedding: "Future[None]") -> list[Pending]:
     turns.result(embedding)
     return batch
 
 
-def _checked(index: int, draft: Draft, turns: Turns) -> Pending:
+def _checked(index: int, draft: Draft, turns: WriterTurns) -> Pending:
     """Give the draft checked, or refused with the reason."""
     turns.wait()
     try:
@@ -253,7 +253,7 @@ def _skip_known(groups: _Groups, batch: list[Pending]) -> None:
             p.outcome, p.id = Outcome.UNCHANGED, known.id
 
 
-def _embed(batch: list[Pending], encoder: Encoder | None, turns: Turns) -> None:
+def _embed(batch: list[Pending], encoder: Encoder | None, turns: WriterTurns) -> None:
     """Give each draft that is still to be written its pieces and vectors."""
     turns.wait()
     _embed_all([p for p in batch if not p.outcome], encoder)
@@ -267,7 +267,7 @@ def _embed_all(batch: list[Pending], encoder: Encoder | None) -> None:
 
 
 def _given_to_whole(
-    batch: list[Pending], encoder: Encoder | None, vectors: Vectors, turns: Turns
+    batch: list[Pending], encoder: Encoder | None, vectors: Vectors, turns: WriterTurns
 ) -> list[Pending]:
     """Give each text that is one piece the vector handed in for it."""
     if encoder is None:
@@ -278,7 +278,7 @@ def _given_to_whole(
         some = waiting[start : start + CUT_AT_ONCE]
         for p, spans in zip(some, cut_all([passage_of(p.draft) for p in some], encoder), strict=True):
             if len(spans) == 1:
-                p.embedded = Embedded(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
+                p.embedded = EmbeddedText(tuple(spans), vectors[p.index].reshape(1, -1), encoder.model_id)
                 _ = p.embedded.blobs
     return batch
 

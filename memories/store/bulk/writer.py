@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
-from access.audit import Appending, Event, Sealed, seal
+from access.audit import AuditAppender, AuditEvent, SealedPayload, seal
 from access.errors import LociError
 from memories.models import Memory, Tombstone
 from memories.queries.snapshot import all_after, as_json, snapshot
@@ -20,30 +20,30 @@ from memories.store import Outcome
 from memories.store import write as writing
 from memories.store.bulk.writer_pending import Pending
 from memories.store.decide import (
-    Case,
+    Decision,
     Fate,
-    Verdict,
+    WriteContext,
     doubt_of,
     judge,
     replacing_doubt,
     to_replace,
     with_scope,
 )
-from memories.store.existing import Origin, TextKey, find_origins, find_texts
+from memories.store.existing import StoredSource, TextKey, find_origins, find_texts
 from memories.store.pieces import insert_pieces
 from memories.store.supersede import replace_memory
 from memories.store.threads import append_to_threads, set_contexts, take_place
 from memories.store.tombstones import find_tombstones
 from memories.types import Operation, State, Trust, Type
 from storage.bulk_insert import is_at_hand
-from storage.bulk_threads import Turns
+from storage.bulk_threads import WriterTurns
 
 T = TypeVar("T")
 CONFIRMED = ("confidence", "updated_at")  # what a restatement changes
 
 
 @dataclass(frozen=True)
-class Step:
+class Succession:
     """A row that takes the place of `old`, and its text's from `lapsed`; with `pending` it is yet to be inserted."""
 
     pending: Pending | None
@@ -55,18 +55,18 @@ class Step:
 class BatchWriter:
     """Decides what becomes of each draft of a batch, then writes all rows together."""
 
-    def __init__(self, actor: Actor, *, aside: Executor, turns: Turns) -> None:
+    def __init__(self, actor: Actor, *, aside: Executor, turns: WriterTurns) -> None:
         self.actor, self.aside, self.turns = actor, aside, turns
         self.now: datetime = timezone.now()
         self.new: list[tuple[Pending, Memory]] = []
         self.merged: list[tuple[Pending, Memory]] = []
-        self.steps: list[Step] = []
+        self.steps: list[Succession] = []
         self.gone: set[TextKey] = set()  # texts that a step will supersede
         self.successors: dict[UUID, Memory] = {}
         self.fresh: set[UUID] = set()
         self.doubted: list[tuple[Memory, Memory]] = []
         self.confirmed: list[Memory] = []
-        self.events: list[Event] = []
+        self.events: list[AuditEvent] = []
 
     def write(self, batch: Sequence[Pending]) -> None:
         """Decide, insert and log; each draft has its outcome and id afterwards."""
@@ -97,10 +97,10 @@ class BatchWriter:
             said = [p.draft.content for p in batch if p.room.key == room.key]
             self.barred |= {(room.key, text): mark for text, mark in find_tombstones(room, said).items()}
 
-    def _origin(self, p: Pending) -> Origin | None:
+    def _origin(self, p: Pending) -> StoredSource | None:
         return self.origins.get((p.room.key, p.draft.source, p.draft.source_ref))
 
-    def _case(self, p: Pending) -> Case:
+    def _case(self, p: Pending) -> WriteContext:
         """Give what is known of a draft, with what the drafts before it changed."""
         draft, room, hash_ = p.draft, p.room.key, p.draft.hash
         key = (room, draft.scope, draft.type, hash_)
@@ -110,7 +110,7 @@ class BatchWriter:
         replaces = origin.current if origin is not None else None
         while replaces is not None and replaces.id in self.successors:
             replaces = self.successors[replaces.id]
-        return Case(
+        return WriteContext(
             draft,
             p.room,
             origin=origin,
@@ -134,7 +134,7 @@ class BatchWriter:
             case _:
                 self._create(p, case, verdict.lapsed)
 
-    def _refuse(self, p: Pending, case: Case, verdict: Verdict) -> None:
+    def _refuse(self, p: Pending, case: WriteContext, verdict: Decision) -> None:
         p.outcome, p.why = Outcome.REFUSED, verdict.why
         if case.tombstone is not None:
             said = (case.tombstone.memory_id, case.tombstone.kind)
@@ -142,9 +142,9 @@ class BatchWriter:
             said = (verdict.memory.id, verdict.memory.trust)
         else:
             return
-        self.events.append(Event(Operation.REFUSE, said[0], p.room.id, payload={"why": said[1]}))
+        self.events.append(AuditEvent(Operation.REFUSE, said[0], p.room.id, payload={"why": said[1]}))
 
-    def _restate(self, p: Pending, exact: Memory, case: Case) -> None:
+    def _restate(self, p: Pending, exact: Memory, case: WriteContext) -> None:
         """Confirm the memory that has this text; the draft is kept as a merged row, so that its source is remembered."""
         p.outcome, p.id = Outcome.REINFORCED, exact.id
         self.confirmed.append(exact)
@@ -152,7 +152,7 @@ class BatchWriter:
         if old is not None and replacing_doubt(self.actor, exact):
             self.doubted.append((exact, old))
         elif old is not None:
-            self.steps.append(Step(None, exact, old))
+            self.steps.append(Succession(None, exact, old))
             self._superseded(old, exact)
         elif p.draft.source_ref:
             row = self._row(p, Trust.ACTIVE, case.origin.current if case.origin is not None else None)
@@ -163,7 +163,7 @@ class BatchWriter:
             row.retired_at = row.state_changed_at = self.now
             self.merged.append((p, row))
 
-    def _create(self, p: Pending, case: Case, lapsed: Memory | None) -> None:
+    def _create(self, p: Pending, case: WriteContext, lapsed: Memory | None) -> None:
         """A text that is not there yet: a new memory, a new version of its source's, or a candidate."""
         doubt = doubt_of(self.actor, case)
         after = None if doubt else case.replaces or lapsed
@@ -181,12 +181,12 @@ class BatchWriter:
         if waits_for is not None:
             self.doubted.append((row, waits_for))
         if case.replaces is not None and not doubt:
-            self.steps.append(Step(p, row, case.replaces, lapsed))
+            self.steps.append(Succession(p, row, case.replaces, lapsed))
             self._superseded(case.replaces, row)
         else:
             self.new.append((p, row))
             if lapsed is not None and not doubt:
-                self.steps.append(Step(None, row, None, lapsed))
+                self.steps.append(Succession(None, row, None, lapsed))
         if row.type != Type.EPISODIC:
             self.live[_text_key(row)] = row
 
@@ -226,7 +226,7 @@ class BatchWriter:
         writing.MEMORIES.add(rows)
         Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         self.events += [
-            Event(Operation.STORE, row.id, p.room.id, payload=payload)
+            AuditEvent(Operation.STORE, row.id, p.room.id, payload=payload)
             for (p, row), payload in zip(self.new, said(), strict=True)
         ]
         # Elsewhere the chain's head is locked last: who restates one of these locks the row first, then the head.
@@ -236,7 +236,7 @@ class BatchWriter:
         if log is not None:
             log()
 
-    def _said(self, rows: Sequence[Memory]) -> Callable[[], Sequence[Sealed]]:
+    def _said(self, rows: Sequence[Memory]) -> Callable[[], Sequence[SealedPayload]]:
         """Begin to make what the log says of new rows, while the database takes them; give what waits for it."""
         if any(
             row.root_id is not None for row in rows
@@ -246,7 +246,7 @@ class BatchWriter:
 
     def _log(self) -> Callable[[], None]:
         """Begin to make the log's rows of what was done, while the database takes the pieces; give what writes them."""
-        appending, self.events = Appending(self.actor, self.events, at=self.now), []
+        appending, self.events = AuditAppender(self.actor, self.events, at=self.now), []
         made = self._begun(appending.make)
 
         def write() -> None:
@@ -264,7 +264,7 @@ class BatchWriter:
 
         return partial(self.turns.result, self.aside.submit(pressed))
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Succession) -> None:
         """Insert what a source's changed text became, and let it, or what says so already, take the former's place."""
         row, old = step.row, step.old
         if step.pending is not None:
@@ -288,7 +288,9 @@ class BatchWriter:
         for _, row in self.merged:
             into = str(row.superseded_by.id) if row.superseded_by else None
             self.events.append(
-                Event(Operation.MERGE, row.id, row.group.id, payload={"after": snapshot(row), "into": into})
+                AuditEvent(
+                    Operation.MERGE, row.id, row.group.id, payload={"after": snapshot(row), "into": into}
+                )
             )
 
     def _insert_pieces(self, rows: Sequence[tuple[Pending, Memory]]) -> None:
@@ -306,7 +308,7 @@ class BatchWriter:
             memory.updated_at = self.now
             changes = {name: [before[name], as_json(getattr(memory, name))] for name in CONFIRMED}
             self.events.append(
-                Event(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
+                AuditEvent(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
             )
         Memory.objects.bulk_update(known.values(), CONFIRMED, batch_size=100)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from access.models import Group
 from memories.draft import Draft
-from memories.store.pieces import Embedded
+from memories.store.pieces import EmbeddedText
 from memories.store.search_columns_text_columns import TextColumns
 
 
@@ -19,7 +19,7 @@ class Pending:
     index: int
     draft: Draft
     group: Group | None = None
-    embedded: Embedded | None = None
+    embedded: EmbeddedText | None = None
     columns: TextColumns | None = None
     outcome: str = ""
     why: str = ""
@@ -32,7 +32,7 @@ class Pending:
         return self.group
 
     @property
-    def pieces(self) -> Embedded:
+    def pieces(self) -> EmbeddedText:
         """The text's pieces, once they are cut."""
         assert self.embedded is not None, "pieces are cut before anything is written"  # noqa: S101
         return self.embedded

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from access.audit import Appending, Event, append, append_many, seal, verify_chain
+from access.audit import AuditAppender, AuditEvent, append, append_many, seal, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from memories.browse.listing import list_log
 from memories.lifecycle.verbs import purge
@@ -81,7 +81,7 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
     ready = objects("after", {"text": ["é", "100 %", '"'], "n": [1, 1, 1]})
     payloads: list[Mapping[str, Any] | ReadyJson] = [*said, *ready]
     events = [
-        Event("run", UUID(int=n + 1), None, f"step «{n}»", payload) for n, payload in enumerate(payloads)
+        AuditEvent("run", UUID(int=n + 1), None, f"step «{n}»", payload) for n, payload in enumerate(payloads)
     ]
     append_many(actor, events, at=moment)
     append(actor, "run", subject="after")
@@ -96,7 +96,9 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
 
 
 def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
-    append_many(person(alice), [Event("run", payload=ready) for ready in objects("after", {"n": [1, 2]})])
+    append_many(
+        person(alice), [AuditEvent("run", payload=ready) for ready in objects("after", {"n": [1, 2]})]
+    )
     assert sorted(str(row.payload) for row in AuditPayload.objects.all()) == [
         "{'after': {'n': 1}}",
         "{'after': {'n': 2}}",
@@ -107,8 +109,8 @@ def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
 @pytest.mark.parametrize("count", [2, 9], ids=["few", "many"])
 def test_what_was_sealed_beforehand_stands_as_it_was(alice: User, count: int) -> None:
     sealed = seal([*({"number": n} for n in range(count - 1)), *objects("after", {"n": [1]})])
-    events = [Event("run", payload=said) for said in sealed]
-    append_many(person(alice), [*events, Event("run", payload={"late": True})])
+    events = [AuditEvent("run", payload=said) for said in sealed]
+    append_many(person(alice), [*events, AuditEvent("run", payload={"late": True})])
     rows = AuditEntry.objects.select_related("payload_row").order_by("seq")
     assert [row.digest for row in rows][:count] == [said.digest for said in sealed]
     assert [row.payload_row.salt for row in rows][:count] == [said.salt for said in sealed]
@@ -121,7 +123,7 @@ def test_what_was_sealed_beforehand_stands_as_it_was(alice: User, count: int) ->
 def test_rows_that_were_made_before_another_was_appended_are_refused(alice: User) -> None:
     actor = person(alice)
     with transaction.atomic():
-        appending = Appending(actor, [Event("run", subject=f"step {number}") for number in range(5)])
+        appending = AuditAppender(actor, [AuditEvent("run", subject=f"step {number}") for number in range(5)])
         appending.make()
         append(actor, "run", subject="between")
         with pytest.raises(RuntimeError, match="appended to the log meanwhile"):
@@ -132,9 +134,9 @@ def test_rows_that_were_made_before_another_was_appended_are_refused(alice: User
 
 def test_rows_made_in_a_thread_are_those_that_are_made_one_by_one(alice: User) -> None:
     actor, at = person(alice), timezone.now()
-    events = [Event("run", subject=f"step {number}", payload={"n": number}) for number in range(5)]
+    events = [AuditEvent("run", subject=f"step {number}", payload={"n": number}) for number in range(5)]
     with transaction.atomic():
-        appending = Appending(actor, events, at=at)
+        appending = AuditAppender(actor, events, at=at)
         with ThreadPoolExecutor(1) as thread:
             thread.submit(appending.make).result()
         appending.write()
@@ -147,7 +149,9 @@ def test_rows_made_in_a_thread_are_those_that_are_made_one_by_one(alice: User) -
 
 def test_rows_that_were_not_made_are_not_written(alice: User) -> None:
     with transaction.atomic():
-        appending = Appending(person(alice), [Event("run", subject=f"step {number}") for number in range(5)])
+        appending = AuditAppender(
+            person(alice), [AuditEvent("run", subject=f"step {number}") for number in range(5)]
+        )
         with pytest.raises(RuntimeError, match="not made"):
             appending.write()
     assert (verify_chain().is_whole, verify_chain().rows) == (True, 0)

@@ -10,7 +10,7 @@ from access.models import Group
 from access.tokens import operator
 from memories.draft import Draft
 from memories.models import Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
 from tests.people import agent, alice, bob, charlie, garden, ledger, person
@@ -67,7 +67,7 @@ def test_a_new_fact_of_an_open_group_is_global_unless_its_writer_says_otherwise(
 ) -> None:
     store(agent(bob), Draft("Releases are cut on Thursdays.", group="ledger"))
     set_member(operator(), garden, user=charlie, role="viewer")
-    found = recall(person(charlie), Asked("when are releases cut?", group="garden"))
+    found = recall(person(charlie), RecallRequest("when are releases cut?", group="garden"))
     assert [item.memory.content for item in found.items] == ["Releases are cut on Thursdays."]
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.models import Memory
@@ -30,7 +30,7 @@ def expired(remember: Remember, *texts: str, group: str = "ledger") -> list[Memo
 
 
 def cycled(group: Group) -> Run:
-    return run_cycle(operator(), Plan(group=group))
+    return run_cycle(operator(), RunPlan(group=group))
 
 
 def states(*memories: Memory) -> list[str]:
@@ -50,7 +50,7 @@ def test_a_run_names_what_it_changed_before_and_after(
 
 def test_changes_come_page_by_page(member: Client, remember: Remember, ledger: Group) -> None:
     expired(remember, *(f"Shelf {number} is booked." for number in range(53)))
-    run = run_cycle(operator(), Plan(group=ledger, max_share=1.0))
+    run = run_cycle(operator(), RunPlan(group=ledger, max_share=1.0))
     first = text(member, f"{RUNS}{run.id}/change/")
     rest = text(member, f"{RUNS}{run.id}/change/?page=2")
     shown = [[n for n in range(53) if f"Shelf {n} is booked." in body] for body in (first, rest)]

@@ -14,9 +14,9 @@ from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
 from maintenance.models import Run
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Link, LinkKind, Memory, RecallLog
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from relations.models import Relation
 from tests.loci_site.admin.conftest import Remember, page
@@ -65,7 +65,7 @@ def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, s
         alice, RelationDraft(f"Ines {hostile[:80]}", "uses", "PostgreSQL", group="ledger")
     ).relation
     make_token(memory.author, name=f"agent {hostile[:80]}")  # type: ignore[arg-type]
-    recall(alice, Asked(query=f"PostgreSQL {hostile}", group="ledger"))
+    recall(alice, RecallRequest(query=f"PostgreSQL {hostile}", group="ledger"))
     COUNTER.flush()
     run = Run.objects.create(
         kind="decay", actor=hostile[:80] or "job", steps=[{"step": hostile}], counts={"decayed": 2}
@@ -257,7 +257,7 @@ def test_rows_of_relations_and_memories_count(owner: Client, remember: Remember)
 
 def test_a_relation_shows_its_ends_as_they_stand_now(owner: Client, ledger: Group, alice: User) -> None:
     tied = store_relation(person(alice), RelationDraft("Anna", "leads", "Data team", group="ledger"))
-    edit(person(alice), tied.subject.id, Edit(content="Berta Berg"))
+    edit(person(alice), tied.subject.id, EditDraft(content="Berta Berg"))
     for address in ("/admin/relations/relation/", f"/admin/relations/relation/{tied.relation.id}/change/"):
         said = text(owner, address)
         assert ("Berta Berg" in said, "Anna" in said) == (True, False)
@@ -268,7 +268,7 @@ def test_a_relation_is_listed_if_the_heads_of_its_ends_may_be_seen(
 ) -> None:
     tied = store_relation(person(alice), RelationDraft("Anna", "leads", "Data team", group="ledger"))
     address = f"/admin/relations/relation/{tied.relation.id}/change/"
-    newer = edit(person(alice), tied.subject.id, Edit(content="Berta Berg")).memory.id
+    newer = edit(person(alice), tied.subject.id, EditDraft(content="Berta Berg")).memory.id
     assert "Berta Berg" in text(member, "/admin/relations/relation/")
     Memory.objects.filter(id=newer).update(group=garden, scope="group")
     assert "Data team" not in text(member, "/admin/relations/relation/")

@@ -14,7 +14,7 @@ from access.tokens import actor_for_secret
 from memories.browse.serializers import recalled_json, stored_json
 from memories.draft import Draft
 from memories.models import Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store import store
 from tests.loci_site.api.conftest import Caller
 from tests.loci_site.mcp.people import Agent
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_same_through_every_face(owner: Caller, actor: Act
 def test_what_is_recalled_is_the_same_through_every_face(owner: Caller, actor: Actor, ledger: Group) -> None:
     store_through_each(owner, actor)
     answers = {
-        "service": recalled_json(recall(actor, Asked(QUESTION, group="ledger"))),
+        "service": recalled_json(recall(actor, RecallRequest(QUESTION, group="ledger"))),
         "rest": owner.post("/recall", {"query": QUESTION, "group": "ledger"}),
         "mcp": Agent(actor).answer("recall_memory", query=QUESTION, group="ledger"),
         "command": by_command("recall", QUESTION),

@@ -10,7 +10,7 @@ from access.groups import GroupChange, update_group
 from access.models import AuditEntry
 from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory
 from tests.loci_site.app.conftest import Remember
 from tests.loci_site.app.test_rights import address
@@ -106,7 +106,7 @@ def test_a_correction_of_what_changed_meanwhile_is_refused_and_keeps_what_was_ty
     member: Client, remember: Remember, alice: User
 ) -> None:
     memory = remember("The port is 8081.")
-    edit(person(alice), memory.id, Edit(content="The port is 9000."))
+    edit(person(alice), memory.id, EditDraft(content="The port is 9000."))
     answer = member.post(
         address(memory, "correct"), {"content": "The port is 8443.", "tags": "", "version": 1}
     )

@@ -14,7 +14,7 @@ from access.errors import InvalidInput, NotFound
 from access.models import Group
 from loci_site.evaluation.run import read_queries
 from loci_site.evaluation.scratch_database import scratch_database
-from loci_site.evaluation.tables import Findings
+from loci_site.evaluation.tables import Measurements
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory
@@ -152,7 +152,7 @@ def test_what_has_no_answer_and_what_names_no_text_is_counted(tmp_path: Path) ->
     assert [query.id for query in read.asked] == ["q1", "q2"]
     assert [query.id for query in read.unanswered] == ["q4"]
     assert read.unknown_ids == 1
-    assert Findings(questions={"mine": read}).left_out() == [
+    assert Measurements(questions={"mine": read}).left_out() == [
         "mine: questions without an answer, not asked (--abstain judges them): 1",
         "mine: ids of answers that no line of corpus.jsonl has, which count as not found: 1",
     ]

@@ -9,12 +9,12 @@ from django.core.management import call_command
 from django.db import connection
 
 from access.errors import InvalidInput
-from loci_site.evaluation.ablation import Fold, fold_of
+from loci_site.evaluation.ablation import CrossValidationFold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
 from loci_site.evaluation.kept_database import fingerprint, kept_database
 from loci_site.evaluation.metrics_intervals import difference_interval, interval
 from loci_site.evaluation.run import ModeReport, Query
-from loci_site.evaluation.tables import Findings, above_share, as_markdown, as_text, write_between_marks
+from loci_site.evaluation.tables import Measurements, above_share, as_markdown, as_text, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
 from memories.recall.weights import CHOICES, STEPS, TUNING, without
@@ -77,7 +77,7 @@ def test_where_it_never_abstained_there_is_no_precision() -> None:
     judgements = [Judgement("answerable", 0.3, is_found=True)]
     [point] = curve(judgements, (0.0,))
     assert (point.precision, point.recall, point.lost) == (None, 0.0, 0.0)
-    findings = Findings(judgements={"set": judgements})
+    findings = Measurements(judgements={"set": judgements})
     assert ["as it is", "–", "0.0", "0.0"] in findings.tables()["abstention"]
     told = json.loads(json.dumps(findings.as_dict(with_intervals=False)))["abstention"]
     assert {row["offset"]: row["precision"] for row in told}[0.0] is None
@@ -90,7 +90,7 @@ def test_a_page_tells_what_is_held_back_what_it_costs_and_how_well_kinds_are_tol
         Judgement("another group's", -0.2, is_found=False),
         Judgement("another group's", -0.1, is_found=False),
     ]
-    tables = Findings(judgements={"garden": judgements, "ledger": judgements[:1]}).tables()
+    tables = Measurements(judgements={"garden": judgements, "ledger": judgements[:1]}).tables()
     assert tables["unrelated"] == [
         ["questions", "garden", "ledger"],
         ["answerable", "50.0 of 2", "0.0 of 1"],
@@ -144,7 +144,9 @@ def report(mode: str, *found: float) -> ModeReport:
 
 def test_hybrid_is_held_against_the_better_of_its_arms() -> None:
     modes = [report("keyword", 0.5, 0.5), report("vector", 0.25, 0.25), report("hybrid", 0.75, 0.75)]
-    findings = Findings(modes={"garden": modes}, folds=[Fold("garden", modes[0].scores, modes[2].scores)])
+    findings = Measurements(
+        modes={"garden": modes}, folds=[CrossValidationFold("garden", modes[0].scores, modes[2].scores)]
+    )
     tables = findings.tables()
     assert tables["modes"][1] == ["garden (2)", *[" / ".join([s] * 3) for s in ("50.0", "25.0", "75.0")]]
     assert tables["intervals"][1][4] == "+25.0 (+25.0 to +25.0)"
@@ -154,7 +156,7 @@ def test_hybrid_is_held_against_the_better_of_its_arms() -> None:
 
 def test_what_the_other_groups_take_away_is_told() -> None:
     rooms = {"garden": (report("hybrid", 0.75, 0.75), report("hybrid", 0.5, 0.75))}
-    assert Findings(rooms=rooms).tables() == {
+    assert Measurements(rooms=rooms).tables() == {
         "everywhere": [
             ["set", "within its group", "in all groups at once", "R@10 lost"],
             ["garden", "75.0 / 75.0 / 75.0", "62.5 / 62.5 / 62.5", "12.5"],

@@ -7,7 +7,7 @@ import pytest
 from access.models import Group
 from access.tokens import operator
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.models import Memory, RecallLog
 from tests.loci_site.management.conftest import Run
 
@@ -176,7 +176,7 @@ def test_inspect_shows_a_memory_from_all_sides(run: Run) -> None:
 
 def test_inspect_shows_the_ends_of_relations_as_they_stand_now(run: Run, ledger: Group) -> None:
     tied = store_relation(operator(), RelationDraft("Anna", "leads", "Data team", group="ledger"))
-    edit(operator(), tied.subject.id, Edit(content="Anna Berg"))
+    edit(operator(), tied.subject.id, EditDraft(content="Anna Berg"))
     table = run("inspect", str(tied.object.id)).out.split("Relations\n")[1].splitlines()
     assert table[0].split() == ["Anna", "Berg", "leads", "Data", "team"]
 

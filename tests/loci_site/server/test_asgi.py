@@ -14,7 +14,7 @@ from loci_site import asgi
 from loci_site.server.runtime_tuning import TURN_S, YOUNG, _settle
 from loci_site.server.write_probe import WATCH
 from memories.models import RecallLog
-from memories.recall.recall_log import COUNTER, Recall
+from memories.recall.recall_log import COUNTER, PendingRecall
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def counted() -> Iterator[None]:
     """One recall waits to be written; the interpreter's turns are as before afterwards."""
     turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     COUNTER.add(
-        Recall(
+        PendingRecall(
             at=timezone.now(),
             group_key=None,
             actor="alice",

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from loci_site.server.health import Check, status_of
+from loci_site.server.health import HealthCheck, status_of
 from loci_site.server.write_probe import WATCH, WRITE_WAIT_S, LastWrite, WriteWatch
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
@@ -143,4 +143,4 @@ def test_only_reading_is_allowed(client: Client) -> None:
 )
 def test_only_what_is_vital_makes_it_fail(bad: set[str], status: str) -> None:
     names = ("database", "last_write", "indexes", "model", "worker", "disk")
-    assert status_of({name: Check(name not in bad, "") for name in names}) == status
+    assert status_of({name: HealthCheck(name not in bad, "") for name in names}) == status

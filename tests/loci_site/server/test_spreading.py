@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from loci_site.server.connection_balancing import CLOSE, Message, Receive, Send, Spreading, share_of_ends
+from loci_site.server.connection_balancing import (
+    CLOSE,
+    ConnectionBalancing,
+    Message,
+    Receive,
+    Send,
+    share_of_ends,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ async def _nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _ask(application: Spreading, path: str = "/") -> list[Message]:
+async def _ask(application: ConnectionBalancing, path: str = "/") -> list[Message]:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -47,7 +54,7 @@ async def _ask(application: Spreading, path: str = "/") -> list[Message]:
 
 async def test_an_answer_ends_its_connection_by_the_calls_that_are_answered_at_that_moment() -> None:
     inner = Answering()
-    application = Spreading(
+    application = ConnectionBalancing(
         inner, chance=lambda: 2.5**3 / 16**3
     )  # between the shares of two and of three calls
     waiting = [asyncio.ensure_future(_ask(application)) for _ in range(4)]
@@ -67,9 +74,9 @@ async def test_the_end_takes_the_place_of_what_a_stream_says_of_its_connection()
         kept = [(b"Connection", b"keep-alive"), (b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": kept})
 
-    [ended] = await _ask(Spreading(streaming, chance=lambda: 0.0))
+    [ended] = await _ask(ConnectionBalancing(streaming, chance=lambda: 0.0))
     assert ended["headers"] == [(b"content-type", b"text/event-stream"), CLOSE]
-    [kept] = await _ask(Spreading(streaming, chance=lambda: 1.0))
+    [kept] = await _ask(ConnectionBalancing(streaming, chance=lambda: 1.0))
     assert kept["headers"] == [(b"Connection", b"keep-alive"), (b"content-type", b"text/event-stream")]
 
 
@@ -77,7 +84,7 @@ async def test_a_call_that_failed_is_not_counted_any_more() -> None:
     inner = Answering()
     inner.may_go.set()
     shares: Iterator[float] = iter([1.5**3 / 16**3])
-    application = Spreading(inner, chance=lambda: next(shares))
+    application = ConnectionBalancing(inner, chance=lambda: next(shares))
     for _ in range(3):
         with pytest.raises(RuntimeError):
             await _ask(application, "/fault")

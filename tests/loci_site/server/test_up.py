@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, Part, Supervisor, reason, wait_before
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, reason, wait_before
 from tests.loci_site.server.running import (
     WEB_READY,
     WORKER_READY,
@@ -256,7 +256,10 @@ def test_a_vital_process_that_keeps_dying_is_given_up(
     log = tmp_path / "starts"
     command = [sys.executable, "-c", f"open({str(log)!r}, 'a').write('x'); raise SystemExit(3)"]
     supervisor = Supervisor(
-        [Part("web", command, is_vital=True, is_first=True), Part("web 2", ["never started"], is_vital=True)],
+        [
+            ServerPart("web", command, is_vital=True, is_first=True),
+            ServerPart("web 2", ["never started"], is_vital=True),
+        ],
         env=os.environ,
         is_ready=lambda: False,
         on_ready=lambda: None,
@@ -279,8 +282,8 @@ def test_nothing_is_given_up_while_another_vital_process_lives(
     )
     supervisor = Supervisor(
         [
-            Part("web", dying, is_vital=True, is_first=True),
-            Part("web 2", [sys.executable, "-c", waiting], is_vital=True),
+            ServerPart("web", dying, is_vital=True, is_first=True),
+            ServerPart("web 2", [sys.executable, "-c", waiting], is_vital=True),
         ],
         env=os.environ,
         is_ready=log.exists,

@@ -16,7 +16,7 @@ from maintenance.backups.open_copy import opened
 from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from tests.maintenance.folders import empty_folder
 
@@ -51,7 +51,7 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
     memory = remember(SECRET)
     vectors = [bytes(piece.embedding) for piece in memory.pieces.all()]
     remember("The queue holds ten jobs.")
-    recall(operator(), Asked(f"is it true that {SECRET}", group="ledger"))
+    recall(operator(), RecallRequest(f"is it true that {SECRET}", group="ledger"))
     COUNTER.flush()
     first, second = make_backup(operator()), make_backup(operator())
     before = bytes_of(first.path, tmp_path / "before")
@@ -75,7 +75,7 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
 
 def test_a_backup_of_before_the_memory_loses_what_quotes_it(remember: Remember, tmp_path: Path) -> None:
     remember("The queue holds ten jobs.")
-    recall(operator(), Asked(f"is it true that {SECRET}", group="ledger"))
+    recall(operator(), RecallRequest(f"is it true that {SECRET}", group="ledger"))
     COUNTER.flush()
     made = make_backup(operator())
     memory = remember(SECRET)

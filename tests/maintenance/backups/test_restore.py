@@ -24,7 +24,7 @@ from maintenance.backups import make_backup
 from maintenance.backups.archive import MANIFEST, unpack
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.open_copy import file_faults, opened, snapshot_of_store
-from maintenance.backups.restore import GroupChange, find_backup, preview_restore, restore_backup
+from maintenance.backups.restore import GroupDifference, find_backup, preview_restore, restore_backup
 from maintenance.cycle.compaction import Compact
 from memories.draft import Draft
 from memories.lifecycle.verbs import purge, retract
@@ -70,7 +70,7 @@ def test_a_preview_tells_what_would_be_lost_and_changes_nothing(remember: Rememb
     )
     seen = preview_restore(operator(), made.path)
     # The purge took the queue out of the backup, so nothing but the port is in it.
-    assert seen.groups == (GroupChange("ledger", in_backup=1, now=3, lost=2),)
+    assert seen.groups == (GroupDifference("ledger", in_backup=1, now=3, lost=2),)
     assert (seen.lost, seen.returned, seen.purged_again) == (2, 0, 0)
     assert contents() == sorted([PORT, LATER, "The topic is called ledger-events"])
 

@@ -17,7 +17,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
 from maintenance import cycle
-from maintenance.cycle import Plan, run_cycle
+from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.decay import Decay, decayed_confidence
 from maintenance.cycle.preview import changes_of, preview_cycle
 from maintenance.cycle.recorder import Recorder
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 def decays(at: int, **more: Any) -> Run:
     """Run only decay, `at` days after NOW."""
-    return run_cycle(operator(), Plan(kind="decay", now=day(at), **more))
+    return run_cycle(operator(), RunPlan(kind="decay", now=day(at), **more))
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +62,9 @@ def test_a_missed_week_is_caught_up_as_if_none_was_missed(ledger: Group) -> None
 
 def test_less_than_a_period_changes_nothing_and_the_rest_of_one_counts_next_time(ledger: Group) -> None:
     memory = row(ledger, "a", confidence=0.8)
-    run_cycle(operator(), Plan(kind="decay", now=NOW + timedelta(hours=23)))
+    run_cycle(operator(), RunPlan(kind="decay", now=NOW + timedelta(hours=23)))
     assert fresh(memory).confidence == 0.8
-    run_cycle(operator(), Plan(kind="decay", now=NOW + timedelta(hours=47)))
+    run_cycle(operator(), RunPlan(kind="decay", now=NOW + timedelta(hours=47)))
     assert fresh(memory).confidence == pytest.approx(0.792)
     assert fresh(memory).decayed_at == NOW + timedelta(hours=24)
 
@@ -106,9 +106,9 @@ def test_decay_stops_at_the_floor() -> None:
 def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     row(ledger, "a", confidence=0.8, expires_at=day(2))
     row(ledger, "b", type="episodic", confidence=0.03)
-    first = run_cycle(operator(), Plan(now=day(200)))
+    first = run_cycle(operator(), RunPlan(now=day(200)))
     before = whole_state()
-    second = run_cycle(operator(), Plan(now=day(200)))
+    second = run_cycle(operator(), RunPlan(now=day(200)))
     assert first.counts == {"decayed": 2, "expired": 1, "forgotten": 1}
     assert second.counts == {}
     assert not second.changes.exists()
@@ -118,7 +118,7 @@ def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
 def test_a_memory_expires_when_its_time_is_over(ledger: Group) -> None:
     over = row(ledger, "until the third", expires_at=day(3))
     lives = row(ledger, "until the ninth", expires_at=day(9))
-    run_cycle(operator(), Plan(now=day(3)))
+    run_cycle(operator(), RunPlan(now=day(3)))
     assert fresh(over).state == "expired"
     assert fresh(over).state_changed_at == day(3)
     assert fresh(lives).state == "live"
@@ -142,20 +142,20 @@ def test_cleanup_forgets_what_nobody_believes_or_uses(
     ledger: Group, standing: dict[str, Any], state: str
 ) -> None:
     memory = row(ledger, "an old doubt", **{"confidence": 0.04} | standing)
-    run_cycle(operator(), Plan(kind="cleanup", now=day(95)))
+    run_cycle(operator(), RunPlan(kind="cleanup", now=day(95)))
     assert fresh(memory).state == state
 
 
 def test_the_groups_are_gone_over_separately_and_one_can_be_named(ledger: Group, garden: Group) -> None:
     here, there = row(ledger, "here", expires_at=day(1)), row(garden, "there", expires_at=day(1))
-    run = run_cycle(operator(), Plan(group=ledger, now=day(2)))
+    run = run_cycle(operator(), RunPlan(group=ledger, now=day(2)))
     assert (fresh(here).state, fresh(there).state) == ("expired", "live")
     assert run.group == ledger
 
 
 def test_a_run_is_in_the_log_with_each_memory_that_it_retired(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
-    run = run_cycle(operator(), Plan(now=day(2)))
+    run = run_cycle(operator(), RunPlan(now=day(2)))
     said = AuditEntry.objects.get(memory_id=memory.id)
     assert said.run == run.id
     assert AuditPayload.objects.get(entry=said).payload["changes"]["state"] == ["live", "expired"]
@@ -235,13 +235,13 @@ def test_a_step_that_fails_leaves_a_failed_run_that_says_why(
 def test_a_run_stops_before_it_retires_more_than_its_share(ledger: Group) -> None:
     for number in range(60):
         row(ledger, f"doubt {number}", expires_at=day(1))
-    run = run_cycle(operator(), Plan(now=day(2), max_share=0.5))
+    run = run_cycle(operator(), RunPlan(now=day(2), max_share=0.5))
     left = Memory.objects.filter(state="live").count()
     assert run.status == RunStatus.STOPPED
     assert "'ledger'" in run.error
     assert "--max-share" in run.error
     assert left >= 30
-    allowed = run_cycle(operator(), Plan(now=day(2), max_share=1))
+    allowed = run_cycle(operator(), RunPlan(now=day(2), max_share=1))
     assert allowed.status == RunStatus.DONE
     assert not Memory.objects.filter(state="live").exists()
 
@@ -250,7 +250,7 @@ def test_the_groups_after_one_that_is_over_its_share_are_looked_after(ledger: Gr
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
     last = row(garden, "until tomorrow", expires_at=day(1))
-    run = run_cycle(operator(), Plan(now=day(2)))
+    run = run_cycle(operator(), RunPlan(now=day(2)))
     assert (run.status, Memory.objects.filter(group=ledger, state="live").count()) == (RunStatus.STOPPED, 30)
     assert "'ledger'" in run.error
     assert fresh(last).state == "expired"
@@ -261,14 +261,14 @@ def test_a_run_that_was_over_a_share_says_so_where_it_is_resumed(ledger: Group, 
         row(ledger, f"doubt {number}", expires_at=day(1))
     last = row(garden, "until tomorrow", expires_at=day(1))
 
-    def dies(progress: cycle.Progress) -> None:
+    def dies(progress: cycle.RunProgress) -> None:
         if progress.group == "garden":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_cycle(operator(), Plan(now=day(2), report=dies))
+        run_cycle(operator(), RunPlan(now=day(2), report=dies))
     assert fresh(last).state == "live"
-    run = run_cycle(operator(), Plan(now=day(2)))
+    run = run_cycle(operator(), RunPlan(now=day(2)))
     assert (run.status, fresh(last).state) == (RunStatus.STOPPED, "expired")
     assert "'ledger'" in run.error
     assert Memory.objects.filter(group=ledger, state="live").count() == 30
@@ -277,7 +277,7 @@ def test_a_run_that_was_over_a_share_says_so_where_it_is_resumed(ledger: Group, 
 def test_a_resumed_run_may_retire_what_it_was_begun_with(ledger: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
-    begun = run_cycle(operator(), Plan(now=day(2), max_share=1, max_seconds=0))
+    begun = run_cycle(operator(), RunPlan(now=day(2), max_share=1, max_seconds=0))
     assert begun.status == RunStatus.RUNNING
     ended = run_cycle(operator())  # as the worker does
     assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
@@ -288,8 +288,8 @@ def test_a_resumed_run_may_retire_what_it_was_begun_with(ledger: Group) -> None:
 def test_a_run_that_is_resumed_twice_keeps_the_share_it_was_given_in_between(ledger: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
-    begun = run_cycle(operator(), Plan(now=day(2), max_seconds=0))
-    allowed = run_cycle(operator(), Plan(max_share=1, max_seconds=0))
+    begun = run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
+    allowed = run_cycle(operator(), RunPlan(max_share=1, max_seconds=0))
     assert (allowed.pk, allowed.status) == (begun.pk, RunStatus.RUNNING)
     ended = run_cycle(operator())
     assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
@@ -298,16 +298,16 @@ def test_a_run_that_is_resumed_twice_keeps_the_share_it_was_given_in_between(led
 
 def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
-    assert run_cycle(operator(), Plan(now=day(2), max_share=0.1)).status == RunStatus.DONE
+    assert run_cycle(operator(), RunPlan(now=day(2), max_share=0.1)).status == RunStatus.DONE
     assert fresh(memory).state == "expired"
 
 
 def test_a_run_that_runs_out_of_time_goes_on_later(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
-    run = run_cycle(operator(), Plan(now=day(2), max_seconds=0))
+    run = run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
     assert run.status == RunStatus.RUNNING
     assert fresh(memory).state == "live"
-    again = run_cycle(operator(), Plan(now=day(2)))
+    again = run_cycle(operator(), RunPlan(now=day(2)))
     assert again.pk == run.pk
     assert fresh(memory).state == "expired"
 
@@ -320,14 +320,14 @@ def test_only_who_curates_may_run_it(ledger: Group, garden: Group) -> None:
     with pytest.raises(NotPermitted):
         run_cycle(bound)
     with pytest.raises(NotPermitted):
-        run_cycle(bound, Plan(group=garden))
-    assert run_cycle(bound, Plan(group=ledger)).status == RunStatus.DONE
+        run_cycle(bound, RunPlan(group=garden))
+    assert run_cycle(bound, RunPlan(group=ledger)).status == RunStatus.DONE
     assert not Run.objects.exclude(group=ledger).exists()
 
 
 def test_an_unknown_kind_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidInput, match="tidy") as refused:
-        run_cycle(operator(), Plan(kind="tidy"))
+        run_cycle(operator(), RunPlan(kind="tidy"))
     assert "cleanup" in str(refused.value)
 
 
@@ -337,10 +337,10 @@ def test_a_dry_run_says_exactly_what_the_run_then_does_and_changes_nothing(ledge
     row(ledger, "an old doubt", type="episodic", confidence=0.04)
     row(ledger, "a fact", confidence=0.8)
     before = whole_state()
-    preview = preview_cycle(operator(), Plan(now=day(120)))
+    preview = preview_cycle(operator(), RunPlan(now=day(120)))
     assert whole_state() == before
     assert not Run.objects.exists()
-    run = run_cycle(operator(), Plan(now=day(120)))
+    run = run_cycle(operator(), RunPlan(now=day(120)))
     changes, total = changes_of(run, limit=1000)
     assert preview.changes == changes
     assert preview.total == total == 5  # three decay, one of them expires and one is forgotten
@@ -349,7 +349,7 @@ def test_a_dry_run_says_exactly_what_the_run_then_does_and_changes_nothing(ledge
 
 @pytest.mark.django_db(transaction=True)
 def test_a_dry_run_leaves_no_copy_behind(ledger: Group, settings: Settings) -> None:
-    preview_cycle(operator(), Plan(now=timezone.now()))
+    preview_cycle(operator(), RunPlan(now=timezone.now()))
     assert list(settings.LOCI.home.glob(".trial-*")) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from access.models import Group
 from access.tokens import operator
-from maintenance.cycle.find_pairs import Findings
+from maintenance.cycle.find_pairs import FindPairs
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
@@ -30,12 +30,12 @@ def imported(texts: tuple[str, ...], *, group: str = "ledger", scope: str = "gro
 
 
 def found(group: Group, **more: Any) -> dict[str, int]:
-    return dict(drive(Findings(), turn_of(group, **more))[0])
+    return dict(drive(FindPairs(), turn_of(group, **more))[0])
 
 
 def test_facts_that_contradict_each_other_become_a_conflict(ledger: Group) -> None:
     old, new = imported(CONTRARY)
-    counts, mark, run = drive(Findings(), turn_of(ledger))
+    counts, mark, run = drive(FindPairs(), turn_of(ledger))
     assert counts == {"conflicts_found": 1}
     assert mark == new.key
     link = Link.objects.get()
@@ -57,9 +57,9 @@ def test_facts_that_have_nothing_to_do_with_each_other_are_left_alone(ledger: Gr
 
 def test_a_second_pass_makes_nothing(ledger: Group) -> None:
     imported(CONTRARY)
-    _, mark, _ = drive(Findings(), turn_of(ledger))
+    _, mark, _ = drive(FindPairs(), turn_of(ledger))
     state = whole_state()
-    assert Findings().next_batch(turn_of(ledger, mark=mark), None) is None
+    assert FindPairs().next_batch(turn_of(ledger, mark=mark), None) is None
     assert found(ledger) == {}
     assert whole_state() == state
 
@@ -94,7 +94,7 @@ def test_what_has_no_vector_yet_is_looked_at_later(ledger: Group) -> None:
     old, _ = imported(CONTRARY)
     vector = Piece.objects.get(memory=old).embedding
     Piece.objects.filter(memory=old).update(embedding=None)
-    counts, mark, _ = drive(Findings(), turn_of(ledger))
+    counts, mark, _ = drive(FindPairs(), turn_of(ledger))
     assert (counts, mark) == ({}, None)
     Piece.objects.filter(memory=old).update(embedding=vector)
     assert found(ledger, mark=mark) == {"conflicts_found": 1}
@@ -102,9 +102,9 @@ def test_what_has_no_vector_yet_is_looked_at_later(ledger: Group) -> None:
 
 def test_a_tie_that_somebody_made_meanwhile_is_not_made_twice(ledger: Group) -> None:
     imported(CONTRARY)
-    batch = Findings().next_batch(turn_of(ledger), None)
+    batch = FindPairs().next_batch(turn_of(ledger), None)
     assert batch is not None
-    _, _, run = drive(Findings(), turn_of(ledger))
+    _, _, run = drive(FindPairs(), turn_of(ledger))
     assert dict(batch.write(Recorder(operator(), run, "findings"))) == {}
     one = Link.objects.get()
     Link.objects.filter(pk=one.pk).update(source=one.target, target=one.source)
@@ -114,10 +114,10 @@ def test_a_tie_that_somebody_made_meanwhile_is_not_made_twice(ledger: Group) -> 
 
 def test_what_stopped_to_count_meanwhile_is_not_tied(ledger: Group) -> None:
     old, _ = imported(CONTRARY)
-    batch = Findings().next_batch(turn_of(ledger), None)
+    batch = FindPairs().next_batch(turn_of(ledger), None)
     assert batch is not None
     Memory.objects.filter(pk=old.pk).update(state="forgotten")
-    _, _, run = drive(Findings(), turn_of(ledger))
+    _, _, run = drive(FindPairs(), turn_of(ledger))
     assert dict(batch.write(Recorder(operator(), run, "findings"))) == {}
     assert not Link.objects.exists()
 
@@ -125,6 +125,6 @@ def test_what_stopped_to_count_meanwhile_is_not_tied(ledger: Group) -> None:
 def test_undoing_the_run_takes_the_ties_away(ledger: Group) -> None:
     imported(CONTRARY)
     state = whole_state()
-    _, _, run = drive(Findings(), turn_of(ledger))
+    _, _, run = drive(FindPairs(), turn_of(ledger))
     assert undo_run(operator(), run.id).deleted == 1
     assert whole_state() == state

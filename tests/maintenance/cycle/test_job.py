@@ -8,7 +8,7 @@ from access.errors import NotPermitted
 from access.models import Group, Membership, Role
 from access.tokens import operator
 from maintenance import cycle
-from maintenance.cycle import Plan
+from maintenance.cycle import RunPlan
 from maintenance.cycle.job import run_alone
 from maintenance.cycle.preview import preview_cycle
 from maintenance.models import JobLock
@@ -22,7 +22,7 @@ def curator(user: User) -> None:
 
 
 def test_a_run_that_one_may_not_do_is_no_failure_of_the_cycle(ledger: Group, bob: User) -> None:
-    for plan in (Plan(), Plan(group=ledger)):
+    for plan in (RunPlan(), RunPlan(group=ledger)):
         with pytest.raises(NotPermitted):
             run_alone(person(bob), plan)
     assert not JobLock.objects.filter(name="cycle").exists()
@@ -33,7 +33,7 @@ def test_no_copy_is_made_for_somebody_who_may_not_run(
 ) -> None:
     monkeypatch.setattr("maintenance.cycle.preview.tried", lambda work: pytest.fail("the store was copied"))
     with pytest.raises(NotPermitted):
-        preview_cycle(person(bob), Plan())
+        preview_cycle(person(bob), RunPlan())
 
 
 @pytest.mark.parametrize("kind", ["cycle", "cleanup"])
@@ -41,14 +41,14 @@ def test_a_run_over_one_group_leaves_the_cycle_due_and_asked_for(ledger: Group, 
     curator(bob)
     asked = timezone.now()
     JobLock.objects.create(name="cycle", asked_at=asked, asked_by="alice")
-    assert run_alone(person(bob), Plan(kind=kind, group=ledger)).status == "done"
+    assert run_alone(person(bob), RunPlan(kind=kind, group=ledger)).status == "done"
     row = JobLock.objects.get(name="cycle")
     assert (row.last_finished, row.asked_at, row.asked_by, row.holder) == (None, asked, "alice", "")
 
 
 def test_a_run_over_all_groups_is_the_cycle(ledger: Group) -> None:
     JobLock.objects.create(name="cycle", asked_at=timezone.now(), asked_by="alice")
-    run_alone(operator(), Plan())
+    run_alone(operator(), RunPlan())
     row = JobLock.objects.get(name="cycle")
     assert row.last_finished is not None
     assert row.asked_at is None
@@ -65,6 +65,6 @@ def test_a_run_over_one_group_that_breaks_is_no_failure_of_the_cycle(
     for step in cycle.KINDS["cleanup"]:
         monkeypatch.setattr(type(step), "next_batch", lambda self, turn, cursor: breaks(turn, cursor))
     with pytest.raises(OSError, match="disk is full"):
-        run_alone(person(bob), Plan(kind="cleanup", group=ledger))
+        run_alone(person(bob), RunPlan(kind="cleanup", group=ledger))
     row = JobLock.objects.get(name="cycle")
     assert (row.failures, row.last_error, row.holder) == (0, "", "")

@@ -15,7 +15,7 @@ from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import approve, forget, purge, reject, retract
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.types import State, Trust
 from tests.maintenance.events import NOW, UNRELATED, drive, happen, turn_of
@@ -66,7 +66,7 @@ def test_recall_gives_it_only_once_a_person_approved_it(ledger: Group, alice: Us
     happen(ALIKE, step=DAY)
     promoted(ledger)
     (fact,) = facts()
-    asked = Asked("restart of the staging server", group="ledger")
+    asked = RecallRequest("restart of the staging server", group="ledger")
     assert fact.id not in [item.memory.id for item in recall(operator(), asked).items]
     approve(person(alice), fact.id)
     assert fact.id in [item.memory.id for item in recall(operator(), asked).items]

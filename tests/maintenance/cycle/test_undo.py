@@ -8,7 +8,7 @@ from access.audit import verify_chain
 from access.errors import Conflict, InvalidInput, NotFound
 from access.models import AuditEntry, AuditPayload, Group
 from access.tokens import operator
-from maintenance.cycle import Plan, run_cycle, undo
+from maintenance.cycle import RunPlan, run_cycle, undo
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.models import Run, RunChange
@@ -38,7 +38,7 @@ def filled(group: Group) -> list[Memory]:
 
 
 def cycle(at: int = 120) -> Run:
-    return run_cycle(operator(), Plan(now=day(at)))
+    return run_cycle(operator(), RunPlan(now=day(at)))
 
 
 def test_a_run_without_later_writes_is_taken_back_exactly_indexes_included(ledger: Group) -> None:
@@ -99,8 +99,8 @@ def test_later_runs_over_the_same_memories_go_first(ledger: Group) -> None:
 def test_a_later_run_over_other_memories_is_none_of_its_business(ledger: Group, garden: Group) -> None:
     filled(ledger)
     row(garden, "elsewhere", expires_at=day(1))
-    first = run_cycle(operator(), Plan(group=ledger, now=day(120)))
-    run_cycle(operator(), Plan(group=garden, now=day(120)))
+    first = run_cycle(operator(), RunPlan(group=ledger, now=day(120)))
+    run_cycle(operator(), RunPlan(group=garden, now=day(120)))
     assert undo_run(operator(), first.id).restored == 5
     assert Memory.objects.get(content="elsewhere").state == "expired"
 

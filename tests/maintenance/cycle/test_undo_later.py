@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from access.errors import Conflict, NotPermitted
 from access.models import Group, Membership, Role
 from access.tokens import operator
-from maintenance.cycle import Plan, decay, run_cycle, undo
+from maintenance.cycle import RunPlan, decay, run_cycle, undo
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.undo import later_runs, undo_run
@@ -33,7 +33,7 @@ ALIKE = (
 def expired(group: Group) -> tuple[Memory, Run]:
     """Give a memory that a run expired, and that run."""
     memory = row(group, "until tomorrow", expires_at=day(1))
-    run = run_cycle(operator(), Plan(now=day(2)))
+    run = run_cycle(operator(), RunPlan(now=day(2)))
     assert fresh(memory).state == "expired"
     return memory, run
 
@@ -74,8 +74,8 @@ def test_a_later_run_that_one_may_not_take_back_is_not_taken_back(
     Membership.objects.filter(user=bob).update(role=Role.CURATOR)
     row(ledger, "ours", confidence=0.8)
     theirs = row(garden, "theirs", confidence=0.8)
-    first = run_cycle(person(bob), Plan(group=ledger, now=day(1)))
-    run_cycle(operator(), Plan(now=day(2)))
+    first = run_cycle(person(bob), RunPlan(group=ledger, now=day(1)))
+    run_cycle(operator(), RunPlan(now=day(2)))
     decayed = fresh(theirs).confidence
     assert decayed < 0.8
     with pytest.raises(NotPermitted):
@@ -85,7 +85,7 @@ def test_a_later_run_that_one_may_not_take_back_is_not_taken_back(
 
 def test_a_later_run_that_is_at_work_is_not_taken_back(ledger: Group) -> None:
     row(ledger, "decays", confidence=0.8)
-    first, second = (run_cycle(operator(), Plan(now=day(at))) for at in (1, 2))
+    first, second = (run_cycle(operator(), RunPlan(now=day(at))) for at in (1, 2))
     Run.objects.filter(pk=second.pk).update(status="running")
     with pytest.raises(Conflict, match="not at its end"):
         undo_run(operator(), first.id, with_later=True)
@@ -109,7 +109,7 @@ def test_each_batch_of_decay_is_taken_back_in_a_transaction_of_its_own(
     for number in range(6):
         row(ledger, f"decays {number}", confidence=0.8)
     monkeypatch.setattr(decay, "ROWS", 2)
-    run = run_cycle(operator(), Plan(now=day(1)))
+    run = run_cycle(operator(), RunPlan(now=day(1)))
     real, calls = undo._Tally.take_back, list[int]()
 
     def stumbling(self: Any, change: RunChange) -> None:

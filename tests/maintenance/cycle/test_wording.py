@@ -1,6 +1,6 @@
 """A run in words: what people read of its counts, steps and changes."""
 
-from maintenance.cycle.preview import Change
+from maintenance.cycle.preview import PreviewedChange
 from maintenance.cycle.wording import ShownField, counts_words, shown_changes, shown_steps
 
 ID = "01a1fea0-c086-7571-b4c1-447add3eb14f"
@@ -8,8 +8,8 @@ ID = "01a1fea0-c086-7571-b4c1-447add3eb14f"
 
 def change(
     step: str = "decay", *, made: bool = False, table: str = "memories_memory", **fields: object
-) -> Change:
-    return Change(step, table, ID, "The gate is open", made, dict(fields))  # type: ignore[arg-type]
+) -> PreviewedChange:
+    return PreviewedChange(step, table, ID, "The gate is open", made, dict(fields))  # type: ignore[arg-type]
 
 
 def test_counts_are_one_line_without_what_is_nought() -> None:

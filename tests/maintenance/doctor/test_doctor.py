@@ -19,7 +19,7 @@ from access.actor import Actor
 from access.errors import NotPermitted
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
-from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
+from maintenance.doctor import CheckStatus, Diagnosis, Finding, examine, repair
 from maintenance.doctor import environment as doctor_place
 from maintenance.doctor import rows as doctor_rows
 from maintenance.doctor.rows import stale_contexts
@@ -47,7 +47,7 @@ def model_verified_once() -> Iterator[None]:
 
 
 def wrong(diagnosis: Diagnosis) -> dict[str, str]:
-    return {f.check: f.detail for f in diagnosis.findings if f.verdict is Verdict.WRONG}
+    return {f.check: f.detail for f in diagnosis.findings if f.verdict is CheckStatus.WRONG}
 
 
 @pytest.mark.model
@@ -109,7 +109,7 @@ def test_an_owed_vector_is_a_notice_not_a_fault(remember: Remember, no_model: No
         remember("The port is 8081")
     diagnosis = examine(operator())
     (finding,) = [f for f in diagnosis.findings if f.check == "vectors"]
-    assert finding.verdict is Verdict.NOTICE
+    assert finding.verdict is CheckStatus.NOTICE
     assert finding.detail.startswith("1 memories wait for their vector")
     assert diagnosis.is_well
 
@@ -166,7 +166,7 @@ def test_every_fault_says_what_to_do(remember: Remember) -> None:
     Piece.objects.all().delete()
     AuditEntry.objects.filter(operation="store").update(actor="somebody else", at=timezone.now() + YEAR)
     JobLock.objects.create(name="cycle", last_error="ValueError: no room")
-    faults = [one for one in examine(operator()).findings if one.verdict is Verdict.WRONG]
+    faults = [one for one in examine(operator()).findings if one.verdict is CheckStatus.WRONG]
     assert {one.check for one in faults} >= {"vectors", "audit", "clock", "jobs", "orphans"}
     assert all(one.advice for one in faults)
 
@@ -190,7 +190,7 @@ def test_a_table_that_is_not_locis_is_a_notice() -> None:
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE somebody_elses (x)")
     assert (found("schema").verdict, found("schema").detail) == (
-        Verdict.NOTICE,
+        CheckStatus.NOTICE,
         "tables that are not Loci's: somebody_elses",
     )
 
@@ -203,7 +203,7 @@ def test_vectors_of_another_model_are_found(remember: Remember) -> None:
 
 def test_two_versions_that_count_are_found(remember: Remember) -> None:
     first, second = remember("The port is 8081"), remember("The queue is called ledger-events")
-    assert found("heads").verdict is Verdict.OK
+    assert found("heads").verdict is CheckStatus.OK
     Memory.objects.filter(pk=second.pk).update(root=first)
     assert str(first.id) in wrong(examine(operator(), quick=True))["heads"]
     third = remember("Anna leads billing")
@@ -211,13 +211,13 @@ def test_two_versions_that_count_are_found(remember: Remember) -> None:
     Memory.objects.filter(pk=first.pk).update(state="superseded")
     assert str(first.id) in wrong(examine(operator(), quick=True))["heads"]
     Memory.objects.filter(pk=third.pk).update(state="superseded")
-    assert found("heads").verdict is Verdict.OK
+    assert found("heads").verdict is CheckStatus.OK
 
 
 def test_what_hangs_on_a_later_version_is_found(remember: Remember) -> None:
     root, version, other = (remember(text) for text in ("One port", "Two queues", "Three people"))
     Link.objects.create(kind="duplicate", source=version, target=other)
-    assert found("orphans").verdict is Verdict.OK
+    assert found("orphans").verdict is CheckStatus.OK
     Memory.objects.filter(pk=version.pk).update(root=root, state="superseded")
     assert wrong(examine(operator(), quick=True))["orphans"] == "1 links hang on a version that is no root"
 
@@ -225,10 +225,10 @@ def test_what_hangs_on_a_later_version_is_found(remember: Remember) -> None:
 def test_compacted_memories_must_lead_to_a_summary(remember: Remember) -> None:
     source, summary = remember("We met on Monday", type="episodic"), remember("They meet on Mondays")
     Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=summary)
-    assert found("orphans").verdict is Verdict.OK
+    assert found("orphans").verdict is CheckStatus.OK
     Memory.objects.filter(pk=summary.pk).update(state="forgotten")
     said = found("orphans")
-    assert said.verdict is Verdict.NOTICE
+    assert said.verdict is CheckStatus.NOTICE
     assert said.detail == f"the summaries of 1 compacted memories do not count any more: {source.id}"
     Memory.objects.filter(pk=source.pk).update(superseded_by=None)
     assert wrong(examine(operator(), quick=True))["orphans"] == "1 compacted memories lead to no summary"
@@ -236,7 +236,7 @@ def test_compacted_memories_must_lead_to_a_summary(remember: Remember) -> None:
 
 def test_rows_from_the_future_are_found(remember: Remember) -> None:
     memory = remember("The port is 8081")
-    assert found("clock").verdict is Verdict.OK
+    assert found("clock").verdict is CheckStatus.OK
     Memory.objects.filter(pk=memory.pk).update(created_at=timezone.now() + YEAR)
     assert "a memory is of" in wrong(examine(operator(), quick=True))["clock"]
 
@@ -247,7 +247,7 @@ def test_jobs_that_failed_are_faults_and_paused_or_dead_ones_notices() -> None:
     JobLock.objects.create(name="backup", holder="gone", held_until=past)
     JobLock.objects.create(name="heartbeat", last_finished=past)
     assert (found("jobs").verdict, found("jobs").detail) == (
-        Verdict.NOTICE,
+        CheckStatus.NOTICE,
         "backup was left in the middle; paused: cycle by ann; no worker has reported for a while",
     )
     JobLock.objects.filter(name="cycle").update(last_error="ValueError: no room")
@@ -280,7 +280,7 @@ def test_a_quick_look_leaves_out_what_reads_every_row(remember: Remember) -> Non
     AuditEntry.objects.filter(operation="store").update(actor="somebody else")
     look = examine(operator(), quick=True)
     assert look.is_well
-    skipped = {one.check for one in look.findings if one.verdict is Verdict.SKIPPED}
+    skipped = {one.check for one in look.findings if one.verdict is CheckStatus.SKIPPED}
     assert skipped == {"integrity", "chains", "contexts", "forms", "folds", "audit"}
     with connection.cursor() as cursor:
         cursor.execute("DROP TRIGGER memories_fts_insert")

@@ -10,7 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from access.tokens import operator
-from maintenance.doctor import Diagnosis, Finding, Verdict, examine, repair
+from maintenance.doctor import CheckStatus, Diagnosis, Finding, examine, repair
 from maintenance.doctor.environment import exposed_files
 from memories.models import Memory
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def wrong(diagnosis: Diagnosis) -> dict[str, str]:
-    return {f.check: f.detail for f in diagnosis.findings if f.verdict is Verdict.WRONG}
+    return {f.check: f.detail for f in diagnosis.findings if f.verdict is CheckStatus.WRONG}
 
 
 def found(check: str) -> Finding:
@@ -50,20 +50,23 @@ def test_messages_that_nobody_took_are_found_and_dropped(elsewhere: Path) -> Non
     assert found("queue").detail.startswith("1 messages wait for more than an hour")
     assert "dropped 1 messages that nobody took" in repair(operator()).repairs
     assert (old.exists(), young.exists()) == (False, True)
-    assert (found("queue").verdict, found("queue").detail) == (Verdict.OK, "1 messages wait")
+    assert (found("queue").verdict, found("queue").detail) == (CheckStatus.OK, "1 messages wait")
 
 
 def test_the_age_of_the_newest_backup_is_told(elsewhere: Path, remember: Remember) -> None:
     assert found("backups").detail == "nothing to keep yet"
     remember("The port is 8081")
-    assert (found("backups").verdict, found("backups").detail) == (Verdict.NOTICE, "there is none yet")
+    assert (found("backups").verdict, found("backups").detail) == (CheckStatus.NOTICE, "there is none yet")
     aged(elsewhere / "backups/loci-20260101T000000Z-aaaa.zip", days=15)
     assert (
         wrong(examine(operator(), quick=True))["backups"]
         == "the newest is 15.0 days old; one is due every 7 days"
     )
     aged(elsewhere / "backups/loci-20260108T000000Z-bbbb.zip", days=6)
-    assert (found("backups").verdict, found("backups").detail) == (Verdict.OK, "the newest is 6.0 days old")
+    assert (found("backups").verdict, found("backups").detail) == (
+        CheckStatus.OK,
+        "the newest is 6.0 days old",
+    )
 
 
 def test_files_that_others_can_read_are_found_and_closed(elsewhere: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
-from maintenance.doctor.report import Verdict
+from maintenance.doctor.report import CheckStatus
 from maintenance.doctor.text_columns import check_folds, repair_folds
 from memories.models import Memory
 from tests.memories.builders import fresh, keep, row
@@ -18,12 +18,12 @@ OTHER = "0" * 64
 def test_a_text_of_another_folding_is_told_and_written_anew(alice: User, ledger: Group) -> None:
     memory = row(ledger, TEXT)
     right = memory.fold_hash
-    assert check_folds().verdict is Verdict.OK
+    assert check_folds().verdict is CheckStatus.OK
     Memory.objects.filter(pk=memory.pk).update(fold_hash=OTHER)
-    assert check_folds().verdict is Verdict.WRONG
+    assert check_folds().verdict is CheckStatus.WRONG
     assert repair_folds() == "wrote the spelling of 1 memories anew"
     assert fresh(memory).fold_hash == right
-    assert (check_folds().verdict, repair_folds()) == (Verdict.OK, "")
+    assert (check_folds().verdict, repair_folds()) == (CheckStatus.OK, "")
     assert keep(person(alice), TEXT, group="ledger", scope="group").outcome == "reinforced"
 
 
@@ -35,6 +35,6 @@ def test_two_live_memories_of_one_text_are_left_for_a_person_to_merge(ledger: Gr
     told = "wrote the spelling of 1 memories anew; 1 say what another live memory says: merge them"
     assert repair_folds() == told
     assert fresh(old).fold_hash == OTHER
-    assert check_folds().verdict is Verdict.WRONG
+    assert check_folds().verdict is CheckStatus.WRONG
     Memory.objects.filter(pk=old.pk).update(state="merged", superseded_by=twin)
     assert repair_folds() == "wrote the spelling of 1 memories anew"

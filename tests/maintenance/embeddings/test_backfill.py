@@ -13,7 +13,7 @@ from maintenance.embeddings import backfill
 from maintenance.embeddings.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
 from memories.models import Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 
 NoModel = Callable[[], AbstractContextManager[None]]
@@ -42,7 +42,7 @@ def test_a_text_stored_without_a_model_is_found_by_meaning_afterwards(
     assert piece.tokens > 0
     assert len(piece.embedding) == 384 * 4
     assert search_index().faults() == []
-    found = recall(operator(), Asked("which database do we use?", group="ledger"))
+    found = recall(operator(), RecallRequest("which database do we use?", group="ledger"))
     assert [item.memory.id for item in found.items] == [memory.id]
 
 

@@ -16,12 +16,12 @@ from access.actor import READ
 from access.errors import NotPermitted
 from access.tokens import operator
 from maintenance.embeddings.backfill import embed_owed, is_owed
-from maintenance.embeddings.reembed import Reembedded, ReembedPlan, lacking, plan_reembed, reembed
+from maintenance.embeddings.reembed import ReembedPlan, ReembedResult, lacking, plan_reembed, reembed
 from memories.embedding import MODEL_ID, Encoder, get_encoder
 from memories.embedding.model_id import window_of
 from memories.lifecycle.verbs import forget, purge
 from memories.models import Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 from memories.store.pieces import (
     as_vector,
@@ -70,14 +70,14 @@ def test_everything_gets_vectors_of_the_new_model_and_loses_the_old(
     done = reembed(operator())
     pieces = Piece.objects.filter(memory=long).count()
     assert pieces >= 4  # 200 tokens in windows of 62
-    assert done == Reembedded(MODEL_ID, SMALL, 2, pieces + 1, switched=True, pieces_deleted=2)
+    assert done == ReembedResult(MODEL_ID, SMALL, 2, pieces + 1, switched=True, pieces_deleted=2)
     assert set(Piece.objects.values_list("model", flat=True)) == {SMALL}
     assert indexed_model() == SMALL
     assert search_index().faults() == []
     assert vec_pieces() == set(Piece.objects.values_list("key", flat=True))
-    found = recall(operator(), Asked("which port?", group="ledger"))
+    found = recall(operator(), RecallRequest("which port?", group="ledger"))
     assert (found.degraded, found.items[0].memory.id) == ("", short.id)
-    assert reembed(operator()) == Reembedded(SMALL, SMALL, 0, 0, switched=False, pieces_deleted=0)
+    assert reembed(operator()) == ReembedResult(SMALL, SMALL, 0, 0, switched=False, pieces_deleted=0)
     assert plan_reembed(operator()).is_done
 
 
@@ -104,7 +104,7 @@ def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
         if step in ("embedding", "indexing"):
             assert indexed_model() == MODEL_ID
             assert available_encoder() is not None
-            found = recall(operator(), Asked("which port do we use?", group="ledger"))
+            found = recall(operator(), RecallRequest("which port do we use?", group="ledger"))
             assert (found.degraded, found.items[0].memory.id) == ("", port.id)
             late = remember(f"Stored while {step}: the {step} server is called {step}-7")
             assert {piece.model for piece in late.pieces.all()} == {MODEL_ID}
@@ -135,7 +135,7 @@ def test_a_recall_during_which_the_index_is_exchanged_asks_again(
         return answer
 
     monkeypatch.setattr(recalling, "_rank", overtaken)
-    found = recall(operator(), Asked("which port?", group="ledger"))
+    found = recall(operator(), RecallRequest("which port?", group="ledger"))
     assert asked_with == [MODEL_ID, SMALL]
     assert (found.degraded, found.items[0].memory.id) == ("", port.id)
 
@@ -178,7 +178,7 @@ def test_a_killed_run_goes_on_where_it_was(remember: Remember, small: Callable[[
     assert search_index().faults() == []
     assert len(vec_pieces()) == 3
     assert (
-        recall(operator(), Asked("what is Ada written in?", group="ledger")).items[0].memory.id
+        recall(operator(), RecallRequest("what is Ada written in?", group="ledger")).items[0].memory.id
         == memories[0].id
     )
     done = reembed(operator())

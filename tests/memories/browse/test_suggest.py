@@ -11,7 +11,7 @@ from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
 from memories.browse import suggest as suggesting
-from memories.browse.suggest import How, similar, snippet, suggest
+from memories.browse.suggest import MatchKind, similar, snippet, suggest
 from memories.draft import Draft
 from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
@@ -53,7 +53,7 @@ def port(alice: User, ledger: Group, garden: Group) -> Memory:
 )
 def test_the_beginning_of_a_word_finds_it(alice: User, port: Memory, typed: str) -> None:
     [found] = suggest(person(alice), typed)
-    assert (found.memory.id, found.how) == (port.id, How.WORDS)
+    assert (found.memory.id, found.how) == (port.id, MatchKind.WORDS)
 
 
 @pytest.mark.parametrize("typed", ["", " ", "d", "depx", "invoices deploym", "dep walrus", "?!"])
@@ -83,14 +83,16 @@ def test_a_space_says_that_the_word_is_whole(alice: User, port: Memory) -> None:
 def test_a_typing_fault_does_not_matter(alice: User, port: Memory, typed: str) -> None:
     found = suggest(person(alice), typed)
     assert len(found) == 1
-    assert found[0].how == (How.WORDS if typed in ("fridais", "tomatos") else How.SPELLING)  # the same stem
+    assert found[0].how == (
+        MatchKind.WORDS if typed in ("fridais", "tomatos") else MatchKind.SPELLING
+    )  # the same stem
 
 
 @pytest.mark.parametrize("typed", ["prot", "walrus", "8082", "dxpxoyment"])
 def test_another_word_is_no_typing_fault(alice: User, port: Memory, typed: str) -> None:
     assert [each.how for each in suggest(person(alice), typed)] in (
         [],
-        [How.SPELLING] if typed == "prot" else [],
+        [MatchKind.SPELLING] if typed == "prot" else [],
     )
 
 
@@ -98,13 +100,13 @@ def test_meaning_finds_other_words(alice: User, port: Memory) -> None:
     asked = "on which day do we bill our customers"
     assert texts(person(alice), asked) == []
     [first, *_] = suggest(person(alice), asked, by_meaning=True)
-    assert (first.memory.content, first.how) == ("The invoices are sent on Fridays.", How.MEANING)
+    assert (first.memory.content, first.how) == ("The invoices are sent on Fridays.", MatchKind.MEANING)
     assert texts(person(alice), "quantum chromodynamics of heavy ions", by_meaning=True) == []
 
 
 def test_an_id_leads_to_its_memory(alice: User, bob: User, port: Memory) -> None:
     [found] = suggest(person(alice), f" {port.id} ")
-    assert (found.memory.id, found.how) == (port.id, How.ID)
+    assert (found.memory.id, found.how) == (port.id, MatchKind.ID)
     foreign = Memory.objects.get(content="Tomatoes want sun.")
     assert suggest(person(bob), str(foreign.id)) == []
 
@@ -341,7 +343,7 @@ def test_names_with_signs_and_single_letters_of_scripts_without_spaces_are_found
     ):
         remember(alice, text)
     [one] = suggest(person(alice), typed)
-    assert (one.text, one.how) == (found, How.WORDS)
+    assert (one.text, one.how) == (found, MatchKind.WORDS)
 
 
 @pytest.mark.parametrize("typed", ["C++ walrus", "c++ pars ", "c# pars", "港", "端署"])

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memories.embedding.concurrency import Cores
+from memories.embedding.concurrency import CoreSlots
 
 LIMIT_S = 10
 
@@ -20,7 +20,7 @@ def until(reached: Callable[[], bool]) -> None:
 
 
 def test_never_more_than_there_are_places() -> None:
-    cores, at_work, most, guard = Cores(2), 0, 0, threading.Lock()
+    cores, at_work, most, guard = CoreSlots(2), 0, 0, threading.Lock()
 
     def work(_: int) -> None:
         nonlocal at_work, most
@@ -39,7 +39,7 @@ def test_never_more_than_there_are_places() -> None:
 
 
 def test_who_waits_longest_comes_first() -> None:
-    cores, came = Cores(1), list[int]()
+    cores, came = CoreSlots(1), list[int]()
 
     def work(number: int) -> None:
         with cores.taken():
@@ -56,7 +56,7 @@ def test_who_waits_longest_comes_first() -> None:
     ("count", "spare"), [(1, [True, False]), (2, [True, True, False]), (4, [True, True, True, False, False])]
 )
 def test_a_core_is_spare_while_at_least_half_of_them_are(count: int, spare: list[bool]) -> None:
-    cores, told = Cores(count), list[bool]()
+    cores, told = CoreSlots(count), list[bool]()
     for _ in range(count):
         told.append(cores.has_spare())
         cores._take()
@@ -64,7 +64,7 @@ def test_a_core_is_spare_while_at_least_half_of_them_are(count: int, spare: list
 
 
 def test_a_place_comes_back_after_a_fault() -> None:
-    cores = Cores(1)
+    cores = CoreSlots(1)
     with pytest.raises(ZeroDivisionError), cores.taken():
         raise ZeroDivisionError
     with cores.taken():
@@ -73,7 +73,7 @@ def test_a_place_comes_back_after_a_fault() -> None:
 
 @pytest.mark.parametrize("is_granted", [False, True])
 def test_who_stops_waiting_leaves_the_place_to_others(*, is_granted: bool) -> None:
-    cores = Cores(1)
+    cores = CoreSlots(1)
 
     class Stopped(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:

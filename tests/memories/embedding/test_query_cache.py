@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memories.embedding.query_cache import QuestionVectors
+from memories.embedding.query_cache import QueryVectorCache
 from memories.embedding.session import Vectors
 
 LIMIT_S = 10
@@ -31,7 +31,7 @@ class Maker:
 def test_two_who_ask_the_same_at_once_wait_for_one_vector() -> None:
     make = Maker()
     with ThreadPoolExecutor(2) as pool:
-        vectors = QuestionVectors(make, pool=pool, size=10)
+        vectors = QueryVectorCache(make, pool=pool, size=10)
         first, second = vectors.of("which port?"), vectors.of("which port?")
         assert not first.done()
         make.may_go.set()
@@ -44,7 +44,7 @@ def test_what_failed_is_made_again() -> None:
     make = Maker(failures=1)
     make.may_go.set()
     with ThreadPoolExecutor(1) as pool:
-        vectors = QuestionVectors(make, pool=pool, size=10)
+        vectors = QueryVectorCache(make, pool=pool, size=10)
         with pytest.raises(RuntimeError, match="no memory left"):
             vectors.of("which port?").result(LIMIT_S)
         assert vectors.of("which port?").result(LIMIT_S)[0] == 11.0
@@ -60,7 +60,7 @@ def test_who_asks_now_needs_no_other_thread() -> None:
     make.may_go.set()
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    vectors = QuestionVectors(make, pool=pool, size=10)
+    vectors = QueryVectorCache(make, pool=pool, size=10)
     assert vectors.here("which port?") is vectors.here("which port?") is vectors.of("which port?")
     assert make.made == ["which port?"]
 
@@ -69,7 +69,7 @@ def test_none_is_kept_where_none_shall_be() -> None:
     make = Maker()
     make.may_go.set()
     with ThreadPoolExecutor(1) as pool:
-        vectors = QuestionVectors(make, pool=pool, size=0)
+        vectors = QueryVectorCache(make, pool=pool, size=0)
         for _ in range(2):
             assert vectors.of("a").result(LIMIT_S)[0] == 1.0
     assert make.made == ["a", "a"]

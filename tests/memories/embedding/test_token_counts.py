@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories.embedding import token_counts as word_counts
-from memories.embedding.token_counts import WordCounts
+from memories.embedding.token_counts import TokenCounts
 from memories.embedding.tokenizer import TextTokenizer
 
 WORDS = [
@@ -33,7 +33,7 @@ class Asked:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.words: list[str] = []
-        self.counts = WordCounts(self._count, self._count_words).counts
+        self.counts = TokenCounts(self._count, self._count_words).counts
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         self.texts += texts

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer
 
 from memories.embedding import Encoder
 from memories.embedding.folder import ModelFolder
-from memories.embedding.tokenizer import TextTokenizer, Token
+from memories.embedding.tokenizer import TextTokenizer, TokenSpan
 
 pytestmark = pytest.mark.model
 
@@ -55,7 +55,12 @@ def test_tokens_are_counted_without_marks_and_uncut(encoder: Encoder) -> None:
 
 
 def test_tokens_know_their_place(tokenizer: TextTokenizer) -> None:
-    assert tokenizer.tokens("Ça va, ok") == [Token(0, 2, 0), Token(3, 5, 1), Token(5, 6, 2), Token(7, 9, 3)]
+    assert tokenizer.tokens("Ça va, ok") == [
+        TokenSpan(0, 2, 0),
+        TokenSpan(3, 5, 1),
+        TokenSpan(5, 6, 2),
+        TokenSpan(7, 9, 3),
+    ]
 
 
 def test_half_a_surrogate_pair_is_read_as_one_unknown_character(encoder: Encoder) -> None:

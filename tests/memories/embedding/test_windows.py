@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memories.embedding import Encoder, Span
+from memories.embedding import Encoder, Window
 from memories.embedding.tokenizer import TextTokenizer
 from memories.embedding.windows import split_text
 
@@ -29,7 +29,7 @@ WORDS = st.sampled_from(
 GAPS = st.sampled_from([" ", "", ". ", "\n", "\n\n", "\t", "! ", "。"])
 
 
-def check(text: str, spans: list[Span], tokenizer: TextTokenizer, window: int) -> None:
+def check(text: str, spans: list[Window], tokenizer: TextTokenizer, window: int) -> None:
     assert spans[0].start == 0
     assert spans[-1].end == len(text)
     for one, following in pairwise(spans):
@@ -39,12 +39,12 @@ def check(text: str, spans: list[Span], tokenizer: TextTokenizer, window: int) -
 
 
 def test_a_short_text_is_one_span(encoder: Encoder) -> None:
-    assert encoder.split("harbour, harbour!") == [Span(0, 17, 4)]
+    assert encoder.split("harbour, harbour!") == [Window(0, 17, 4)]
 
 
 def test_no_text_is_one_empty_span(encoder: Encoder) -> None:
-    assert encoder.split("") == [Span(0, 0, 0)]
-    assert encoder.split(" \n ") == [Span(0, 3, 0)]
+    assert encoder.split("") == [Window(0, 0, 0)]
+    assert encoder.split(" \n ") == [Window(0, 3, 0)]
 
 
 def test_a_text_that_just_fits_is_not_cut(encoder: Encoder) -> None:
@@ -61,8 +61,8 @@ def test_reserved_tokens_are_left_free(encoder: Encoder) -> None:
 def test_windows_repeat_the_asked_number_of_tokens(encoder: Encoder) -> None:
     first, second = encoder.split("harbour " * 300, overlap=10)
 
-    assert first == Span(0, 254 * 8, 254)
-    assert second == Span(244 * 8, 300 * 8, 56)
+    assert first == Window(0, 254 * 8, 254)
+    assert second == Window(244 * 8, 300 * 8, 56)
 
 
 def test_without_overlap_windows_touch(encoder: Encoder) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.language.word_diff import MAX_WORDS, Part, diff_words
+from memories.language.word_diff import MAX_WORDS, DiffPart, diff_words
 
 
 def shown(before: str, after: str) -> str:
@@ -51,8 +51,8 @@ def test_a_long_change_goes_by_sentences_and_stays_quick() -> None:
     started = time.perf_counter()
     parts = diff_words(before, after)
     assert time.perf_counter() - started < 3
-    assert Part("gone", "Item 7 costs 7 coins. ") in parts
-    assert Part("new", "Thing 7 costs 7 coins. ") in parts
+    assert DiffPart("gone", "Item 7 costs 7 coins. ") in parts
+    assert DiffPart("new", "Thing 7 costs 7 coins. ") in parts
 
 
 TEXT = st.text(alphabet="ab .,1\nß", max_size=60)

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.browse.inspection import inspect_memory
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import approve, pin, reject, retract
 from memories.models import Link, Memory
 from relations.models import Relation
@@ -49,7 +49,7 @@ def test_a_rejected_correction_leaves_the_old_one(alice: User, strict: Group) ->
 
 def test_an_approved_edit_ends_what_was_never_right(alice: User, strict: Group) -> None:  # noqa: F811
     old = kept(person(alice), "The office is in Belin.", group="ledger", scope="group")
-    waiting = edit(agent(alice), old.id, Edit(content="The office is in Berlin."))
+    waiting = edit(agent(alice), old.id, EditDraft(content="The office is in Berlin."))
     assert waiting.outcome == "queued"
 
     approve(person(alice), waiting.memory.id)
@@ -64,7 +64,7 @@ def test_an_approved_edit_is_the_next_version_in_the_same_place(alice: User, str
     old = kept(person(alice), "The office is in Belin.", valid_from=day(-9), valid_to=day(900), **said)
     kept(person(alice), "Lunch is at noon.", **said)
     pin(person(alice), old.id)
-    waiting = edit(agent(alice), old.id, Edit(content="The office is in Berlin.")).memory
+    waiting = edit(agent(alice), old.id, EditDraft(content="The office is in Berlin.")).memory
 
     approve(person(alice), waiting.id)
 
@@ -100,7 +100,7 @@ def test_an_edit_towards_what_was_retracted_waits(alice: User, ledger: Group) ->
     wrong = kept(person(alice), "The nightly backup goes to the NAS.", group="ledger")
     retract(person(alice), wrong.id)
     other = kept(person(alice), "The office is in Berlin.", group="ledger")
-    waiting = edit(person(alice), other.id, Edit(content="The nightly backups go to the NAS."))
+    waiting = edit(person(alice), other.id, EditDraft(content="The nightly backups go to the NAS."))
     assert (waiting.outcome, waiting.why) == (
         "queued",
         f"it restates {wrong.id}, which was retracted; a curator decides",

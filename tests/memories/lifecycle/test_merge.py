@@ -12,11 +12,11 @@ from access.errors import Conflict, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import forget, merge, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import head_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.memories.builders import fresh, keep, kept
 from tests.memories.tables import all_rows
 from tests.people import agent, person
@@ -69,9 +69,11 @@ def test_one_of_two_goes_into_the_other(alice: User, pair: tuple[Memory, Memory]
     assert (stays.confidence, stays.access_count, stays.importance, stays.pinned) == (0.9, 7, 8, True)
     assert stays.tags == ["rack", "ops", "hosting"]
     assert stays.last_accessed == one.last_accessed
-    found = recall(person(alice), Asked("Where is the ledger served from?", group="ledger")).items
+    found = recall(person(alice), RecallRequest("Where is the ledger served from?", group="ledger")).items
     assert [item.memory.id for item in found] == [two.id]
-    assert [item.memory.id for item in recall(person(alice), Asked(ids=(str(one.id),))).items] == [two.id]
+    assert [item.memory.id for item in recall(person(alice), RecallRequest(ids=(str(one.id),))).items] == [
+        two.id
+    ]
     assert AuditEntry.objects.filter(operation="merge", memory_id=one.id).get().payload_row.payload[
         "reason"
     ] == ("the same")
@@ -91,7 +93,7 @@ def test_the_survivor_may_get_a_text_of_its_own(alice: User, pair: tuple[Memory,
     )
     assert (fresh(two).state, fresh(two).superseded_by_id) == ("superseded", new.pk)
     assert fresh(one).superseded_by_id == new.pk
-    found = recall(person(alice), Asked("rack in Hamburg", group="ledger")).items
+    found = recall(person(alice), RecallRequest("rack in Hamburg", group="ledger")).items
     assert [item.memory.id for item in found] == [new.id]
 
 
@@ -143,7 +145,7 @@ def test_what_was_changed_since_the_merge_stays_and_is_said(alice: User, pair: t
     one, two = pair
     merge(person(alice), one.id, two.id)
     Memory.objects.filter(pk=two.pk).update(confidence=0.95)
-    edit(person(alice), two.id, Edit(tags=("mine",)))
+    edit(person(alice), two.id, EditDraft(tags=("mine",)))
     done = restore(person(alice), one.id)
     assert (fields(two)["confidence"], fields(two)["tags"], fields(two)["pinned"]) == (0.95, ["mine"], False)
     assert f"{two.id}: confidence has changed since and stays" in done.consequences
@@ -153,7 +155,7 @@ def test_what_was_changed_since_the_merge_stays_and_is_said(alice: User, pair: t
 def test_a_survivor_that_was_edited_since_keeps_its_text(alice: User, pair: tuple[Memory, Memory]) -> None:
     one, two = pair
     merge(person(alice), one.id, two.id, content=BOTH)
-    later = edit(person(alice), two.id, Edit(content="The ledger moved to Bremen.")).memory
+    later = edit(person(alice), two.id, EditDraft(content="The ledger moved to Bremen.")).memory
     done = restore(person(alice), one.id)
     assert fields(two)["content"] == "The ledger moved to Bremen."
     assert any("has changed since: its text stays" in said for said in done.consequences)

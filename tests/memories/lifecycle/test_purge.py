@@ -14,8 +14,8 @@ from maintenance.models import Run, RunChange
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import forget, purge
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog
-from memories.recall import Asked, recall
-from memories.recall.recall_log import COUNTER, Recall, write_recalls
+from memories.recall import RecallRequest, recall
+from memories.recall.recall_log import COUNTER, PendingRecall, write_recalls
 from memories.search.base import search_index
 from memories.search.schema import begin_purge, end_purge
 from memories.sessions.checkpoints import save_checkpoint
@@ -70,7 +70,7 @@ def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
     kept(person(alice), "The turn after it.", group="ledger", thread="t")
     second = kept(person(alice), LATER, supersedes=first.id)
     keep(agent(alice), f"{LATER[:-1]}", group="ledger")  # another wording, merged or reinforced
-    recall(person(alice), Asked(f"is it true that {LATER}", group="ledger"))
+    recall(person(alice), RecallRequest(f"is it true that {LATER}", group="ledger"))
     COUNTER.flush()
     vectors = vectors_of(list(Memory.objects.filter(content__startswith="Quokkazebu")))
     assert len(vectors) >= 2
@@ -113,7 +113,7 @@ def test_the_log_tells_that_it_was_purged_and_not_what_it_said(alice: User, ledg
 
 def test_a_recall_that_is_not_written_yet_does_not_bring_the_text_back(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), SECRET, group="ledger")
-    recall(person(alice), Asked(SECRET, group="ledger"))
+    recall(person(alice), RecallRequest(SECRET, group="ledger"))
     purge(person(alice), memory.id)
     COUNTER.flush()
     assert not RecallLog.objects.filter(query__contains="Quokkazebu").exists()
@@ -124,7 +124,7 @@ def test_what_was_absent_stays_absent_after_a_rebuild(alice: User, ledger: Group
     kept(person(alice), "The queue holds ten jobs.", group="ledger")
     purge(person(alice), memory.id)
     search_index().rebuild()
-    answer = recall(person(alice), Asked("where does Quokkazebu ride", group="ledger"))
+    answer = recall(person(alice), RecallRequest("where does Quokkazebu ride", group="ledger"))
     assert memory.id not in {item.memory.id for item in (*answer.items, *answer.nearest)}
     encoder = available_encoder()
     assert encoder is not None
@@ -233,8 +233,10 @@ def test_a_recall_that_waits_in_another_process_does_not_bring_it_back(
 ) -> None:
     memory = kept(person(alice), SECRET, group="ledger")
     hits = ((memory.key, 1.0),) if brought else ()
-    waiting = Recall(memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, hits, 1.0, False, False)
-    harmless = Recall(
+    waiting = PendingRecall(
+        memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, hits, 1.0, False, False
+    )
+    harmless = PendingRecall(
         memory.created_at, ledger.key, "bob", "mcp", "hybrid", "which port", (), 1.0, True, False
     )
     purge(person(alice), memory.id)
@@ -248,7 +250,7 @@ def test_the_log_is_folded_before_the_write_lock(
     memory = kept(person(alice), SECRET, group="ledger")
     write_recalls(
         [
-            Recall(memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, (), 1.0, False, False)
+            PendingRecall(memory.created_at, ledger.key, "bob", "mcp", "hybrid", query, (), 1.0, False, False)
             for query in ("which port", f"is it so that {SECRET}")
         ]
     )

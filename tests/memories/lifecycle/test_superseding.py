@@ -10,7 +10,7 @@ from access.visibility import Narrowing
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import head_of, versions_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from storage.ids import new_id
 from tests.memories.builders import day, fresh, keep, kept
 from tests.people import agent, person
@@ -73,7 +73,9 @@ def test_history_is_still_knowable(alice: User, ledger: Group) -> None:
     new = kept(person(alice), NEW, supersedes=old.id, valid_from=day(-5))
 
     def recalled(narrowing: Narrowing) -> list[Memory]:
-        answer = recall(person(alice), Asked("which deploy port", group="ledger", narrowing=narrowing))
+        answer = recall(
+            person(alice), RecallRequest("which deploy port", group="ledger", narrowing=narrowing)
+        )
         return [item.memory for item in answer.items]
 
     assert recalled(Narrowing()) == [new]
@@ -198,6 +200,6 @@ def test_recent_ends_are_known_from_when_they_were_said(alice: User, ledger: Gro
     Memory.objects.filter(pk=old.pk).update(valid_to_known_at=day(-2))
     for asked, expected in ((day(-5), [old.key]), (day(-1), [])):
         answer = recall(
-            person(alice), Asked("deploy port", group="ledger", narrowing=Narrowing(known_at=asked))
+            person(alice), RecallRequest("deploy port", group="ledger", narrowing=Narrowing(known_at=asked))
         )
         assert [item.memory.key for item in answer.items] == expected, asked

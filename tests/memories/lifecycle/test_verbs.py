@@ -15,14 +15,14 @@ from access.tokens import operator
 from memories.lifecycle import target as standing
 from memories.lifecycle import verbs
 from memories.models import Memory, Tombstone
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.memories.builders import fresh, keep, kept
 from tests.memories.tables import all_rows
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
-Verb = Callable[..., verbs.Done]
+Verb = Callable[..., verbs.ChangeResult]
 TEXT = "The deploy port is 8081."
 # verb → (what must hold before, state and trust after, its row in the log, is it recalled)
 EFFECTS: list[tuple[Verb, dict[str, Any], str, str, str, bool]] = [
@@ -44,7 +44,7 @@ def memory(alice: User, ledger: Group) -> Memory:
 
 
 def is_recalled(alice: User) -> bool:
-    return bool(recall(person(alice), Asked("deploy port", group="ledger")).items)
+    return bool(recall(person(alice), RecallRequest("deploy port", group="ledger")).items)
 
 
 @pytest.mark.parametrize(("verb", "before", "state", "trust", "operation", "recalled"), EFFECTS)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group
 from maintenance.audit_replay import REBUILT, memory_at
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import TIED, snapshot
@@ -40,7 +40,7 @@ def replaced_and_brought_back(actor: Actor, one: Memory, two: Memory) -> None:
 
 
 def retracted_and_brought_back(actor: Actor, one: Memory, two: Memory) -> None:
-    edit(actor, one.id, Edit(content="The ledger is served from Bremen."))
+    edit(actor, one.id, EditDraft(content="The ledger is served from Bremen."))
     retract(actor, one.id)
     restore(actor, one.id)
 

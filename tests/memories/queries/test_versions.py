@@ -14,7 +14,7 @@ from memories.entities.statements import statements_around
 from memories.lifecycle.verbs import approve, forget, merge, restore, retract, supersede
 from memories.models import Memory
 from memories.queries.versions import head_keys, head_of, way_of
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store.existing import heads_of
 from relations.models import Relation
 from tests.memories.builders import day, fresh, kept, row
@@ -70,7 +70,7 @@ def test_a_circle_which_no_verb_makes_ends(ledger: Group) -> None:
 
 def test_recall_by_a_former_id_gives_what_counts(alice: User, ledger: Group) -> None:
     rows = chain_of(ledger, one_root=False)
-    found = recall(person(alice), Asked(ids=(str(rows[0].id),)))
+    found = recall(person(alice), RecallRequest(ids=(str(rows[0].id),)))
     assert [item.memory.key for item in found.items] == [rows[-1].key]
 
 
@@ -87,7 +87,7 @@ def test_an_existing_memory_takes_anothers_place(alice: User, ledger: Group) -> 
     assert (fresh(by).root_id, fresh(by).state) == (None, "live")
     logged = AuditEntry.objects.filter(memory_id=old.id).latest("seq")
     assert (logged.operation, logged.payload_row.payload["reason"]) == ("supersede", "they moved")
-    past = recall(person(alice), Asked("Where is the office?", group="ledger"))
+    past = recall(person(alice), RecallRequest("Where is the office?", group="ledger"))
     assert old.id not in [item.memory.id for item in past.items]
 
 
@@ -156,7 +156,7 @@ def three(alice: User, ledger: Group) -> list[Memory]:
 def test_retracting_the_newest_brings_nothing_back_by_itself(alice: User, three: list[Memory]) -> None:
     retract(person(alice), three[2].id)
     assert [fresh(m).state for m in three] == ["superseded", "superseded", "retracted"]
-    assert recall(person(alice), Asked("Where is the office?", group="ledger")).items == ()
+    assert recall(person(alice), RecallRequest("Where is the office?", group="ledger")).items == ()
 
 
 @pytest.mark.parametrize("retracted", [False, True])
@@ -171,7 +171,7 @@ def test_a_person_brings_a_former_version_back_as_the_newest(
     assert (fresh(three[1]).state, fresh(three[2]).superseded_by_id) == ("superseded", new.pk)
     assert fresh(three[2]).state == ("retracted" if retracted else "superseded")
     assert {head_of(fresh(m)).key for m in three} == {new.key}
-    found = recall(person(alice), Asked("Where is the office?", group="ledger")).items
+    found = recall(person(alice), RecallRequest("Where is the office?", group="ledger")).items
     assert [item.memory.id for item in found] == [new.id]
     row_ = AuditEntry.objects.filter(memory_id=new.id, operation="restore").get()
     assert row_.payload_row.payload["version"] == str(three[1].id)
@@ -232,7 +232,7 @@ def test_the_right_text_stands_in_the_wrong_ones_place(alice: User, ledger: Grou
     now, right = fresh(wrong), Memory.objects.get(id=done.successor)
     assert (now.state, now.superseded_by_id, now.valid_to) == ("retracted", right.pk, None)
     assert (right.content, right.state, right.root_id, right.valid_from) == (B, "live", wrong.pk, day(-9))
-    found = recall(person(alice), Asked(ids=(str(wrong.id),))).items
+    found = recall(person(alice), RecallRequest(ids=(str(wrong.id),))).items
     assert [item.memory.id for item in found] == [right.id]
 
 

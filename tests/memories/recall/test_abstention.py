@@ -11,7 +11,7 @@ from memories.recall.abstention import (
     FEW,
     TALK,
     UNKNOWN,
-    Measure,
+    AbstentionLimits,
     Nearness,
     is_answerable,
     is_padding,
@@ -25,7 +25,7 @@ from memories.recall.candidates import Candidate
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 from memories.search.query_terms import Match
 
 QUESTION = Question(
@@ -34,8 +34,8 @@ QUESTION = Question(
 FILL = 1000  # keys of what fills the group up
 
 
-def judged_row(key: int, content: str) -> Judged:
-    return Judged(key, 1, content, None, None, None, 0.5, "asserted")
+def judged_row(key: int, content: str) -> RankingFields:
+    return RankingFields(key, 1, content, None, None, None, 0.5, "asserted")
 
 
 def ranking_of(
@@ -126,7 +126,9 @@ def test_the_level_is_the_sixtieth_cosine_or_the_last_of_fewer() -> None:
         ("We settled on PostgreSQL.", True, FACTS),  # in a thread, but nobody's turn
     ],
 )
-def test_long_texts_and_somebodys_turns_are_talk(content: str, is_turn: bool, measure: Measure) -> None:
+def test_long_texts_and_somebodys_turns_are_talk(
+    content: str, is_turn: bool, measure: AbstentionLimits
+) -> None:
     assert measure_for(ranking_of((content, 0.3), is_turn=is_turn), [0], vectors=60) is measure
 
 

@@ -5,7 +5,7 @@ import pytest
 from memories.recall.abstention_persons import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
 from memories.recall.candidates import Candidate
 from memories.recall.question import Question
-from memories.search.base import Judged
+from memories.search.base import RankingFields
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,8 @@ def lead(
 ) -> float:
     """Give the lead of others among turns given as (content, score)."""
     rows = {
-        key: Judged(key, 1, content, 1, key, None, 0.5, "asserted") for key, (content, _) in enumerate(turns)
+        key: RankingFields(key, 1, content, 1, key, None, 0.5, "asserted")
+        for key, (content, _) in enumerate(turns)
     }
     candidates = {key: Candidate(key, is_turn=is_turn) for key in rows}
     ranked = sorted(((key, score) for key, (_, score) in enumerate(turns)), key=lambda pair: -pair[1])

@@ -16,7 +16,7 @@ from memories.recall.adjustments import (
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
 from memories.recall.question import Question
-from memories.recall.question_asking import Said
+from memories.recall.question_asking import Speakers
 from memories.recall.trace import Trace
 from memories.recall.weights import without
 
@@ -41,16 +41,16 @@ def asking(**fields: object) -> Question:
 @pytest.mark.parametrize(
     ("content", "said_by", "lift"),
     [
-        ("User: The port is 8081.", Said.USER, 0.1),
-        ("Assistant: Use 8081.", Said.ASSISTANT, 0.1),
-        ("Assistant: Use 8081.", Said.USER, 0.0),
-        ("User: The port is 8081.", Said.ANYONE, 0.0),
-        ("Maria: The port is 8081.", Said.USER, 0.0),
-        ("The user: a person", Said.USER, 0.0),
+        ("User: The port is 8081.", Speakers.USER, 0.1),
+        ("Assistant: Use 8081.", Speakers.ASSISTANT, 0.1),
+        ("Assistant: Use 8081.", Speakers.USER, 0.0),
+        ("User: The port is 8081.", Speakers.ANYONE, 0.0),
+        ("Maria: The port is 8081.", Speakers.USER, 0.0),
+        ("The user: a person", Speakers.USER, 0.0),
     ],
 )
 def test_what_the_one_who_asks_or_the_assistant_said_is_lifted(
-    content: str, said_by: Said, lift: float
+    content: str, said_by: Speakers, lift: float
 ) -> None:
     assert adjusted(memory(content), asking(said_by=said_by)) == pytest.approx(lift)
 

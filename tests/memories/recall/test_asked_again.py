@@ -16,13 +16,13 @@ from access.tokens import actor_for_user
 from access.visibility import Narrowing
 from memories.embedding import get_encoder
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.retract import retract
 from memories.models import Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
 from memories.search.in_memory import sync as following
-from memories.search.in_memory.result_cache import MOST_KEPT, BothHits, KeptHits
+from memories.search.in_memory.result_cache import MOST_KEPT, BothHits, ResultCache
 from memories.search.sqlite import hybrid as sqlite_both
 from tests.memories.builders import kept
 
@@ -69,7 +69,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def answer(actor: Actor, question: str = QUESTION, **fields: Any) -> list[tuple[str, float]]:
-    found = recall(actor, Asked(question, group="ledger", **fields))
+    found = recall(actor, RecallRequest(question, group="ledger", **fields))
     return [(item.text, item.score) for item in found.items]
 
 
@@ -109,8 +109,8 @@ def test_questions_about_times_are_searched_for_each_time(actor: Actor, searches
         lambda actor, port: retract(actor, port.id),
         lambda actor, port: verbs.dispute(actor, port.id),
         lambda actor, port: verbs.verify(actor, port.id),
-        lambda actor, port: edit(actor, port.id, Edit(tags=("deploy",))),
-        lambda actor, port: edit(actor, port.id, Edit(content="The deploy port of the billing service is 8082.")),
+        lambda actor, port: edit(actor, port.id, EditDraft(tags=("deploy",))),
+        lambda actor, port: edit(actor, port.id, EditDraft(content="The deploy port of the billing service is 8082.")),
         lambda actor, port: verbs.purge(actor, port.id, reason="asked for"),
         lambda actor, port: Memory.objects.filter(key=port.key).update(forms="billing"),  # as a repair writes them
         lambda actor, port: search_index().rebuild(),
@@ -151,7 +151,7 @@ def hits(number: int) -> BothHits:
 
 
 def test_what_is_given_again_is_what_was_found() -> None:
-    held, question, rows = KeptHits(), Rows(), Rows()
+    held, question, rows = ResultCache(), Rows(), Rows()
     found = [held.of(question, rows, "a", 3, stamp=1, find=lambda n=n: hits(n)) for n in (1, 2)]
     assert found[0] == found[1] == hits(1)
     assert list(found[1].cosines) == [1, 7]
@@ -159,7 +159,7 @@ def test_what_is_given_again_is_what_was_found() -> None:
 
 @pytest.mark.parametrize("other", ["question", "rows", "expression", "stamp"])
 def test_each_part_of_what_is_asked_counts(other: str) -> None:
-    held, parts = KeptHits(), {"question": Rows(), "rows": Rows(), "expression": "a", "stamp": 1}
+    held, parts = ResultCache(), {"question": Rows(), "rows": Rows(), "expression": "a", "stamp": 1}
     for number, asked in enumerate((parts, parts | {other: Rows()}), start=1):
         stamp = asked["stamp"]
         given = held.of(asked["question"], asked["rows"], asked["expression"], stamp=stamp, find=lambda n=number: hits(n))  # fmt: skip
@@ -167,7 +167,7 @@ def test_each_part_of_what_is_asked_counts(other: str) -> None:
 
 
 def test_rows_that_are_gone_are_not_held() -> None:
-    held, question, rows = KeptHits(), Rows(), Rows()
+    held, question, rows = ResultCache(), Rows(), Rows()
     held.of(question, rows, stamp=1, find=lambda: hits(1))
     place, gone = id(rows), ref(rows)
     del rows
@@ -178,7 +178,7 @@ def test_rows_that_are_gone_are_not_held() -> None:
 
 
 def test_the_oldest_go_when_there_are_many() -> None:
-    held, rows, questions = KeptHits(), Rows(), [Rows() for _ in range(MOST_KEPT + 1)]
+    held, rows, questions = ResultCache(), Rows(), [Rows() for _ in range(MOST_KEPT + 1)]
     for number, question in enumerate(questions):
         held.of(question, rows, stamp=1, find=lambda n=number: hits(n))
     assert held.of(questions[1], rows, stamp=1, find=lambda: hits(-1)) == hits(1)

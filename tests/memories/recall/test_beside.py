@@ -11,7 +11,7 @@ from access.models import Group
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.visibility import RECALLED
-from memories.search.base import Found, search_index
+from memories.search.base import HybridHits, search_index
 from memories.search.in_memory import sync as following
 from memories.search.query_terms import Match
 from memories.search.sqlite.vectors import read_stand
@@ -45,7 +45,7 @@ def near(room: Group) -> list[Memory]:
     return rows
 
 
-def find(room: Group, also: list[Memory], *, from_memory: bool) -> Found:
+def find(room: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
     """Search by the vectors in memory, or by SQL as within a transaction."""
     seen = Visibility(frozenset({room.key}), True, frozenset({"live"}), RECALLED, NOW)
     with nullcontext() if from_memory else transaction.atomic():
@@ -104,9 +104,9 @@ def test_what_a_search_found_does_not_come_twice_and_the_rest_is_as_without(
     assert (found.words, found.near, found.beside) == (plain.words, plain.near, ())
 
 
-def _named(found: Found) -> set[int]:
+def _named(found: HybridHits) -> set[int]:
     return {hit.key for hit in (*found.words, *found.near)}
 
 
-def _named_by_both(found: Found) -> set[int]:
+def _named_by_both(found: HybridHits) -> set[int]:
     return {hit.key for hit in found.words} & {hit.key for hit in found.near}

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.recall import Asked, budget, recall
+from memories.recall import RecallRequest, budget, recall
 from memories.recall.budget import ITEM_OVERHEAD, pack
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
@@ -50,7 +50,7 @@ def test_a_portion_has_the_tokens_of_its_text(several: list[Memory], encoder: En
 
 
 def test_an_answer_tells_what_its_texts_take(several: list[Memory], alice: User, encoder: Encoder) -> None:
-    found = recall(person(alice), Asked("which port has the billing service?", group="ledger"))
+    found = recall(person(alice), RecallRequest("which port has the billing service?", group="ledger"))
     assert {item.memory.key for item in found.items} >= {several[0].key, several[3].key}
     assert found.tokens == sum(encoder.count_tokens(item.text) + ITEM_OVERHEAD for item in found.items)
 
@@ -63,4 +63,6 @@ def test_a_question_that_the_model_cannot_read_brings_no_texts_without_its_words
     wanted = kept(actor, "上海的办公室在五楼。", group="ledger", scope="group")
     for number in range(12):
         kept(actor, f"Shelf {number} holds lamps, ropes and {number} old charts of the bay.", group="ledger")
-    assert [item.memory.key for item in recall(actor, Asked("上海", group="ledger")).items] == [wanted.key]
+    assert [item.memory.key for item in recall(actor, RecallRequest("上海", group="ledger")).items] == [
+        wanted.key
+    ]

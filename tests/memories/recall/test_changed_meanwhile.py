@@ -16,7 +16,7 @@ from memories.lifecycle import verbs
 from memories.models import Memory
 from memories.queries.by_key import read_shown
 from memories.queries.visibility import recallable_by
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.types import State
 from tests.memories.builders import kept
 
@@ -26,7 +26,7 @@ Change = Callable[[Memory], Any]
 
 def recall_while(
     monkeypatch: pytest.MonkeyPatch, memory: Memory, change: Change | None
-) -> read_path.Recalled:
+) -> read_path.RecallResult:
     """Recall, and make the change after the candidates are ranked and before their rows are read."""
     if change is not None:
         done: list[Memory] = []
@@ -39,7 +39,7 @@ def recall_while(
 
         monkeypatch.setattr(read_path, "read_shown", read_after)
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
-    return recall(actor, Asked("deploy port", group="ledger", mode="keyword", explain=True))
+    return recall(actor, RecallRequest("deploy port", group="ledger", mode="keyword", explain=True))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from access.models import Group
 from access.tokens import actor_for_user
 from memories.embedding import get_encoder
 from memories.models import IndexState, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.search.in_memory import sync as following
 from tests.memories.builders import row
 
@@ -54,8 +54,8 @@ def test_few_statements_are_enough_for_few_candidates_and_for_many() -> None:
     for slug, size in (("small", 2), ("large", 110)):
         filled(Group.objects.create(slug=slug), size)
         for _ in range(5):  # from then on the vectors are in memory, and every query is compiled
-            recall(actor, Asked("which deploy port has service 1?", group=slug))
-        asked = Asked("what is the deploy port of service 7?", group=slug)
+            recall(actor, RecallRequest("which deploy port has service 1?", group=slug))
+        asked = RecallRequest("what is the deploy port of service 7?", group=slug)
         recall(actor, asked)
         with CaptureQueriesContext(connection) as seen:
             answer = recall(actor, asked)
@@ -68,8 +68,8 @@ def test_explaining_tells_the_same_answer_with_its_numbers() -> None:
     actor = actor_for_user(User.objects.create_superuser("alice", password="a-long-password"), via="rest")
     filled(Group.objects.create(slug="ledger"), 30)
     asked = "what is the deploy port of service 7?"
-    plain = recall(actor, Asked(asked, group="ledger"))
-    told = recall(actor, Asked(asked, group="ledger", explain=True))
+    plain = recall(actor, RecallRequest(asked, group="ledger"))
+    told = recall(actor, RecallRequest(asked, group="ledger", explain=True))
     assert [(item.memory.key, item.score) for item in plain.items] == [
         (item.memory.key, item.score) for item in told.items
     ]

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.embedding import Encoder
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -40,5 +40,5 @@ def stored(alice: User, ledger: Group, encoder: Encoder) -> None:
     ],
 )
 def test_the_event_of_that_date_answers(alice: User, asked: str, event: int) -> None:
-    answer = recall(person(alice), Asked(asked, group="ledger"))
+    answer = recall(person(alice), RecallRequest(asked, group="ledger"))
     assert [item.text for item in answer.items][:1] == [EVENTS[event][0]]

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.embedding import Encoder
-from memories.recall import Asked, Recalled, recall
+from memories.recall import RecallRequest, RecallResult, recall
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -21,8 +21,8 @@ def asked(alice: User, ledger: Group, garden: Group, encoder: Encoder) -> None:
     kept(actor, "The backups go to Falkenstein each night.", group="garden", scope="global")
 
 
-def answer(alice: User, question: str, group: str) -> Recalled:
-    return recall(person(alice), Asked(question, group=group, explain=True))
+def answer(alice: User, question: str, group: str) -> RecallResult:
+    return recall(person(alice), RecallRequest(question, group=group, explain=True))
 
 
 @pytest.mark.usefixtures("asked")

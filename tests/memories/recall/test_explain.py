@@ -12,7 +12,7 @@ from memories.browse.inspection import explain_for
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.explain import explain_place, filters_against
 from memories.recall.question import understand
 from memories.recall.trace import Trace
@@ -66,11 +66,11 @@ def test_what_two_steps_leave_out_is_told_both(alice: User, ledger: Group, encod
     strange = kept(person(alice), "Grandmother knits woollen socks.", group="ledger")
     why = explain_for(person(alice), strange, "deploy port")
     assert (why.rank, why.reason) == (11, f"it ranks 11, but only 10 are returned by default and {FILLS_UP}")
-    answer = recall(person(alice), Asked("deploy port", group="ledger", explain=True))
+    answer = recall(person(alice), RecallRequest("deploy port", group="ledger", explain=True))
     assert answer.trace
     assert answer.trace.dropped == {strange.key: f"beyond the first 10 and {FILLS_UP}"}
     # Where more are asked for, the other step still stands.
-    wide = recall(person(alice), Asked("deploy port", group="ledger", max_results=20, explain=True))
+    wide = recall(person(alice), RecallRequest("deploy port", group="ledger", max_results=20, explain=True))
     assert wide.trace
     assert wide.trace.dropped == {strange.key: FILLS_UP}
 
@@ -81,7 +81,7 @@ def test_where_there_is_no_answer_no_limit_is_the_reason(
 ) -> None:
     stored = [kept(person(alice), port, group="ledger") for port in PORTS]
     asked = "Do grandmothers knit woollen socks?"
-    answer = recall(person(alice), Asked(asked, group="ledger", max_results=1, explain=True))
+    answer = recall(person(alice), RecallRequest(asked, group="ledger", max_results=1, explain=True))
     assert answer.abstained
     assert answer.trace
     nearest = {item.memory.key for item in answer.nearest}
@@ -95,7 +95,7 @@ def test_where_there_is_no_answer_no_limit_is_the_reason(
 def test_what_cannot_be_read_is_told_as_recall_takes_it(alice: User, ledger: Group, encoder: Encoder) -> None:
     found = kept(person(alice), "部署端口是 8081。", group="ledger")
     other = kept(person(alice), "奶奶织羊毛袜。", group="ledger")
-    answer = recall(person(alice), Asked("部署端口", group="ledger", explain=True))
+    answer = recall(person(alice), RecallRequest("部署端口", group="ledger", explain=True))
     assert [item.memory.key for item in answer.items] == [found.key]
     assert answer.trace
     assert answer.trace.dropped == {other.key: FILLS_UP}
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_told_as_recall_takes_it(alice: User, ledger: Gro
 @pytest.mark.model
 def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, encoder: Encoder) -> None:
     other = kept(person(alice), "奶奶织羊毛袜。", group="ledger")
-    answer = recall(person(alice), Asked("部署端口", group="ledger", explain=True))
+    answer = recall(person(alice), RecallRequest("部署端口", group="ledger", explain=True))
     assert (answer.abstained, answer.items) == (True, ())
     assert [item.memory.key for item in answer.nearest] == [other.key]
     # The trace and `inspect` say the same of it.

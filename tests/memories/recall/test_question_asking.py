@@ -4,7 +4,7 @@ import pytest
 
 from memories.embedding import Encoder
 from memories.recall.question import readable_share, understand
-from memories.recall.question_asking import Said, said_by, subject_of
+from memories.recall.question_asking import Speakers, said_by, subject_of
 from memories.recall.weights import TUNING, without
 
 
@@ -30,15 +30,15 @@ def test_the_subject_is_what_is_left(question: str, subject: str) -> None:
 @pytest.mark.parametrize(
     ("question", "who"),
     [
-        ("Which port do I use?", Said.USER),
-        ("When is my appointment?", Said.USER),
-        ("How did you recommend that I deploy?", Said.ASSISTANT),
-        ("What was your advice on the port?", Said.ASSISTANT),
-        ("Which port does the server use?", Said.ANYONE),
-        ("What time is it?", Said.ANYONE),  # "me" stands in "time"
+        ("Which port do I use?", Speakers.USER),
+        ("When is my appointment?", Speakers.USER),
+        ("How did you recommend that I deploy?", Speakers.ASSISTANT),
+        ("What was your advice on the port?", Speakers.ASSISTANT),
+        ("Which port does the server use?", Speakers.ANYONE),
+        ("What time is it?", Speakers.ANYONE),  # "me" stands in "time"
     ],
 )
-def test_who_said_what_is_sought(question: str, who: Said) -> None:
+def test_who_said_what_is_sought(question: str, who: Speakers) -> None:
     assert said_by(question) is who
 
 
@@ -46,7 +46,7 @@ def test_the_search_goes_by_the_subject_and_the_rest_by_the_whole_question() -> 
     asked = understand("Can you tell me what I said of Maria in May 2023?", encoder=None)
     assert asked.match is not None
     assert asked.match.terms == ("said", "maria", "2023")
-    assert asked.said_by is Said.USER
+    assert asked.said_by is Speakers.USER
     assert [(date.year, date.month) for date in asked.dates] == [(2023, 5)]
 
 

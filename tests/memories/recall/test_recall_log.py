@@ -7,7 +7,7 @@ import pytest
 
 from access.models import Group
 from memories.models import Memory, RecallLog
-from memories.recall.recall_log import Recall, unpack_hits, write_recalls
+from memories.recall.recall_log import PendingRecall, unpack_hits, write_recalls
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db
@@ -20,9 +20,11 @@ def memories() -> list[Memory]:
     return [row(group, f"Port {n} is open.") for n in range(3)]
 
 
-def recalled(memories: list[Memory], *, at: datetime) -> Recall:
+def recalled(memories: list[Memory], *, at: datetime) -> PendingRecall:
     hits = tuple((memory.key, 0.5) for memory in memories)
-    return Recall(at, memories[0].group_id, "alice", "mcp", "hybrid", "which ports?", hits, 7.25, False, True)
+    return PendingRecall(
+        at, memories[0].group_id, "alice", "mcp", "hybrid", "which ports?", hits, 7.25, False, True
+    )
 
 
 def test_counts_add_up_and_the_latest_time_stays(memories: list[Memory]) -> None:

@@ -16,11 +16,11 @@ from access.actor import Actor
 from access.models import Group, Membership, Role
 from access.visibility import Narrowing
 from memories.embedding import Encoder
-from memories.entities.store_relation import RelationDraft, RelationStored, find_entity, store_relation
+from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
 from memories.lifecycle.verbs import forget
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import Asked, Item, rank, recall
+from memories.recall import Item, RecallRequest, rank, recall
 from memories.recall.pipeline import gather, place, usual_tuning
 from memories.recall.question import understand
 from memories.recall.relations import find_related
@@ -44,7 +44,7 @@ def nothing_in_memory() -> Iterator[None]:
 
 def tie(
     actor: Actor, subject: str, predicate: str, object_: str, *proofs: Memory, group: str = "ledger"
-) -> RelationStored:
+) -> RelationResult:
     evidence = tuple(str(proof.id) for proof in proofs)
     return store_relation(actor, RelationDraft(subject, predicate, object_, group=group, evidence=evidence))
 
@@ -57,7 +57,7 @@ def given(
     actor: Actor, question: str, *, group: str = "ledger", narrowing: Narrowing | None = None
 ) -> list[Item]:
     """Ask, and give all that comes, whether it is judged an answer or not."""
-    asked = Asked(
+    asked = RecallRequest(
         question,
         group=group,
         narrowing=narrowing or Narrowing(),
@@ -176,7 +176,7 @@ def test_following_relations_finds_what_does_not_say_the_name(world: World, enco
 
 # --- what it may bring ------------------------------------------------------------------------------------------------
 def test_the_numbers_say_by_which_entity_and_predicate_it_came(world: World) -> None:
-    asked = Asked("Where does Maria Keller work?", group="ledger", explain=True, max_results=100)
+    asked = RecallRequest("Where does Maria Keller work?", group="ledger", explain=True, max_results=100)
     answer = recall(world.actor, asked)
     items = {item.memory.content: item for item in (*answer.items, *answer.nearest)}
     desk = items[PROVED["desk"][0]]

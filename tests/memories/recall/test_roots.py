@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.embedding import Encoder
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -26,7 +26,7 @@ def stored(alice: User, ledger: Group, encoder: Encoder) -> None:
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("asked", ["translation", "integrity"])
 def test_a_word_that_only_begins_alike_finds_nothing(alice: User, asked: str) -> None:
-    assert recall(person(alice), Asked(asked, group="ledger")).abstained
+    assert recall(person(alice), RecallRequest(asked, group="ledger")).abstained
 
 
 @pytest.mark.usefixtures("stored")
@@ -34,4 +34,4 @@ def test_a_word_that_only_begins_alike_finds_nothing(alice: User, asked: str) ->
     ("asked", "text"), [("transfer", TEXTS[0]), ("customers", TEXTS[1]), ("reconciling jobs", TEXTS[3])]
 )
 def test_another_form_of_a_word_finds_it(alice: User, asked: str, text: str) -> None:
-    assert recall(person(alice), Asked(asked, group="ledger")).items[0].text == text
+    assert recall(person(alice), RecallRequest(asked, group="ledger")).items[0].text == text

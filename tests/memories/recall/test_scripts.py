@@ -11,7 +11,7 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall import Asked, rank_keys, recall
+from memories.recall import RecallRequest, rank_keys, recall
 from memories.recall.question import understand
 from memories.recall.trace import Trace
 from memories.store.bulk import store_many
@@ -79,7 +79,7 @@ def test_a_part_of_an_identifier_is_an_answer(
 ) -> None:
     texts = [fact.text for name in ("identifiers", "English") for fact in FACTS[name]]
     store_many(person(alice), [Draft(text, group="ledger") for text in texts])
-    answer = recall(person(alice), Asked(question, group="ledger"))
+    answer = recall(person(alice), RecallRequest(question, group="ledger"))
     assert answer.items, answer.nearest
     last = question.rstrip("?").split()[-1].lower()
     assert last in answer.items[0].memory.content.lower()
@@ -90,4 +90,4 @@ def test_an_identifier_that_shares_nothing_has_no_answer(
     alice: User, ledger: Group, encoder: Encoder
 ) -> None:
     store_many(person(alice), [Draft(fact.text, group="ledger") for fact in FACTS["identifiers"]])
-    assert recall(person(alice), Asked("playStation", group="ledger")).abstained
+    assert recall(person(alice), RecallRequest("playStation", group="ledger")).abstained

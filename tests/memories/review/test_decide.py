@@ -12,9 +12,9 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle.verbs import forget, verify
 from memories.models import Link, Memory, RecallLog
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
-from memories.review.decide import MAX_AT_ONCE, Decision, decide, decide_many
+from memories.review.decide import MAX_AT_ONCE, ReviewDecision, decide, decide_many
 from memories.review.preview import effect_of
 from memories.review.queue import review_deck
 from memories.review.undo import take_back
@@ -59,7 +59,7 @@ def test_a_trust_is_decided_and_taken_back(
 ) -> None:
     memory = row(ledger, "It waits.", trust=before)
     was = fields(memory)
-    done = decide(person(alice), Decision(verb, memory.id, reason="seen"))
+    done = decide(person(alice), ReviewDecision(verb, memory.id, reason="seen"))
     assert standing(memory) == ("live", trust)
     assert len(done.entries) == 1
     assert take_back(person(alice), done.entries).said == (f"it is {before} again",)
@@ -71,18 +71,18 @@ def test_a_trust_is_decided_and_taken_back(
 
 
 def test_what_was_changed_since_is_not_taken_back(alice: User, waits: Memory) -> None:
-    done = decide(person(alice), Decision("approve", waits.id))
+    done = decide(person(alice), ReviewDecision("approve", waits.id))
     verify(person(alice), waits.id)
     with pytest.raises(Conflict, match="has changed since: it is live and verified"):
         take_back(person(alice), done.entries)
-    forgotten = decide(person(alice), Decision("reject", waits.id))
+    forgotten = decide(person(alice), ReviewDecision("reject", waits.id))
     Memory.objects.filter(pk=waits.pk).update(state="forgotten")
     with pytest.raises(Conflict):
         take_back(person(alice), forgotten.entries)
 
 
 def test_a_decision_is_taken_back_once(alice: User, waits: Memory) -> None:
-    done = decide(person(alice), Decision("approve", waits.id))
+    done = decide(person(alice), ReviewDecision("approve", waits.id))
     take_back(person(alice), done.entries)
     with pytest.raises(Conflict):
         take_back(person(alice), done.entries)
@@ -90,7 +90,7 @@ def test_a_decision_is_taken_back_once(alice: User, waits: Memory) -> None:
 
 def test_a_dismissed_link_is_open_again(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
     link = pair[2]
-    done = decide(person(alice), Decision("dismiss", link=link.id))
+    done = decide(person(alice), ReviewDecision("dismiss", link=link.id))
     link.refresh_from_db()
     assert (link.status, link.settled_by) == ("dismissed", "alice")
     take_back(person(alice), done.entries)
@@ -105,7 +105,7 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
 ) -> None:
     old, new, link = pair
     was = fields(old), fields(new)
-    done = decide(person(alice), Decision("supersede", new.id, other=old.id, link=link.id))
+    done = decide(person(alice), ReviewDecision("supersede", new.id, other=old.id, link=link.id))
     assert (fresh(old).state, fresh(old).superseded_by_id) == ("superseded", new.pk)
     link.refresh_from_db()
     assert link.status == "settled"
@@ -126,7 +126,7 @@ def test_an_entitys_relations_move_and_move_back(alice: User, ledger: Group) -> 
     store_relation(person(alice), RelationDraft("Vault", "runs on", "server seven", group="ledger"))
     vault = Memory.objects.get(content="Vault")
     newer = kept(person(alice), "Vault, the secret store", type="entity", group="ledger", scope=vault.scope)
-    done = decide(person(alice), Decision("supersede", newer.id, other=vault.id))
+    done = decide(person(alice), ReviewDecision("supersede", newer.id, other=vault.id))
     assert Relation.objects.get().subject_id == newer.pk
     take_back(person(alice), done.entries)
     assert (Relation.objects.get().subject_id, standing(vault)) == (vault.pk, ("live", "active"))
@@ -136,7 +136,7 @@ def test_a_replacement_is_not_taken_back_where_its_text_is_live_again(
     alice: User, pair: tuple[Memory, Memory, Link]
 ) -> None:
     old, new, _ = pair
-    done = decide(person(alice), Decision("supersede", new.id, other=old.id))
+    done = decide(person(alice), ReviewDecision("supersede", new.id, other=old.id))
     row(old.group, OLD, scope="group")
     with pytest.raises(Conflict, match="same text is live"):
         take_back(person(alice), done.entries)
@@ -145,7 +145,7 @@ def test_a_replacement_is_not_taken_back_where_its_text_is_live_again(
 
 def test_a_candidate_that_replaces_is_approved_first(alice: User, ledger: Group, waits: Memory) -> None:
     other = row(ledger, "It stands.")
-    done = decide(person(alice), Decision("supersede", waits.id, other=other.id))
+    done = decide(person(alice), ReviewDecision("supersede", waits.id, other=other.id))
     assert (standing(waits), standing(other)) == (("live", "active"), ("superseded", "active"))
     take_back(person(alice), done.entries)
     assert (standing(waits), standing(other)) == (("live", "candidate"), ("live", "active"))
@@ -153,7 +153,7 @@ def test_a_candidate_that_replaces_is_approved_first(alice: User, ledger: Group,
 
 def test_what_was_replaced_already_is_a_conflict(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
     old, new, link = pair
-    decision = Decision("supersede", new.id, other=old.id, link=link.id)
+    decision = ReviewDecision("supersede", new.id, other=old.id, link=link.id)
     decide(person(alice), decision)
     with pytest.raises(Conflict, match="lead to the same memory"):
         decide(person(alice), decision)
@@ -164,7 +164,7 @@ def test_approving_a_correction_replaces_and_brings_the_former_text_back(alice: 
     old = kept(person(alice), OLD, group="ledger", scope="group")
     queued = keep(agent(alice), NEW, group="ledger", scope="group", supersedes=old.id).memory
     assert queued is not None
-    done = decide(person(alice), Decision("approve", queued.id))
+    done = decide(person(alice), ReviewDecision("approve", queued.id))
     assert (standing(queued), fresh(old).state) == (("live", "active"), "superseded")
     take_back(person(alice), done.entries)
     live = Memory.objects.get(state="live")
@@ -179,7 +179,7 @@ def test_replacing_what_the_candidate_was_written_to_replace_is_one_decision(
     old = kept(person(alice), OLD, group="ledger", scope="group")
     queued = keep(agent(alice), NEW, group="ledger", scope="group", supersedes=old.id).memory
     assert queued is not None
-    decide(person(alice), Decision("supersede", queued.id, other=old.id, link=Link.objects.get().id))
+    decide(person(alice), ReviewDecision("supersede", queued.id, other=old.id, link=Link.objects.get().id))
     assert (standing(queued), fresh(old).superseded_by_id) == (("live", "active"), queued.pk)
 
 
@@ -190,7 +190,7 @@ def test_a_merge_is_taken_apart(alice: User, ledger: Group, content: str) -> Non
         person(alice), "Production of the ledger stands in a rack in Hamburg.", group="ledger", confidence=0.9
     )
     link, _ = Link.objects.get_or_create(kind="duplicate", source=two, target=one)
-    done = decide(person(alice), Decision("merge", one.id, other=two.id, link=link.id, content=content))
+    done = decide(person(alice), ReviewDecision("merge", one.id, other=two.id, link=link.id, content=content))
     link.refresh_from_db()
     assert (fresh(one).state, link.status) == ("merged", "settled")
     take_back(person(alice), done.entries)
@@ -201,7 +201,7 @@ def test_a_merge_is_taken_apart(alice: User, ledger: Group, content: str) -> Non
 
 
 def test_an_edit_is_taken_back_by_a_newer_version(alice: User, waits: Memory) -> None:
-    done = decide(person(alice), Decision("edit", waits.id, content="It waits no more."))
+    done = decide(person(alice), ReviewDecision("edit", waits.id, content="It waits no more."))
     assert Memory.objects.get(state="live").trust == "candidate"
     take_back(person(alice), done.entries)
     live = Memory.objects.get(state="live")
@@ -209,7 +209,7 @@ def test_an_edit_is_taken_back_by_a_newer_version(alice: User, waits: Memory) ->
 
 
 def test_an_edit_and_its_approval_are_one_decision(alice: User, waits: Memory) -> None:
-    done = decide(person(alice), Decision("edit-approve", waits.id, content="It waits no more."))
+    done = decide(person(alice), ReviewDecision("edit-approve", waits.id, content="It waits no more."))
     live = Memory.objects.get(state="live")
     assert (live.content, live.trust) == ("It waits no more.", "active")
     take_back(person(alice), done.entries)
@@ -220,14 +220,16 @@ def test_an_edit_and_its_approval_are_one_decision(alice: User, waits: Memory) -
 @pytest.mark.parametrize(
     ("decision", "field"),
     [
-        (Decision("purge"), "verb"),
-        (Decision("merge"), "other"),
-        (Decision("edit", content=" "), "content"),
-        (Decision("dismiss"), "link"),
+        (ReviewDecision("purge"), "verb"),
+        (ReviewDecision("merge"), "other"),
+        (ReviewDecision("edit", content=" "), "content"),
+        (ReviewDecision("dismiss"), "link"),
     ],
 )
-def test_what_a_decision_lacks_is_said(alice: User, waits: Memory, decision: Decision, field: str) -> None:
-    asked = Decision(decision.verb, waits.id, content=decision.content)
+def test_what_a_decision_lacks_is_said(
+    alice: User, waits: Memory, decision: ReviewDecision, field: str
+) -> None:
+    asked = ReviewDecision(decision.verb, waits.id, content=decision.content)
     with pytest.raises(InvalidInput) as refused:
         decide(person(alice), asked)
     assert refused.value.field == field
@@ -238,7 +240,7 @@ def test_a_dry_run_says_what_follows_and_changes_nothing(
 ) -> None:
     old, new, link = pair
     rows, was = AuditEntry.objects.count(), (fields(old), fields(new))
-    decision = Decision("supersede", new.id, other=old.id, link=link.id)
+    decision = ReviewDecision("supersede", new.id, other=old.id, link=link.id)
     would = decide(person(alice), decision, dry_run=True)
     assert would.said == (f"{new.id} takes its place, and its id leads there", "the link is settled")
     assert would.entries == ()
@@ -250,7 +252,7 @@ def test_a_dry_run_says_what_follows_and_changes_nothing(
 def test_many_are_decided_and_what_fails_is_named(alice: User, ledger: Group, garden: Group) -> None:
     rows = [row(ledger, f"waits {n}", trust="candidate") for n in range(4)]
     Memory.objects.filter(pk=rows[2].pk).update(state="forgotten")
-    decisions = [Decision("approve", one.id) for one in rows]
+    decisions = [ReviewDecision("approve", one.id) for one in rows]
     would = decide_many(person(alice), decisions, dry_run=True)
     assert (len(would.done), [id_ for id_, _ in would.failed]) == (3, [rows[2].id])
     assert standing(rows[0]) == ("live", "candidate")
@@ -266,12 +268,12 @@ def test_a_pair_among_many_is_refused_in_words_one_understands(
     alice: User, waits: Memory, pair: tuple[Memory, Memory, Link]
 ) -> None:
     link = pair[2]
-    chosen = [Decision("approve", waits.id), Decision("approve", link=link.id)]
+    chosen = [ReviewDecision("approve", waits.id), ReviewDecision("approve", link=link.id)]
     failed = decide_many(person(alice), chosen, dry_run=True).failed
     assert [(id_, why.split(" Open it")[0]) for id_, why in failed] == [
         (link.id, "This is about two memories, and 'approve' takes one.")
     ]
-    ((id_, why),) = decide_many(person(alice), [Decision("dismiss", waits.id)]).failed
+    ((id_, why),) = decide_many(person(alice), [ReviewDecision("dismiss", waits.id)]).failed
     assert (id_, why.split(" Approve")[0]) == (
         waits.id,
         "Only a possible duplicate or a conflict is dismissed.",
@@ -280,9 +282,9 @@ def test_a_pair_among_many_is_refused_in_words_one_understands(
 
 def test_many_have_a_limit_and_only_verbs_that_need_no_other(alice: User, waits: Memory) -> None:
     with pytest.raises(InvalidInput, match="too many"):
-        decide_many(person(alice), [Decision("approve", waits.id)] * (MAX_AT_ONCE + 1))
+        decide_many(person(alice), [ReviewDecision("approve", waits.id)] * (MAX_AT_ONCE + 1))
     with pytest.raises(InvalidInput) as refused:
-        decide_many(person(alice), [Decision("merge", waits.id)])
+        decide_many(person(alice), [ReviewDecision("merge", waits.id)])
     assert refused.value.field == "verb"
 
 
@@ -290,16 +292,16 @@ def test_only_a_person_who_curates_decides_and_takes_back(
     alice: User, bob: User, charlie: User, ledger: Group, garden: Group, waits: Memory
 ) -> None:
     hidden = row(garden, "hers", trust="candidate")
-    done = decide(person(alice), Decision("approve", waits.id))
-    theirs = decide(person(alice), Decision("approve", hidden.id))
+    done = decide(person(alice), ReviewDecision("approve", waits.id))
+    theirs = decide(person(alice), ReviewDecision("approve", hidden.id))
     robot = agent(alice, scopes=("read", "write", "curate"))
     with pytest.raises(NotPermitted):
-        decide(robot, Decision("reject", waits.id))
+        decide(robot, ReviewDecision("reject", waits.id))
     with pytest.raises(NotPermitted):
         take_back(robot, done.entries)
     for actor, refusal in ((person(bob), NotPermitted), (person(charlie), NotFound)):
         with pytest.raises(refusal):
-            decide(actor, Decision("reject", waits.id))
+            decide(actor, ReviewDecision("reject", waits.id))
         with pytest.raises(refusal):
             take_back(actor, done.entries)
     set_member(operator(), ledger, user=bob, role="curator")
@@ -308,7 +310,7 @@ def test_only_a_person_who_curates_decides_and_takes_back(
     with pytest.raises(NotFound):
         take_back(person(bob), theirs.entries)
     with pytest.raises(NotFound):
-        decide(person(bob), Decision("reject", hidden.id))
+        decide(person(bob), ReviewDecision("reject", hidden.id))
 
 
 @pytest.mark.parametrize("entries", [(), (1,) * 7, (999_999,)])
@@ -327,7 +329,7 @@ def test_what_is_no_decision_is_not_taken_back(alice: User, ledger: Group) -> No
 
 def test_all_of_a_decision_is_taken_back_or_nothing(alice: User, pair: tuple[Memory, Memory, Link]) -> None:
     old, new, link = pair
-    done = decide(person(alice), Decision("supersede", new.id, other=old.id, link=link.id))
+    done = decide(person(alice), ReviewDecision("supersede", new.id, other=old.id, link=link.id))
     forget(person(alice), new.id)
     Memory.objects.filter(pk=old.pk).update(state="forgotten")
     with pytest.raises(Conflict):
@@ -342,7 +344,9 @@ def test_recall_before_and_after_is_asked_for_real_and_leaves_nothing(
     old, new, link = pair
     rows = AuditEntry.objects.count()
     effect = effect_of(
-        person(alice), Decision("supersede", new.id, other=old.id, link=link.id), question="which deploy port"
+        person(alice),
+        ReviewDecision("supersede", new.id, other=old.id, link=link.id),
+        question="which deploy port",
     )
     assert {line.memory.pk: line.change for line in effect.lines}[old.pk] == "gone"
     assert {line.memory.pk: line.after for line in effect.lines}[new.pk] == 1
@@ -351,7 +355,7 @@ def test_recall_before_and_after_is_asked_for_real_and_leaves_nothing(
     assert standing(old) == ("live", "active")
     COUNTER.flush()
     assert RecallLog.objects.count() == 0
-    recall(person(alice), Asked(query="which deploy port", group="ledger"))  # this one is counted
+    recall(person(alice), RecallRequest(query="which deploy port", group="ledger"))  # this one is counted
     COUNTER.flush()
     assert RecallLog.objects.count() == 1
 
@@ -360,9 +364,9 @@ def test_what_is_approved_comes_into_the_answer(alice: User, ledger: Group) -> N
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
     queued = keep(agent(alice), NEW, group="ledger", scope="group").memory
     assert queued is not None
-    effect = effect_of(person(alice), Decision("approve", queued.id))
+    effect = effect_of(person(alice), ReviewDecision("approve", queued.id))
     assert [(line.before, line.after, line.change) for line in effect.lines] == [(None, 1, "new")]
     assert not effect.is_answered_before
     assert effect.question == NEW
     assert [card.id for card in review_deck(person(alice)).cards] == [queued.id]
-    assert effect_of(person(alice), Decision("reject", queued.id)).is_none
+    assert effect_of(person(alice), ReviewDecision("reject", queued.id)).is_none

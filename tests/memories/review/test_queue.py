@@ -15,7 +15,7 @@ from access.tokens import operator
 from memories.lifecycle.verbs import dispute, reject
 from memories.models import Link, Memory
 from memories.review.card import link_card, memory_card
-from memories.review.queue import CAP, CardKind, Counted, curated_keys, may_review, review_deck
+from memories.review.queue import CAP, CardCount, CardKind, curated_keys, may_review, review_deck
 from tests.memories.builders import add_piece, keep, kept, row, unit_vector
 from tests.people import agent, person
 
@@ -40,7 +40,7 @@ def tie(kind: str, source: Memory, target: Memory, **fields: Any) -> Link:
 def test_nothing_waits_in_an_empty_store(alice: User) -> None:
     deck = review_deck(person(alice))
     assert deck.cards == ()
-    assert deck.total == Counted(0)
+    assert deck.total == CardCount(0)
 
 
 def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group) -> None:
@@ -72,8 +72,8 @@ def test_what_waits_longest_comes_first_and_a_kind_can_be_chosen(alice: User, le
     row(ledger, "doubted", trust="disputed")
     deck = review_deck(person(alice), kinds=[CardKind.CANDIDATE])
     assert [card.id for card in deck.cards] == [first.id, second.id]
-    assert deck.counts[CardKind.DISPUTED] == Counted(1)  # counted all the same
-    assert (deck.narrowed, deck.total) == (Counted(2), Counted(3))
+    assert deck.counts[CardKind.DISPUTED] == CardCount(1)  # counted all the same
+    assert (deck.narrowed, deck.total) == (CardCount(2), CardCount(3))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_waits_longest_comes_first_and_a_kind_can_be_chosen(alice: User, le
 )
 def test_what_is_decided_or_gone_does_not_wait(alice: User, ledger: Group, fields: dict[str, str]) -> None:
     row(ledger, "text", **fields)
-    assert review_deck(person(alice)).total == Counted(0)
+    assert review_deck(person(alice)).total == CardCount(0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_is_decided_or_gone_does_not_wait(alice: User, ledger: Group, field
 )
 def test_a_link_waits_only_between_two_that_count(alice: User, ledger: Group, end: dict[str, str]) -> None:
     tie("conflict", row(ledger, "counts"), row(ledger, "does not", **end))
-    assert review_deck(person(alice)).counts[CardKind.CONFLICT] == Counted(0)
+    assert review_deck(person(alice)).counts[CardKind.CONFLICT] == CardCount(0)
 
 
 def test_a_link_is_between_the_versions_that_count_now(alice: User, ledger: Group) -> None:
@@ -131,7 +131,7 @@ def test_a_curator_sees_only_the_cards_of_his_groups(
     deck = review_deck(person(curator))
 
     assert {card.id for card in deck.cards} == {mine.id, within.id, across.id}
-    assert deck.counts[CardKind.CONFLICT] == Counted(1)
+    assert deck.counts[CardKind.CONFLICT] == CardCount(1)
     assert {hers.id, worldly.id} < {card.id for card in review_deck(person(alice)).cards}
     assert review_deck(person(charlie)).cards == ()
     for card in (hers, worldly):
@@ -170,7 +170,7 @@ def test_counting_ends_at_the_cap(alice: User, ledger: Group) -> None:
     )  # fmt: skip
     deck = review_deck(person(alice), limit=3)
     assert len(deck.cards) == 3
-    assert (deck.counts[CardKind.CANDIDATE], str(deck.total)) == (Counted(CAP, is_capped=True), "500+")
+    assert (deck.counts[CardKind.CANDIDATE], str(deck.total)) == (CardCount(CAP, is_capped=True), "500+")
 
 
 def queries(work: Callable[[], object]) -> int:

@@ -17,7 +17,7 @@ from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats
 from memories.lifecycle.verbs import dispute, forget, pin, retract
 from memories.models import Checkpoint, Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
@@ -263,7 +263,7 @@ def test_marks_with_spaces_are_made_harmless_in_little_time() -> None:
 def test_the_pack_labels_what_is_disputed_as_recall_does(alice: User, ledger: Group, query: str) -> None:
     memory = kept(person(alice), "The deploy port is 8081.", group="ledger")
     dispute(person(alice), memory.id, reason="the firewall says otherwise")
-    [item] = recall(person(alice), Asked("deploy port", group="ledger")).items
+    [item] = recall(person(alice), RecallRequest("deploy port", group="ledger")).items
     assert item.label == "disputed"
     pack = get_context(person(alice), group="ledger", query=query)
     [block] = re.findall(r"<memory [^>]*>", pack.text)

@@ -17,7 +17,7 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Memory, Piece
 from memories.search.base import search_index
-from memories.store import Stored, prepare_store, store, store_prepared
+from memories.store import StoreResult, prepare_store, store, store_prepared
 from memories.types import Operation
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
@@ -42,17 +42,17 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         return list(pool.map(run, calls))
 
 
-def together(actors: Sequence[Actor], texts: Sequence[str]) -> list[Stored]:
+def together(actors: Sequence[Actor], texts: Sequence[str]) -> list[StoreResult]:
     """Let each actor store its text: all have probed before the first one writes."""
     barrier = threading.Barrier(len(actors))
 
-    def call(actor: Actor, text: str) -> Stored:
+    def call(actor: Actor, text: str) -> StoreResult:
         prepared = prepare_store(actor, Draft(text, group="ledger"))
         barrier.wait(timeout=30)
         return store_prepared(actor, prepared)
 
     answers = at_once([lambda a=a, t=t: call(a, t) for a, t in zip(actors, texts, strict=True)])
-    stored = [answer for answer in answers if isinstance(answer, Stored)]
+    stored = [answer for answer in answers if isinstance(answer, StoreResult)]
     assert len(stored) == len(answers), answers
     return stored
 
@@ -102,13 +102,13 @@ def test_one_of_two_successors_wins_and_the_other_is_told(alice: User, ledger: G
     old = kept(person(alice), "The deploy port is 8081.", group="ledger")
     barrier = threading.Barrier(2)
 
-    def replace(text: str) -> Stored:
+    def replace(text: str) -> StoreResult:
         prepared = prepare_store(person(alice), Draft(text, supersedes=old.id))
         barrier.wait(timeout=30)
         return store_prepared(person(alice), prepared)
 
     answers = at_once([lambda: replace("The deploy port is 1."), lambda: replace("The deploy port is 2.")])
-    assert sorted(type(a).__name__ for a in answers) == ["Conflict", "Stored"]
+    assert sorted(type(a).__name__ for a in answers) == ["Conflict", "StoreResult"]
     assert Memory.objects.count() == 2
     assert Memory.objects.filter(state="live").count() == 1
 

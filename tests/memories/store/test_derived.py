@@ -10,16 +10,16 @@ from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, Group
 from memories.lifecycle import verbs
-from memories.lifecycle.verbs import Done, forget, purge, restore, retract
+from memories.lifecycle.verbs import ChangeResult, forget, purge, restore, retract
 from memories.models import Link, LinkKind, Memory, Tombstone
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store.derived import find_reach
 from tests.memories.builders import day, fresh, kept, row
 from tests.memories.tables import all_rows
 from tests.people import person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-Verb = Callable[..., Done]
+Verb = Callable[..., ChangeResult]
 
 EVENTS = (
     "Anna moved the ledger to Hamburg.",
@@ -76,7 +76,7 @@ def test_a_withdrawn_source_takes_the_summary_along_and_frees_the_others(
     assert fresh(week.events[0]).superseded_by is None
     assert f"the summary {week.summary.id}, which was made from it, is withdrawn" in done.consequences
     assert "2 memories that it stood for besides count again" in done.consequences
-    found = recall(person(alice), Asked("What happened to the ledger?", group="ledger")).items
+    found = recall(person(alice), RecallRequest("What happened to the ledger?", group="ledger")).items
     assert {item.memory.id for item in found} <= {week.events[1].id, week.events[2].id}
     assert found
 

@@ -14,7 +14,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_twins
 from memories.store.bulk import store_many
 from memories.store.existing import find_origins, find_same, find_texts
-from memories.store.neighbours import Said, later_nears
+from memories.store.neighbours import ComparedText, later_nears
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
 
@@ -138,7 +138,7 @@ def test_sources_are_looked_up_by_name(many: Group) -> None:
 
 def test_what_came_since_the_probe_is_found_by_its_key(many: Group) -> None:
     newest = max(Memory.objects.values_list("key", flat=True))
-    said = Said("Bicycle 61 was mended.", "semantic")
+    said = ComparedText("Bicycle 61 was mended.", "semantic")
     late = row(many, "Bicycle 61 was mended.")
     piece = add_piece(late, unit_vector(1))
     with CaptureQueriesContext(connection) as seen:

@@ -11,11 +11,11 @@ from access.models import Group
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.cleaning import clean_text, fold
-from memories.lifecycle.edit import Edit, edit
+from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.lift_tombstone import lift
 from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store.bulk import store_many
 from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
@@ -96,7 +96,7 @@ def by_a_narrower_scope(alice: User, text: str) -> str:
 
 
 def by_edit(alice: User, text: str) -> str:
-    return edit(person(alice), the(OTHER).id, Edit(content=text)).outcome
+    return edit(person(alice), the(OTHER).id, EditDraft(content=text)).outcome
 
 
 def by_merge(alice: User, text: str) -> str:
@@ -132,7 +132,9 @@ def outcome(road: Road, alice: User, text: str) -> str:
 
 def is_recalled(alice: User, text: str) -> bool:
     """Say whether recall gives a text that reads like this one."""
-    found = recall(person(alice), Asked("When is the vault open?", group="ledger", max_results=20)).items
+    found = recall(
+        person(alice), RecallRequest("When is the vault open?", group="ledger", max_results=20)
+    ).items
     return any(fold(item.memory.content) == fold(text) for item in found)
 
 
@@ -217,7 +219,7 @@ def test_a_near_restatement_waits_with_a_conflict_on_every_road(alice: User, led
     assert fresh(other).state == "live"
     with pytest.raises(Conflict, match="restates"):
         merge(person(alice), other.id, third.id, content="Nightly backups go to the NAS.")
-    assert recall(person(alice), Asked("Where does the backup go?", group="ledger")).items == ()
+    assert recall(person(alice), RecallRequest("Where does the backup go?", group="ledger")).items == ()
 
 
 KESTREL = "Kestrel is the third boat of the harbour fleet."
@@ -238,14 +240,14 @@ def test_a_near_restatement_waits_whatever_its_type(
     assert (stored.outcome, stored.why) == ("queued", f"it restates {wrong.id}, which was retracted; a curator decides")  # fmt: skip
     [tie] = Link.objects.all()
     assert (tie.kind, tie.source, tie.target) == (LinkKind.CONFLICT, stored.memory, wrong)
-    assert recall(person(alice), Asked(OF_KESTREL, group="ledger")).items == ()
+    assert recall(person(alice), RecallRequest(OF_KESTREL, group="ledger")).items == ()
 
 
 def test_a_restatement_of_another_type_replaces_nothing(alice: User, ledger: Group) -> None:
     wrong = kept(person(alice), KESTREL, group="ledger", type="entity")
     other, third = (kept(person(alice), text, group="ledger") for text in (OTHER, THIRD))
     retract(person(alice), wrong.id)
-    assert edit(person(alice), other.id, Edit(content=KESTREL[:-1])).outcome == "queued"
+    assert edit(person(alice), other.id, EditDraft(content=KESTREL[:-1])).outcome == "queued"
     assert keep(agent(alice), KESTREL.upper()[:-1], supersedes=third.id).outcome == "queued"
     with pytest.raises(Conflict, match="restates"):
         merge(person(alice), other.id, third.id, content=f"{KESTREL}..")
@@ -375,7 +377,7 @@ def test_a_forgotten_text_may_come_back_but_not_once_it_is_retracted(alice: User
 def test_a_person_who_lifts_it_opens_every_road(alice: User, store: Memory) -> None:
     retract(person(alice), store.id)
     lift(person(alice), store.id)
-    assert edit(person(alice), the(OTHER).id, Edit(content=f"{WRONG} So it says.")).outcome in (
+    assert edit(person(alice), the(OTHER).id, EditDraft(content=f"{WRONG} So it says.")).outcome in (
         "new_version",
         "queued",
     )

@@ -29,7 +29,7 @@ from sources.exporting import export
 from sources.importing.texts import LineRules
 from sources.models import Upload, UploadState
 from sources.uploads import (
-    Sent,
+    SentUpload,
     begin_import,
     discard_upload,
     find_upload,
@@ -53,9 +53,9 @@ def no_files_stay(home: Path) -> Iterator[None]:
         path.unlink()
 
 
-def sent(*lines: Any, name: str = "notes.jsonl") -> Sent:
+def sent(*lines: Any, name: str = "notes.jsonl") -> SentUpload:
     raw = "".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in lines).encode()
-    return Sent(name, len(raw), iter([raw[:7], raw[7:]]))
+    return SentUpload(name, len(raw), iter([raw[:7], raw[7:]]))
 
 
 def text(id_: int, words: str, **more: Any) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def test_what_is_too_large_or_empty_is_refused(
     server = replace(settings.LOCI.server, max_upload_bytes=2048)
     settings.LOCI = replace(settings.LOCI, server=server)
     with pytest.raises(fault, match=said):
-        keep_upload(person(bob), Sent("a.jsonl", size, iter([b"x" * size])), RULES)
+        keep_upload(person(bob), SentUpload("a.jsonl", size, iter([b"x" * size])), RULES)
     assert not Upload.objects.exists()
 
 
@@ -185,7 +185,7 @@ def test_an_export_of_loci_is_for_who_administers_everything(bob: User, alice: U
         export(operator(), out)
     raw = (tmp_path / "all.jsonl").read_bytes()
     for user, state in ((bob, "failed"), (alice, "checked")):
-        kept = keep_upload(person(user), Sent("all.jsonl", len(raw), [raw]), LineRules(""))
+        kept = keep_upload(person(user), SentUpload("all.jsonl", len(raw), [raw]), LineRules(""))
         assert kept.state == state
     assert kept.report[-1][0] == "lines that were here already"
     assert "needs an admin of the whole store" in Upload.objects.get(state="failed").error

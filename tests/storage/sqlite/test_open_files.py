@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite.open_files import InUse, alone_with, say_open
+from storage.sqlite.open_files import FileInUse, alone_with, say_open
 from tests.settings import REPOSITORY
 
 HOLD = (
@@ -34,7 +34,7 @@ def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> No
     path = tmp_path / "x.db"
     with other_process(path, "in_use.say_open(path, timeout_s=1)"):
         say_open(path, timeout_s=1)  # any number may have it open
-        with pytest.raises(InUse, match="is open in another process"), alone_with(path):
+        with pytest.raises(FileInUse, match="is open in another process"), alone_with(path):
             pass
     # The other one was killed, and left nothing behind.
     with alone_with(path):
@@ -43,7 +43,7 @@ def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> No
 
 def test_who_comes_while_another_is_alone_with_it_waits_and_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    is_restored = pytest.raises(InUse, match=r"x\.db is being restored")
+    is_restored = pytest.raises(FileInUse, match=r"x\.db is being restored")
     with other_process(path, "alone = in_use.alone_with(path); alone.__enter__()"), is_restored:
         say_open(path, timeout_s=0.1)
     say_open(path, timeout_s=0.1)

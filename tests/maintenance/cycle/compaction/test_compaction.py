@@ -15,13 +15,13 @@ from access.models import AuditEntry, Group
 from access.tokens import operator
 from access.visibility import Narrowing
 from maintenance.cycle.compaction import Compact
-from maintenance.cycle.compaction.summary import Source, Summary
+from maintenance.cycle.compaction.summary import Summary, SummarySource
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from memories.draft import Draft
 from memories.lifecycle.verbs import pin, restore, verify
 from memories.models import Link, LinkKind, Memory, Piece
-from memories.recall import Asked, recall
+from memories.recall import RecallRequest, recall
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import State, Trust
@@ -88,7 +88,9 @@ def test_a_source_is_compacted_and_still_what_was_believed(ledger: Group) -> Non
         assert (event.state_changed_at, event.updated_at, event.retired_at) == (NOW, NOW, None)
     past = recall(
         operator(),
-        Asked("tomato trellis", group="ledger", narrowing=Narrowing(as_of=MONDAY + timedelta(days=1))),
+        RecallRequest(
+            "tomato trellis", group="ledger", narrowing=Narrowing(as_of=MONDAY + timedelta(days=1))
+        ),
     )
     assert events[2].id in [item.memory.id for item in past.items]
     assert verify_chain().is_whole
@@ -105,11 +107,11 @@ def test_the_summary_answers_what_its_sources_answered(ledger: Group) -> None:
         "What was billing rolled back to?": "2.4.1",
     }
     for question, told in questions.items():
-        before = recall(operator(), Asked(question, group="ledger")).items
+        before = recall(operator(), RecallRequest(question, group="ledger")).items
         assert any(told in item.text for item in before)
     drive(Compact(), turn_of(ledger))
     for question, told in questions.items():
-        best = recall(operator(), Asked(question, group="ledger")).items[0]
+        best = recall(operator(), RecallRequest(question, group="ledger")).items[0]
         assert best.memory.source == "loci:compact"
         assert told in best.text
 
@@ -237,14 +239,14 @@ def test_sources_that_a_withdrawn_summary_set_free_are_summarised_anew(ledger: G
 class Forgetful:
     """Leaves out what the last two events say."""
 
-    def summarise(self, sources: Sequence[Source], *, title: str, sentences: int) -> Summary:
+    def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary("\n".join([title, *(source.content for source in sources[:-2])]))
 
 
 class Empty:
     """Says nothing that anybody asks for."""
 
-    def summarise(self, sources: Sequence[Source], *, title: str, sentences: int) -> Summary:
+    def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary("Things happened in the garden")
 
 

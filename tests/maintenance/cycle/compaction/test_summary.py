@@ -13,8 +13,8 @@ from pytest_django import Settings
 from access.errors import Unavailable
 from maintenance.cycle.compaction.summary import (
     Extractive,
-    Source,
     Summary,
+    SummarySource,
     get_summariser,
     span_text,
     split_sentences,
@@ -25,12 +25,14 @@ MAY_8 = datetime(2023, 5, 8, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def sources(*texts: str, importance: int = 5) -> list[Source]:
+def sources(*texts: str, importance: int = 5) -> list[SummarySource]:
     """Give events a day apart from 8 May 2023 on, named 1, 2, 3 …"""
-    return [Source(UUID(int=at + 1), text, MAY_8 + at * DAY, importance) for at, text in enumerate(texts)]
+    return [
+        SummarySource(UUID(int=at + 1), text, MAY_8 + at * DAY, importance) for at, text in enumerate(texts)
+    ]
 
 
-def lines(made: Sequence[Source], *, sentences: int = 12) -> list[str]:
+def lines(made: Sequence[SummarySource], *, sentences: int = 12) -> list[str]:
     text = Extractive().summarise(made, title="Events:", sentences=sentences).text
     return text.splitlines()
 
@@ -148,7 +150,7 @@ def test_a_span_of_one_day_is_one_day() -> None:
 class Shouting:
     """A summariser of somebody's own."""
 
-    def summarise(self, sources: Sequence[Source], *, title: str, sentences: int) -> Summary:
+    def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary(f"{title} {len(sources)}!")
 
 

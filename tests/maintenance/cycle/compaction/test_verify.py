@@ -8,7 +8,7 @@ import pytest
 from access.models import Group
 from access.visibility import Visibility
 from maintenance.cycle.compaction.verify import (
-    Probe,
+    SourceQuery,
     answered_by,
     answered_by_sources,
     distinctive_words,
@@ -23,8 +23,8 @@ from tests.memories.builders import NOW, row
 EAST, NORTH = np.array([1, 0], dtype=np.float32), np.array([0, 1], dtype=np.float32)
 
 
-def probe(source: int, *terms: str) -> Probe:
-    return Probe(source, Match(terms), EAST)
+def probe(source: int, *terms: str) -> SourceQuery:
+    return SourceQuery(source, Match(terms), EAST)
 
 
 def seen_in(group: Group) -> Visibility:

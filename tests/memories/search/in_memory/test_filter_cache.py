@@ -7,7 +7,7 @@ import pytest
 
 from access.visibility import Visibility
 from memories.search.in_memory import filter_cache as kept_marks
-from memories.search.in_memory.filter_cache import KeptMarks, Marked, milliseconds
+from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 LIVE = Visibility(frozenset({1}), True, frozenset({"live"}), frozenset({"active"}), NOW)
@@ -20,13 +20,13 @@ class Marker:
     def __init__(self) -> None:
         self.asked = 0
 
-    def __call__(self, v: Visibility) -> Marked[int]:
+    def __call__(self, v: Visibility) -> AllowedMask[int]:
         self.asked += 1
-        return Marked(self.asked, 10, milliseconds(NOW + 2 * DAY))
+        return AllowedMask(self.asked, 10, milliseconds(NOW + 2 * DAY))
 
 
 def test_the_same_is_not_marked_twice() -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     assert [kept.of(LIVE, mark), kept.of(replace(LIVE, now=NOW + DAY), mark)] == [1, 1]
     assert mark.asked == 1
 
@@ -45,7 +45,7 @@ def test_the_same_is_not_marked_twice() -> None:
     ],
 )
 def test_what_is_asked_otherwise_is_marked_anew(other: dict[str, object]) -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     kept.of(LIVE, mark)
     assert kept.of(replace(LIVE, **other), mark) == 2  # type: ignore[arg-type]  # one field of each kind
     assert kept.of(LIVE, mark) == 1
@@ -53,32 +53,32 @@ def test_what_is_asked_otherwise_is_marked_anew(other: dict[str, object]) -> Non
 
 @pytest.mark.parametrize("other", [{"after": NOW}, {"before": NOW}, {"as_of": NOW}, {"known_at": NOW}])
 def test_questions_about_times_are_always_marked(other: dict[str, datetime]) -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     asked = replace(LIVE, **other)  # type: ignore[arg-type]
     assert [kept.of(asked, mark), kept.of(asked, mark)] == [1, 2]
 
 
 def test_marks_end_with_the_first_row_that_ends() -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     kept.of(LIVE, mark)
     assert kept.of(replace(LIVE, now=NOW + 2 * DAY), mark) == 1
     assert kept.of(replace(LIVE, now=NOW + 2 * DAY + timedelta(milliseconds=1)), mark) == 2
 
 
 def test_marks_say_nothing_of_the_time_before() -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     kept.of(LIVE, mark)
     assert kept.of(replace(LIVE, now=NOW - DAY), mark) == 2
 
 
 def test_a_change_ends_all_marks_and_those_that_are_made_meanwhile() -> None:
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     kept.of(LIVE, mark)
     with kept.changing():
         assert kept.of(LIVE, mark) == 2
     assert kept.of(LIVE, mark) == 3
 
-    def mark_slowly(v: Visibility) -> Marked[int]:
+    def mark_slowly(v: Visibility) -> AllowedMask[int]:
         with kept.changing():
             pass
         return mark(v)
@@ -90,7 +90,7 @@ def test_a_change_ends_all_marks_and_those_that_are_made_meanwhile() -> None:
 
 def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_marks, "MOST_KEPT_ROWS", 25)
-    kept, mark = KeptMarks[int](), Marker()
+    kept, mark = FilterCache[int](), Marker()
     for group in (1, 2, 3):
         kept.of(replace(LIVE, groups=frozenset({group})), mark)
     assert sum(each.marked.rows for each in kept._kept.values()) <= 25

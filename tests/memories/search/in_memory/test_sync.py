@@ -17,7 +17,7 @@ from access.models import Group
 from access.visibility import Visibility
 from memories.models import IndexChange, IndexState, Memory, Piece
 from memories.queries.visibility import EVERY_TRUST, RECALLED
-from memories.search.base import Judged, Vector, search_index
+from memories.search.base import RankingFields, Vector, search_index
 from memories.search.in_memory import sync as following
 from memories.search.in_memory.table import Keys, VectorTable
 from memories.search.query_terms import Match
@@ -246,7 +246,7 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
         searches.append(sql)
         return query(sql, params)
 
-    def reading(keys: Iterable[int], visibility: Visibility) -> dict[int, Judged]:
+    def reading(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
         asked = [*keys]
         rows_read.extend(asked)
         if not slow.done():
