@@ -27,7 +27,7 @@ from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.store.neighbours import PROBE_LIMIT, ComparedText, compared, later_nears, probe  # noqa: E402
 from memories.store.write import MEMORIES, PIECES  # noqa: E402
-from storage.bulk_insert_copying import like  # noqa: E402
+from storage.bulk_insert import like  # noqa: E402
 from storage.ids import new_id  # noqa: E402
 
 MODEL = "probe-bench"

@@ -36,7 +36,7 @@ from memories.embedding.folder import model_folder  # noqa: E402
 from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.store.write import MEMORIES, PIECES  # noqa: E402
-from storage.bulk_insert_copying import like  # noqa: E402
+from storage.bulk_insert import like  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1

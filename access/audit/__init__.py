@@ -15,8 +15,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import AuditEntry, AuditHead, AuditPayload
-from storage.bulk_insert import FEW, Adapted, ManyInsert, is_at_hand
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import FEW, Adapted, ManyInsert, is_at_hand, like
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
 

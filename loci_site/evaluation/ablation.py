@@ -19,8 +19,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall.pipeline import CandidateSet, gather, place, usual_tuning
-from memories.recall.question import Question, understand
-from memories.recall.question_asking import subject_of
+from memories.recall.question import Question, subject_of, understand
 from memories.recall.trace import Trace
 from memories.recall.weights import CHOICES, STEPS, Tuning, without
 from memories.search.base import RankingFields

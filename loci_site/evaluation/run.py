@@ -11,8 +11,7 @@ from typing import Any
 from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
-from loci_site.evaluation.metrics import Scores, mean_scores, percentile, score_ranking
-from loci_site.evaluation.metrics_intervals import interval
+from loci_site.evaluation.metrics import Scores, interval, mean_scores, percentile, score_ranking
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by

@@ -9,8 +9,7 @@ from typing import Any
 from access.errors import InvalidInput
 from loci_site.evaluation.ablation import MEASURES, CrossValidationFold
 from loci_site.evaluation.abstention import AbstentionPoint, Judgement, curve
-from loci_site.evaluation.metrics import Scores
-from loci_site.evaluation.metrics_intervals import difference_interval
+from loci_site.evaluation.metrics import Scores, difference_interval
 from loci_site.evaluation.run import ModeReport, QuerySet
 from memories.recall.weights import STEPS
 from sources.importing.texts import CORPUS

@@ -5,7 +5,7 @@ import sys
 from itertools import count
 from typing import Final
 
-from memories.embedding.loader_c_library import ask_c_library
+from memories.embedding.loader import ask_c_library
 
 # A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
 # Python's turns of 5 ms a store of 50 statements beside eight busy threads took a second, part of it inside the write

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from maintenance.models import JobLock
-from storage.compiled_queries_reading import LOOKS_AT_WRITES
+from storage.compiled_queries import LOOKS_AT_WRITES
 
 PROBE_EVERY_S = 10.0
 # A write that waits longer than this counts as failed, though it may still get through.

@@ -14,8 +14,7 @@ from access.errors import LociError, NotPermitted
 from maintenance.doctor import environment as place
 from maintenance.doctor import rows, schema
 from maintenance.doctor.report import CheckStatus, Diagnosis, Finding
-from maintenance.doctor.text_columns import check_folds, repair_folds
-from maintenance.doctor.text_columns_doctor_forms import check_forms, repair_forms
+from maintenance.doctor.text_columns import check_folds, check_forms, repair_folds, repair_forms
 from maintenance.embeddings.backfill import embed_owed
 from memories.embedding import ModelUnavailable
 from memories.models import Memory, Piece

@@ -26,8 +26,7 @@ from memories.language.word_forms import sought_in, words_beside
 from memories.models import Memory
 from memories.queries.by_key import read_shown
 from memories.queries.versions import find_memory
-from memories.queries.visibility import EVERY_TRUST, listed_by
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import words, words_with
 from memories.search.sqlite.prefix import PrefixMatch, beginnings_of, looks_of, newest_with, words_between

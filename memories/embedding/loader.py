@@ -1,8 +1,10 @@
 """Loads the model once per process, in the background; whoever needs it waits a little or is told why not."""
 
+import ctypes
 import logging
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -12,11 +14,17 @@ from django.conf import settings
 from .encoder import Encoder
 from .errors import ModelUnavailable
 from .folder import ModelFolder, ModelManifest, model_folder
-from .loader_c_library import ask_c_library
 from .model_id import MODEL_ID, model_id_of
 from .self_test import MIN_FIRST_COSINE, lowest_cosine
 from .session import OnnxSession
 from .tokenizer import TextTokenizer
+
+
+def ask_c_library(function: str, *arguments: int) -> None:
+    """Call a function that takes whole numbers, where there is one of that name."""
+    with suppress(OSError, AttributeError, TypeError):  # another library; Windows takes no None
+        getattr(ctypes.CDLL(None), function)(*arguments)
+
 
 logger = logging.getLogger(__name__)
 

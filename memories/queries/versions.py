@@ -14,8 +14,7 @@ from access.errors import Conflict, InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.snapshot import TIED
-from memories.queries.visibility import listed_by
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import is_visible, listed_by
 from memories.types import State, Type
 from storage.compiled_queries import CompiledQuery
 

@@ -25,8 +25,7 @@ from memories.queries.as_of import version_then
 from memories.queries.by_key import read_shown
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
-from memories.queries.visibility import as_q, recallable_by
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import as_q, is_visible, recallable_by
 from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate, tells_when
 from memories.recall.fusion import vector_share
-from memories.recall.question import Question
-from memories.recall.question_asking import Speakers
+from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import RankingFields

@@ -8,7 +8,7 @@ from django.conf import settings
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_shown
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import is_visible
 from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.pipeline import Ranking, gather, place, usual_tuning
 from memories.recall.question import Question

@@ -7,8 +7,7 @@ from django.conf import settings
 
 from access.visibility import Visibility
 from memories.recall.adjustments import adjust
-from memories.recall.candidates import Candidate, find_candidates
-from memories.recall.candidates_surroundings import look_around
+from memories.recall.candidates import Candidate, find_candidates, look_around
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NOTHING, RelatedMemories, find_related

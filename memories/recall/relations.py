@@ -17,7 +17,7 @@ from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced
 from memories.models import Memory
 from memories.queries.by_key import rows_of
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import is_visible
 from memories.recall.abstention import root
 from memories.recall.question import Question
 from memories.recall.weights import Tuning

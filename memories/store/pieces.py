@@ -16,8 +16,7 @@ from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, ge
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import rows_of
 from memories.types import Type
-from storage.bulk_insert import ManyInsert, is_at_hand
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import ManyInsert, is_at_hand, like
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)

@@ -1,13 +1,31 @@
 """The stored columns that serve search: what stands around a memory, and tokens that narrow a search."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from django.db.models import QuerySet, Value
 
+from memories.draft import Draft
 from memories.language.cleaning import first_words
+from memories.language.word_forms import forms_of
 from memories.models import Memory
 from memories.types import State, Trust
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumns:
+    """What is stored beside a text, to find it again."""
+
+    content_hash: str
+    fold_hash: str
+    forms: str
+
+
+def text_columns(draft: Draft) -> TextColumns:
+    """Give the columns of a checked draft's text."""
+    return TextColumns(draft.hash, draft.fold_hash, forms_of(draft.content))
+
 
 NEIGHBOUR_WORDS = 30  # longer ones drown the memory's own words, since BM25 counts the whole row
 

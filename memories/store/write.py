@@ -21,18 +21,18 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import as_json, snapshot
 from memories.store.pieces import PIECES, EmbeddedText, claim_index, piece_rows
 from memories.store.search_columns import (
+    TextColumns,
     context_of,
     filter_tokens,
     neighbours_of,
     refresh_around,
     refresh_beside,
+    text_columns,
 )
-from memories.store.search_columns_text_columns import TextColumns, text_columns
 from memories.store.threads import take_place
 from memories.types import Operation, State, Trust, Type
 from relations.models import EntityAlias
-from storage.bulk_insert import ManyInsert
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import ManyInsert, like
 from storage.compiled_queries import CompiledInsert
 from storage.ids import new_id
 

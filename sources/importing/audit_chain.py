@@ -12,8 +12,7 @@ from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
 from memories.types import Operation
 from sources.importing.lines import LineFault
-from storage.bulk_insert import ManyInsert
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import ManyInsert, like
 
 # Rows about a purged memory that say nothing of its text.
 WORDLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})

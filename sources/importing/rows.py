@@ -17,8 +17,7 @@ from memories.models import Memory
 from memories.store.search_columns import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
-from storage.bulk_insert import ManyInsert
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import ManyInsert, like
 
 M = TypeVar("M", bound=Model)
 PLAIN_NUMBER = 30_000  # every column of whole numbers takes these

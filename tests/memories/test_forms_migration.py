@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from access.models import Group
 from maintenance.doctor.report import CheckStatus
-from maintenance.doctor.text_columns_doctor_forms import check_forms, repair_forms
+from maintenance.doctor.text_columns import check_forms, repair_forms
 from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import match_for

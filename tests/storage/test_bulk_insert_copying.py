@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from access.models import AuditEntry, AuditPayload, Group, Membership, Role
-from storage.bulk_insert_copying import like
+from storage.bulk_insert import like
 
 NOON = datetime(2026, 5, 3, 12, tzinfo=UTC)
 EXAMPLE = AuditEntry(at=NOON, operation="store", actor="alice", via="rest", digest="d", hash="h")

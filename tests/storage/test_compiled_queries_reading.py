@@ -9,8 +9,7 @@ from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
-from storage.compiled_queries import CompiledQuery
-from storage.compiled_queries_reading import LOOKS_AT_WRITES, fetch
+from storage.compiled_queries import LOOKS_AT_WRITES, CompiledQuery, fetch
 
 SLUGS = "SELECT slug, length(slug) FROM access_group WHERE slug LIKE %s AND slug != '50%%' ORDER BY slug"
 

@@ -18,7 +18,7 @@ from memories.search.sqlite.reindex import switch_model
 from memories.search.sqlite.rows import RowReader, holders, read_visible, render
 from memories.search.sqlite.vectors import IndexProgress, read_stand
 from memories.types import VISIBLE_TRUSTS, State, Trust
-from storage.compiled_queries_reading import fetch
+from storage.compiled_queries import fetch
 
 MAX_K = 4096  # vec0's own limit for k
 Params = list[Any]

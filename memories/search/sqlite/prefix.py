@@ -12,7 +12,7 @@ from django.db import connection
 
 from access.visibility import Visibility
 from memories.search.sqlite.rows import render
-from storage.compiled_queries_reading import fetch
+from storage.compiled_queries import fetch
 
 LONGEST_ROOMS = 50  # groups named inside the match; for more, the rows alone say which are seen
 

@@ -10,7 +10,7 @@ from django.db import connection
 from access.visibility import Visibility
 from memories.search.base import RankingFields
 from memories.types import NOT_WITHDRAWN, State, Type
-from storage.compiled_queries_reading import fetch
+from storage.compiled_queries import fetch
 
 Params = list[Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from memories.embedding import DIMENSIONS
 from memories.search.in_memory.table import Keys, PieceRow, Vectors
-from storage.compiled_queries_reading import fetch
+from storage.compiled_queries import fetch
 
 ROWS_AT_ONCE = 2000
 # Of the times, only their order counts; the views in rows.sql say the same of `until`.

@@ -27,7 +27,7 @@ from memories.store.bulk.writer import BatchWriter
 from memories.store.bulk.writer_pending import Pending
 from memories.store.existing import find_origins
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
-from memories.store.search_columns_text_columns import text_columns
+from memories.store.search_columns import text_columns
 from storage.bulk_threads import WriterTurns, bulk_work, made_ahead
 from storage.wal_checkpoints import pages_moved_between
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from access.models import Group
 from memories.draft import Draft
 from memories.store.pieces import EmbeddedText
-from memories.store.search_columns_text_columns import TextColumns
+from memories.store.search_columns import TextColumns
 
 
 @dataclass

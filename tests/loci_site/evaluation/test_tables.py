@@ -12,7 +12,7 @@ from access.errors import InvalidInput
 from loci_site.evaluation.ablation import CrossValidationFold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
 from loci_site.evaluation.kept_database import fingerprint, kept_database
-from loci_site.evaluation.metrics_intervals import difference_interval, interval
+from loci_site.evaluation.metrics import difference_interval, interval
 from loci_site.evaluation.run import ModeReport, Query
 from loci_site.evaluation.tables import Measurements, above_share, as_markdown, as_text, write_between_marks
 from memories.embedding import get_encoder

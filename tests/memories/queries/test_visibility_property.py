@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from access.models import Group
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q
-from memories.queries.visibility_visible_row import is_visible
+from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.search.base import search_index
 from memories.search.query_terms import Match
 from memories.types import State, Trust, Type

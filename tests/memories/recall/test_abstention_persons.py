@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.recall.abstention_persons import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
+from memories.recall.abstention import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
 from memories.recall.candidates import Candidate
 from memories.recall.question import Question
 from memories.search.base import RankingFields

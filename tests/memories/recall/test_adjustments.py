@@ -15,8 +15,7 @@ from memories.recall.adjustments import (
 )
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedDate
-from memories.recall.question import Question
-from memories.recall.question_asking import Speakers
+from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
 from memories.recall.weights import without
 

@@ -3,8 +3,7 @@
 import pytest
 
 from memories.models import Memory
-from memories.recall.candidates import Candidate
-from memories.recall.candidates_surroundings import look_around, word_count
+from memories.recall.candidates import Candidate, look_around, word_count
 
 
 def turns_among(*places: tuple[int | None, int | None]) -> list[bool]:

@@ -3,8 +3,7 @@
 import pytest
 
 from memories.embedding import Encoder
-from memories.recall.question import readable_share, understand
-from memories.recall.question_asking import Speakers, said_by, subject_of
+from memories.recall.question import Speakers, readable_share, said_by, subject_of, understand
 from memories.recall.weights import TUNING, without
 
 
