@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import SavedFilter
 from access.unstorable_text import refuse_broken
@@ -116,4 +117,4 @@ def _checked(asked: Asked) -> list[list[str]]:
 def _log(actor: Actor, saved: SavedFilter, action: str) -> None:
     said = [pair for pair in saved.asked if pair[0] != WORDS]
     payload = {"action": action, "name": saved.name, "list": saved.list_name, "filters": said}
-    audit.append(actor, "filter", subject=f"filter:{saved.id}", payload=payload)
+    audit.append(actor, Operation.FILTER, subject=f"filter:{saved.id}", payload=payload)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from access.actor import READ, Actor
 from access.audit import OWN, dropped_through
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from maintenance.cycle.recorder import unpacked
@@ -17,7 +18,6 @@ from maintenance.models import RunChange
 from memories.models import Memory
 from memories.queries.snapshot import FIELDS, snapshot
 from memories.queries.versions import find_memory
-from memories.types import Operation
 
 # Counted in batches, without rows in the log: recalls would outnumber everything else there.
 BOOKKEEPING = ("access_count", "last_accessed")

@@ -52,42 +52,6 @@ class Shown(Enum):
     HIDE = "hide"
 
 
-class Operation(TextChoices):
-    """What was done; every row of the audit log has one."""
-
-    STORE = "store", "store: a new memory was written"
-    REINFORCE = "reinforce", "reinforce: a restatement confirmed a memory"
-    REFUSE = "refuse", "refuse: a write was turned down"
-    SUPERSEDE = "supersede", "supersede: a newer memory replaced it"
-    EDIT = "edit", "edit: a new version was written"
-    RETRACT = "retract", "retract: withdrawn as wrong"
-    FORGET = "forget", "forget: hidden"
-    RESTORE = "restore", "restore: counts again"
-    DISPUTE = "dispute", "dispute: doubted"
-    VERIFY = "verify", "verify: confirmed by a person"
-    TRUST = "trust", "trust: another trust was set"
-    PIN = "pin", "pin: kept from decay and cleanup"
-    UNPIN = "unpin", "unpin: pin taken off"
-    MERGE = "merge", "merge: two became one"
-    LINK = "link", "link: a tie between two memories was recorded"
-    PURGE = "purge", "purge: destroyed"
-    LIFT = "lift", "lift: a tombstone was lifted"
-    RELATE = "relate", "relate: a relation was stored"
-    CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
-    IMPORT = "import", "import: memories came in from a file"
-    EXPORT = "export", "export: memories went out to a file"
-    GROUP = "group", "group: a group was created or changed"
-    MEMBER = "member", "member: a membership changed"
-    TOKEN = "token", "token: a token was created or revoked"
-    PERSON = "person", "person: a user was made or changed"
-    LOGIN = "login", "login: somebody logged in, was locked out, or a lock-out was lifted"
-    FILTER = "filter", "filter: a person saved or deleted a filter of a list"
-    RUN = "run", "run: maintenance ran or was undone"
-    SCHEDULE = "schedule", "schedule: a job was paused, resumed or asked for"
-    BACKUP = "backup", "backup: a backup was made, or the store was restored from one"
-    ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
-
-
 # What a live memory's trust means for recall. A candidate waits for a person, so it is kept out until approved;
 # quarantined text never comes back.
 LIVE_RULE: dict[str, Shown] = {

@@ -1,9 +1,11 @@
 """The rules of the house, read off the source with `ast`; each gives its offenders as `path:line: what`."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 # Each room may import itself and these.
@@ -22,6 +24,12 @@ FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "co
 SQLITE_LIBRARIES = frozenset({"sqlite3", "pysqlite3", "sqlean", "apsw"})
 SQLITE_PLACE = "storage/sqlite/"
 MAX_FUNCTION_LINES = 60
+MAX_ENTRIES = 14
+MAX_ADMIN_ENTRIES = 16  # one page a module
+# Parts of a package that Django or data make: no reader looks for a domain idea there.
+NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
+# Names that Django asks for in several places.
+FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config"})
 MAX_FILE_LINES = 400
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -75,6 +83,91 @@ def wrong_directions(root: Path) -> list[str]:
         and top != source.room
         and top not in MAY_IMPORT[source.room]
     ]
+
+
+def module_cycles(root: Path) -> list[str]:
+    """No module imports itself through others; imports for types and inside functions count."""
+    return _cycle(_module_imports(root))
+
+
+def package_cycles(root: Path) -> list[str]:
+    """No two packages of a layer need each other; a module beside them counts for itself."""
+    edges: dict[str, set[str]] = defaultdict(set)
+    for module, imported in _module_imports(root).items():
+        edges[_package(module)] |= {_package(name) for name in imported} - {_package(module)}
+    return _cycle(edges)
+
+
+def _package(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def _cycle(edges: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        return [" imports ".join(reversed(error.args[1]))]
+    return []
+
+
+def _module_imports(root: Path) -> dict[str, set[str]]:
+    """Modules of the layers, each with those that it imports."""
+    files = {_module_name(source.path): source for source in sources(root, folders=ROOMS)}
+    return {
+        name: {found for target in _targets(source) if (found := _known(target, files)) and found != name}
+        for name, source in files.items()
+    }
+
+
+def _module_name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _targets(source: Source) -> Iterator[str]:
+    """Full names of what a file imports, `package.name` for each imported name."""
+    parts = source.path.removesuffix(".py").split("/")
+    for node in source.nodes(ast.Import, ast.ImportFrom):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*parts[: -node.level], node.module] if node.level else [node.module]
+            yield from (".".join([*filter(None, base), alias.name]) for alias in node.names)
+
+
+def _known(target: str, modules: dict[str, Source]) -> str:
+    """The module that a full name leads to: itself, or the one that defines it."""
+    return (
+        target
+        if target in modules
+        else target.rpartition(".")[0]
+        if target.rpartition(".")[0] in modules
+        else ""
+    )
+
+
+def crowded_packages(root: Path) -> list[str]:
+    """A package shows a dozen entries, not a hall of modules."""
+    entries: dict[str, set[str]] = defaultdict(set)
+    for source in sources(root, folders=ROOMS):
+        *folders, name = source.path.removesuffix(".py").split("/")
+        for depth, entry in enumerate([*folders, name][1:], start=1):
+            if entry not in NOT_ENTRIES:
+                entries["/".join(folders[:depth])].add(entry)
+    return [
+        f"{package} has {len(found)} entries"
+        for package, found in sorted(entries.items())
+        if len(found) > (MAX_ADMIN_ENTRIES if "admin" in package.split("/") else MAX_ENTRIES)
+    ]
+
+
+def doubled_class_names(root: Path) -> list[str]:
+    """One class, one name."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for source in sources(root, folders=ROOMS):
+        for node in source.nodes(ast.ClassDef):
+            if isinstance(node, ast.ClassDef) and node.name not in FRAMEWORK_CLASSES:
+                places[node.name].append(f"{source.path}:{node.lineno}")
+    return [f"{name}: {', '.join(found)}" for name, found in sorted(places.items()) if len(found) > 1]
 
 
 def foreign_sqlite(root: Path) -> list[str]:

@@ -11,6 +11,10 @@ from tests.settings import REPOSITORY
 
 RULES = [
     architecture.wrong_directions,
+    architecture.module_cycles,
+    architecture.package_cycles,
+    architecture.crowded_packages,
+    architecture.doubled_class_names,
     architecture.foreign_sqlite,
     architecture.hidden_imports,
     architecture.long_functions,
@@ -119,3 +123,48 @@ def test_a_rule_names_its_offender(tmp_path: Path, path: str, text: str, rule: R
 def test_what_keeps_the_rules_is_not_named(tmp_path: Path, path: str, text: str) -> None:
     plant(tmp_path, path, text)
     assert [offender for rule in RULES for offender in rule(tmp_path)] == []
+
+
+@pytest.mark.parametrize(
+    ("files", "rule", "offender"),
+    [
+        (
+            {
+                "access/a.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from access import b\n",
+                "access/b.py": "def run():\n    from .a import x  # noqa: PLC0415 - late\n",
+                "access/__init__.py": "",
+            },
+            architecture.module_cycles,
+            "access.a imports access.b imports access.a",
+        ),
+        (
+            {
+                "access/one/a.py": "from access.two.b import x\n",
+                "access/two/b.py": "x = 1\n",
+                "access/two/c.py": "import access.one.a\n",
+            },
+            architecture.package_cycles,
+            "access.one imports access.two imports access.one",
+        ),
+        (
+            {f"sources/part{n}.py": "" for n in range(15)} | {"sources/apps.py": ""},
+            architecture.crowded_packages,
+            "sources has 15 entries",
+        ),
+        (
+            {"access/a.py": "class Row: ...\n", "memories/b.py": "class Row: ...\n"},
+            architecture.doubled_class_names,
+            "Row: access/a.py:1, memories/b.py:1",
+        ),
+    ],
+)
+def test_a_rule_of_the_whole_names_its_offender(
+    tmp_path: Path, files: dict[str, str], rule: Rule, offender: str
+) -> None:
+    for path, text in files.items():
+        plant(tmp_path, path, text)
+    found = rule(tmp_path)
+    assert len(found) == 1
+    # A cycle may be told from any of its modules on.
+    assert sorted(found[0].split(" imports ")[1:]) == sorted(offender.split(" imports ")[1:])
+    assert set(found[0].split(" imports ")) == set(offender.split(" imports "))

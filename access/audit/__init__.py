@@ -21,7 +21,7 @@ from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 GENESIS = "0" * 64  # what the first row of a chain follows
 OWN = ""  # this store's own chain
-ANCHOR = "anchor"  # memories.types.Operation.ANCHOR, which this room may not import
+ANCHOR = "anchor"  # access.audit.operations.Operation.ANCHOR, which this room may not import
 # Retention drops the oldest rows. First it appends a row "dropped:N"; then the row N becomes the anchor at the chain's
 # front: it keeps its hash, so the row after it still follows, and says nothing else any more.
 AFTER, DROPPED = "after:", "dropped:"

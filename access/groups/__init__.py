@@ -9,6 +9,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
@@ -98,7 +99,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             group.tokens.add(actor.token_key)
         audit.append(
             actor,
-            "group",
+            Operation.GROUP,
             group=group.id,
             subject=f"group:{slug}",
             payload={"action": "create", "private": private},
@@ -143,7 +144,7 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
             group.save(update_fields=[*changed, "updated_at"])
             audit.append(
                 actor,
-                "group",
+                Operation.GROUP,
                 group=group.id,
                 subject=f"group:{slug}",
                 payload={"action": "update", "changes": changed},

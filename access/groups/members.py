@@ -6,6 +6,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import Group, Membership, Role
 
@@ -55,4 +56,4 @@ def _must_administer(actor: Actor, group: Group) -> None:
 
 
 def _log(actor: Actor, group: Group, payload: dict[str, str]) -> None:
-    audit.append(actor, "member", group=group.id, subject=f"group:{group.slug}", payload=payload)
+    audit.append(actor, Operation.MEMBER, group=group.id, subject=f"group:{group.slug}", payload=payload)

@@ -4,6 +4,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict
 from access.groups import find_group
 from access.models import Group
@@ -32,7 +33,7 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
         group.private = private
         group.save(update_fields=["private", "updated_at"])
         payload = {"action": "update", "changes": {"private": [not private, private]}}
-        audit.append(actor, "group", group=group.id, subject=f"group:{group.slug}", payload=payload)
+        audit.append(actor, Operation.GROUP, group=group.id, subject=f"group:{group.slug}", payload=payload)
     return group
 
 

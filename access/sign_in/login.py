@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from access import audit
 from access.actor import Actor, Via
+from access.audit.operations import Operation
 from access.sign_in import throttle as attempts
 from access.sign_in.client_address import address_of, network_of
 from access.sign_in.throttle import LOGINS, LOGINS_FROM
@@ -62,7 +63,7 @@ def _succeeded(request: HttpRequest, name: str, user: Any) -> None:
         attempts.forget(LOGINS, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.ADMIN, user_id=user.pk, is_person=True)
         payload = {"action": "login", "address": address_of(request)}
-        audit.append(actor, "login", subject=f"user:{user.get_username()}", payload=payload)
+        audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)
 
 
 def _folded(name: str) -> str:

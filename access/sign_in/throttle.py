@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, Actor, Via
+from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts
 
@@ -97,7 +98,7 @@ def _log_lock(row: Attempts, *, via: str) -> None:
         "failures": row.count,
         "until": until,
     }
-    audit.append(Actor(name=said, via=via), "login", subject=_subject(row), payload=payload)
+    audit.append(Actor(name=said, via=via), Operation.LOGIN, subject=_subject(row), payload=payload)
     logger.warning("%s: %s from %s is refused until %s", row.kind, said, row.address, until)
 
 
@@ -127,7 +128,9 @@ def lift(actor: Actor, row: Attempts) -> None:
     with transaction.atomic():
         if not Attempts.objects.filter(pk=row.pk).delete()[0]:
             raise NotFound("That is lifted already.", hint="'loci lockout list' shows what is refused now.")
-        audit.append(actor, "login", subject=_subject(row), payload={"action": "lift", "kind": row.kind})
+        audit.append(
+            actor, Operation.LOGIN, subject=_subject(row), payload={"action": "lift", "kind": row.kind}
+        )
 
 
 def delete_old() -> int:

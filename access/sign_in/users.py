@@ -11,6 +11,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.sign_in.passwords import check_password
 
@@ -149,4 +150,4 @@ def log_password(actor: Actor, user: User) -> None:
 
 
 def _append(actor: Actor, user: User, payload: dict[str, Any]) -> None:
-    audit.append(actor, "person", subject=f"user:{user.get_username()}", payload=payload)
+    audit.append(actor, Operation.PERSON, subject=f"user:{user.get_username()}", payload=payload)

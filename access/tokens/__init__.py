@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, ALL_SCOPES, Actor, Via
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_broken
@@ -85,7 +86,7 @@ def create_token(
         token.groups.set(bound)
         audit.append(
             actor,
-            "token",
+            Operation.TOKEN,
             subject=f"token:{token.id}",
             payload={
                 "action": "create",
@@ -110,7 +111,10 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()) != 1:
             raise NotFound("That token is revoked already.")
         audit.append(
-            actor, "token", subject=f"token:{token.id}", payload={"action": "revoke", "name": token.name}
+            actor,
+            Operation.TOKEN,
+            subject=f"token:{token.id}",
+            payload={"action": "revoke", "name": token.name},
         )
     token.refresh_from_db()
     return token

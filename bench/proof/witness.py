@@ -18,6 +18,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection  # noqa: E402
 
 from access.audit import verify_chain  # noqa: E402
+from access.audit.operations import Operation  # noqa: E402
 from access.models import AuditEntry  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
 from loci_site.management.first_start import migrate_if_needed  # noqa: E402
@@ -26,7 +27,6 @@ from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
 from memories.store.search_columns import context_of, filter_tokens, neighbours_of  # noqa: E402
-from memories.types import Operation  # noqa: E402
 
 SHOWN = 5  # faults of one kind that are told in full
 # What writes the first row of the log about a memory.

@@ -14,8 +14,9 @@ from access.errors import GroupNotFound
 from access.models import Group
 from loci_site.app.page import for_people, rooms_of, show
 from memories.browse.inspection import inspect_memory
-from memories.browse.listing import ListFilter, Page, list_memories
+from memories.browse.listing import ListFilter, list_memories
 from memories.models import Link, Memory
+from memories.queries.pages import Page
 from memories.recall import RecallRequest, RecallResult, recall
 from memories.types import State, Trust
 

@@ -9,10 +9,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from access import audit
 from access.actor import ALL_SCOPES
+from access.audit.operations import Operation
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
 from memories.search.base import search_index
-from memories.types import Operation
 
 ADMIN_NAME = "admin"
 TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret

@@ -11,6 +11,7 @@ from oauth2_provider.models import AccessToken, Application, clear_expired
 
 from access import audit
 from access.actor import Actor, Via
+from access.audit.operations import Operation
 from access.errors import NotAuthenticated
 from access.models import ApiToken, Group
 from access.tokens import actor_for_token, create_token, hash_secret, note_use
@@ -63,7 +64,7 @@ def connect(actor: Actor, user: "User", application: Application, allowed: Grant
 def _end(actor: Actor, token: ApiToken) -> None:
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
         payload = {"action": "revoke", "name": token.name, "why": "allowed anew"}
-        audit.append(actor, "token", subject=f"token:{token.id}", payload=payload)
+        audit.append(actor, Operation.TOKEN, subject=f"token:{token.id}", payload=payload)
 
 
 def live_connection(user: "User | None", application: Application) -> Connection | None:

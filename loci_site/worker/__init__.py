@@ -5,16 +5,14 @@ A message may be lost or come late: it only asks whether a job is due, and the n
 
 import logging
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_embedded_init, setup_logging, worker_ready
-from celery.worker import state
+from celery.signals import beat_embedded_init, setup_logging
 from django.conf import settings
 
-from loci_site.server.parent_watch import end_with_child, end_with_parent
+from loci_site.server.parent_watch import end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 # Seconds between two looks into the folder. At Celery's own 1 s, 33 of 50 messages came later than after 4 s.
@@ -76,20 +74,3 @@ def keep_logging(**_: Any) -> None:
 def end_with_worker(**_: Any) -> None:
     """The clock is a process below the worker: left alone it would fill the queue of the next one."""
     end_with_parent(os.getppid())
-
-
-@worker_ready.connect  # type: ignore[untyped-decorator]  # Celery has no types
-def begin(sender: Any, **_: Any) -> None:
-    """Make up at once what was missed while no worker was there, and watch the clock."""
-    from loci_site.worker.tasks import send_all  # noqa: PLC0415 - the tasks import this module
-
-    # Said in eight lines each time that Redis was away; our messages are acknowledged before the work. Celery, when it
-    # starts, asks for all its warnings, so this comes after.
-    warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
-    if (clock := sender.controller.beat) is not None:
-        end_with_child(clock, is_ending=_is_ending)
-    send_all()
-
-
-def _is_ending() -> bool:
-    return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

@@ -1,8 +1,13 @@
 """What the worker takes from the queue: one task, which does a job of maintenance.schedule where it is due."""
 
+import warnings
 from datetime import timedelta
 from typing import Any
 
+from celery.signals import worker_ready
+from celery.worker import state
+
+from loci_site.server.parent_watch import end_with_child
 from loci_site.worker import app
 from maintenance.jobs import Job, run_job
 from maintenance.schedule import JOBS
@@ -40,3 +45,18 @@ def _options(job: Job) -> dict[str, float]:
 
 
 app.conf.beat_schedule = {job.name: schedule_of(job) for job in JOBS}
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]  # Celery has no types
+def begin(sender: Any, **_: Any) -> None:
+    """Make up at once what was missed while no worker was there, and watch the clock."""
+    # Said in eight lines each time that Redis was away; our messages are acknowledged before the work. Celery, when it
+    # starts, asks for all its warnings, so this comes after.
+    warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
+    if (clock := sender.controller.beat) is not None:
+        end_with_child(clock, is_ending=_is_ending)
+    send_all()
+
+
+def _is_ending() -> bool:
+    return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
 from maintenance.backups.archive import DATABASE, BackupManifest, Contents, drafts_of, write_archive
 from maintenance.backups.folder import (
@@ -34,7 +35,6 @@ from maintenance.backups.open_copy import (
     table_counts,
 )
 from memories.store.tombstones import key_missing_text, missing_keys
-from memories.types import Operation
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much is done, of how much
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from maintenance.backups import check_right
@@ -40,7 +41,6 @@ from maintenance.jobs import job_actor
 from memories.lifecycle.purge import purge_from_copy
 from memories.models import Tombstone, TombstoneKind
 from memories.store.purge_hooks import ClearedCopies
-from memories.types import Operation
 
 log = logging.getLogger(__name__)
 JOB = "purge_backups"

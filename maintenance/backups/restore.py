@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
 from maintenance.backups import Progress, check_right, say_nothing, write_backup
 from maintenance.backups.archive import (
@@ -48,7 +49,6 @@ from maintenance.backups.open_copy import (
     refuse_later_version,
 )
 from memories.models import Memory
-from memories.types import Operation
 
 HOLDERS = "Stop Loci (Ctrl-C in its window, or stop its service), and agents that run 'loci mcp --stdio'."
 

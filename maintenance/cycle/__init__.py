@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from maintenance.cycle.compaction import Compact
@@ -26,7 +27,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Step, Turn
 from maintenance.models import Run, RunStatus
 from memories.models import Memory
-from memories.types import Operation, State
+from memories.types import State
 
 CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs())
 CLEANUP: tuple[Step, ...] = (Cleanup(),)

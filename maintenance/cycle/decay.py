@@ -9,10 +9,11 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
+from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.models import Memory
-from memories.types import Operation, State, Trust, Type
+from memories.types import State, Trust, Type
 
 # Rows in one transaction: 500 take about 25 ms of write lock.
 ROWS = 500

@@ -8,11 +8,12 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from access.audit.operations import Operation
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from memories.models import Memory
 from memories.store.search_columns import refresh_around
-from memories.types import Operation, State, Trust
+from memories.types import State, Trust
 
 ROWS = (
     50  # in one transaction: each retirement touches its row, its pieces in both indexes and its neighbours

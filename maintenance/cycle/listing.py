@@ -5,7 +5,7 @@ from typing import Any
 from access.actor import READ, Actor
 from access.errors import NotPermitted
 from maintenance.models import Run
-from memories.browse.listing import DEFAULT_LIMIT, Page, page_of
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 
 
 def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> Page[Run]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db.models import Count, QuerySet
 
+from access.audit.operations import Operation
 from maintenance.cycle.compaction import shared_tags, usable_encoder
 from maintenance.cycle.links import tie, tie_new
 from maintenance.cycle.recorder import Recorder
@@ -24,7 +25,7 @@ from memories.store import write as writing
 from memories.store.neighbours import ComparedText, Neighbour, probe
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, Scope, State, Trust, Type
+from memories.types import Scope, State, Trust, Type
 
 PROMOTED_SOURCE: Final = "loci:promote"
 SAYS_SO: Final = "it says the same"

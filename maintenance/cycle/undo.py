@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, READ, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from maintenance.cycle.recorder import from_json, model_of, unpacked
 from maintenance.dry_run import tried
@@ -20,7 +21,7 @@ from memories.models import Link, LinkStatus, Memory, Piece
 from memories.queries.snapshot import as_json
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, State
+from memories.types import State
 from storage.bulk_update import write_columns
 
 CHANGES_AT_ONCE = 50  # in one transaction, which ends with the first batch of decay: that is many rows

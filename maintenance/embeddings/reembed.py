@@ -13,13 +13,13 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import NotPermitted, Unavailable
 from maintenance.backups import Progress, say_nothing
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store.pieces import claim_index, embed_passages, indexed_model, passage_of, piece_rows
-from memories.types import Operation
 
 MEMORIES_AT_ONCE = 64  # the encoder sorts them by length and runs eight at a time
 WRITTEN_AT_ONCE = 16  # per transaction: writers wait for one of these at most

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.sign_in.expired_rows import tidy_access
 from maintenance.backups import backup_job
@@ -20,7 +21,6 @@ from maintenance.jobs import HEARTBEAT, Job, do_job, is_held, next_run
 from maintenance.models import JobLock
 from maintenance.retention import enforce_retention
 from maintenance.schedule.extensions import do_waiting, is_waiting
-from memories.types import Operation
 
 LATE_PERIODS = 2  # a job that has not run for longer is overdue
 

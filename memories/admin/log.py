@@ -19,10 +19,10 @@ from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import RoomAdmin, RoomChangeList
 from access.audit import OWN, verify_chain
+from access.audit.operations import Operation
 from access.models import ApiToken, AuditEntry, AuditHead, Group
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
-from memories.types import Operation
 
 OF_ONE = "token:"  # what the subject of a row about one token begins with
 OPERATION_LABELS = {

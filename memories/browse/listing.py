@@ -2,37 +2,27 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 
 from access.actor import READ, Actor
-from access.errors import InvalidInput, NotPermitted
+from access.audit.operations import Operation
+from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group
 from access.visibility import Narrowing
-from memories.draft import check_choice, check_range
+from memories.draft import check_choice
 from memories.language.cleaning import clean_line
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, parse_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by
-from memories.types import HISTORY_STATES, Operation, State, Trust, Type
+from memories.types import HISTORY_STATES, State, Trust, Type
 
-MAX_LIMIT = 100
-DEFAULT_LIMIT = 50
 MAX_WORDS_CHARS = 500
 REVIEWED = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
-
-Row = TypeVar("Row", bound=Model)
-
-
-@dataclass(frozen=True)
-class Page(Generic[Row]):
-    """Rows, newest first; `next` is the cursor of the page after, None on the last one."""
-
-    rows: tuple[Row, ...]
-    next: str | None
 
 
 @dataclass(frozen=True)
@@ -193,29 +183,6 @@ def log_json(entry: AuditEntry) -> dict[str, Any]:
         "hash": entry.hash,
         "payload": said,
     }
-
-
-def page_of(rows: QuerySet[Row], *, cursor: str, limit: int) -> Page[Row]:
-    """Give the page that begins after `cursor`, with two queries: the keys, and the rows of these.
-
-    One key more than asked for tells of the next page. The keys alone are found in an index, without the texts of what
-    is passed over.
-    """
-    check_range(limit, 1, MAX_LIMIT, field="limit")
-    if cursor:
-        rows = rows.filter(pk__lt=_key_of(cursor))
-    keys = list(rows.order_by("-pk").values_list("pk", flat=True)[: limit + 1])
-    shown = tuple(rows.filter(pk__in=keys[:limit]).order_by("-pk"))
-    return Page(shown, str(keys[limit - 1]) if len(keys) > limit else None)
-
-
-def _key_of(cursor: str) -> int:
-    """Give the key a cursor stands for; no row has one beyond 63 bits."""
-    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= 18):
-        raise InvalidInput(
-            f"'{cursor[:40]}' is no cursor.", hint="Take 'next' of the page before.", field="cursor"
-        )
-    return int(cursor)
 
 
 def _in_rooms(actor: Actor, group: str | None, column: str) -> Q:

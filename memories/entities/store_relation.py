@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import READ, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
@@ -23,7 +24,7 @@ from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
 from memories.store import Outcome, PreparedDraft, check_may_write, prepare_store, store_prepared
 from memories.store.write import REINFORCEMENT, add_alias
-from memories.types import Operation, State, Trust, Type
+from memories.types import State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200

@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+ROOT_CHARS = 5
+
 # Chinese, Japanese and Korean; words of Korean are spaced, but their endings are not.
 _EAST = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 _SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -198,3 +200,8 @@ def _is_simple(word: str) -> bool:
         or (not letter.isalnum() and not unicodedata.category(letter).startswith("M"))
         for letter in word
     )
+
+
+def root(word: str) -> str:
+    """Give what a word's forms have in common, roughly: its first five letters, without a plural s."""
+    return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from memories.lifecycle.move_references import move_ties
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.snapshot import changes, snapshot
@@ -13,7 +14,7 @@ from memories.queries.versions import head_of, versions_of
 from memories.store import write as writing
 from memories.store.search_columns import refresh_around
 from memories.store.supersede import replace_memory
-from memories.types import Operation, State
+from memories.types import State
 
 # What a correction takes over from the version before beside what a draft holds; it does not date anew.
 CARRIED: Final = (

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.models import Group
 from memories.draft import Draft, check_draft, clean_reason
@@ -24,7 +25,7 @@ from memories.store.derived import withdraw_replaced
 from memories.store.pieces import available_encoder
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, State, Trust
+from memories.types import State, Trust
 
 
 class Unset(Enum):

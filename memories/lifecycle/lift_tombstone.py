@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
-from memories.browse.listing import DEFAULT_LIMIT, Page, page_of
 from memories.language.cleaning import clean_line
 from memories.models import Tombstone
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.snapshot import as_json
 from memories.queries.versions import parse_id
-from memories.types import Operation
 
 MAX_REASON = 1000  # characters
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, LociError
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
@@ -21,7 +22,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
-from memories.types import Operation, Scope, State, Trust
+from memories.types import Scope, State, Trust
 
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
 UNITED: Final = ("confidence", "importance", "tags", "pinned", "trust", "last_accessed")

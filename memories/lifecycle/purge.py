@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.models import AuditPayload
 from memories.language.cleaning import first_words, fold
@@ -25,7 +26,7 @@ from memories.store.purge_hooks import PurgedTexts, clear_outside, note_outside,
 from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import lay_tombstone
-from memories.types import Operation, State
+from memories.types import State
 
 ROWS_AT_ONCE = 500
 WAL_IS_HELD = (

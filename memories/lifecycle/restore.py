@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.draft import clean_reason
 from memories.lifecycle.edit import (
@@ -40,7 +41,7 @@ from memories.store import write as writing
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.search_columns import refresh_around
-from memories.types import Operation, Shown, State, Trust, shown
+from memories.types import Shown, State, Trust, shown
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError
 from memories.draft import Draft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
@@ -30,7 +31,7 @@ from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.tombstones import lay_tombstone
 from memories.store.write import link_successor
-from memories.types import Operation, Scope, State, Trust
+from memories.types import Scope, State, Trust
 
 # Of these the row itself is meant; of any other version the one that counts.
 HISTORY: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.models import Group
 from memories.draft import clean_reason
@@ -21,7 +22,7 @@ from memories.queries.versions import find_memory, head_of, versions_of, way_of
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, Scope, State, Type
+from memories.types import Scope, State, Type
 
 
 @dataclass(frozen=True)

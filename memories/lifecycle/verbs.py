@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access.actor import CURATE, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.draft import clean_reason
 from memories.lifecycle.approve import carry_out_approval
@@ -32,7 +33,7 @@ from memories.models import Memory
 from memories.queries.versions import find_memory, head_to_replace
 from memories.store import write as writing
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
-from memories.types import Operation, Scope, State, Trust, Type
+from memories.types import Scope, State, Trust, Type
 
 __all__ = [
     "ChangeResult",

@@ -4,16 +4,14 @@ Hashes fall anywhere in an index, so each row that is new changes a page of ever
 fold equally: what is looked for letter by letter is found by its fold as well, and one index is enough.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeVar
 
-from django.db.models import Case, CharField, F, Func, Q, QuerySet, UniqueConstraint, When
+from django.db.models import Case, CharField, F, Func, Model, Q, QuerySet, UniqueConstraint, When
 from django.db.models.lookups import Exact, In
 
 from memories.types import State, Type
 
-if TYPE_CHECKING:
-    from memories.models.memory import Memory
-
+M = TypeVar("M", bound=Model)
 FOLD_DIGITS: Final = 16  # 64 bits find the rows; each says by its whole hash whether it is meant
 TEXT_DIGITS: Final = 32  # 128 bits, for what no two rows may share
 NAME: Final = "memory_texts"
@@ -57,9 +55,9 @@ def says(content_hash: str, fold_hash: str) -> Q:
     return Q(folded_as(fold_start(fold_hash)), content_hash=content_hash)
 
 
-def newest(rows: "QuerySet[Memory]") -> "Memory | None":
+def newest(rows: QuerySet[M]) -> M | None:
     """Give the row that came last, of the few that are one text: sorted by key, SQLite would rather read the whole group."""
-    return max(rows.order_by(), key=lambda row: row.key, default=None)
+    return max(rows.order_by(), key=lambda row: row.pk, default=None)
 
 
 def folded_as_any(starts: Any) -> In:

@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import log, sqrt
-from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from memories.language.cleaning import without_marks
-from memories.language.word_forms import DOT, SIGNS, forms_in, stands_inside
+from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, forms_in, root, stands_inside
 from memories.models import Memory
 from memories.recall.adjustments import SPEAKERS, elsewhere_part, is_dated, speaker_of
 from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
+from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING
@@ -128,9 +128,6 @@ def _speaks_of(lowered: str, name: str) -> bool:
     return False
 
 
-if TYPE_CHECKING:
-    from memories.recall.pipeline import Ranking
-
 JUDGED = 10  # of the best candidates
 # What became of a candidate, wherever it is told.
 NOTHING_NEAR = "nothing found is near enough to be an answer"
@@ -173,7 +170,6 @@ ABOVE_NEAREST = (
 ABOVE_PADDING = 1.6  # spreads: docs/recall.md says what it leaves out
 MANY = 60
 MUCH_TEXT = 20_000  # characters in all: so much text counts as many memories, however few it is cut into
-ROOT_CHARS = 5
 
 
 @dataclass(frozen=True)
@@ -199,7 +195,7 @@ class Nearness:
         )
 
 
-def is_answerable(question: Question, ranking: "Ranking", best: Sequence[Memory], trace: Trace) -> bool:
+def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], trace: Trace) -> bool:
     """Say whether the best candidates come near the question in meaning and words, or one has all of its words.
 
     All candidates together are what the group says on the matter: who is not named in any of them is not known there.
@@ -229,7 +225,7 @@ def is_answerable(question: Question, ranking: "Ranking", best: Sequence[Memory]
 
 def _nearness(
     question: Question,
-    ranking: "Ranking",
+    ranking: Ranking,
     judged: Sequence[Memory],
     cosines: Mapping[int, float],
     measure: AbstentionLimits,
@@ -266,7 +262,7 @@ def _dated(memory: Memory, rows: Mapping[int, RankingFields], question: Question
     return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
 
 
-def measure_for(ranking: "Ranking", judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
+def measure_for(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
     """Give the measure for the kind of text that most of the judged are, or the one for few texts or unknown ones."""
     if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
         return FEW
@@ -292,7 +288,7 @@ def is_padding(keyword: float, cosine: float) -> bool:
     return not keyword and cosine < UNRELATED_MEAN + ABOVE_PADDING * UNRELATED_SPREAD
 
 
-def fills_up(key: int, ranking: "Ranking", question: Question) -> bool:
+def fills_up(key: int, ranking: Ranking, question: Question) -> bool:
     """Say whether a candidate would only fill up this answer; what proves a relation that is asked for never does."""
     found = ranking.candidates[key]
     # What the model cannot read is near to anything.
@@ -349,8 +345,3 @@ def _has_root(lowered: str, form: str) -> bool:
                 return True
         at = lowered.find(form, at + 1)
     return False
-
-
-def root(word: str) -> str:
-    """Give what a word's forms have in common, roughly: its first five letters, without a plural s."""
-    return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")

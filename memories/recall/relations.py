@@ -14,11 +14,10 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Visibility
 from memories.language.cleaning import fold
-from memories.language.word_forms import is_unspaced
+from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
 from memories.queries.by_key import rows_of
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import root
 from memories.recall.question import Question
 from memories.recall.weights import Tuning
 from memories.search.query_terms import STOP_WORDS, words

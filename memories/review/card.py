@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.models import AuditEntry
 from access.visibility import Narrowing
@@ -23,7 +24,7 @@ from memories.store.existing import heads_of
 from memories.store.neighbours import ComparedText, compared
 from memories.store.pieces import as_vector, indexed_model
 from memories.store.write import ON_APPROVAL
-from memories.types import Operation, State, Trust
+from memories.types import State, Trust
 
 ALIKE: Final = 0.5  # of two texts' letters
 BESIDE: Final = 4  # near memories on a card; more would have to be scrolled through

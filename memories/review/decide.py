@@ -13,6 +13,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
 from memories.draft import check_choice
@@ -22,7 +23,7 @@ from memories.lifecycle.target import ChangeResult, must_be_person
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
-from memories.types import Operation, Trust
+from memories.types import Trust
 
 VERBS: Final = ("approve", "reject", "edit", "edit-approve", "merge", "supersede", "dismiss")
 AT_ONCE: Final = ("approve", "reject", "dismiss")  # what can be decided of many

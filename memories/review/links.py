@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from memories.language.cleaning import clean_line
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.visibility import as_q, listed_by
-from memories.types import Operation
 
 MAX_REASON = 1000  # characters
 

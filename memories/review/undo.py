@@ -14,6 +14,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.lifecycle.move_references import as_payload, from_payload, move_back
@@ -24,7 +25,7 @@ from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
 from memories.store.derived import DerivedChanges
-from memories.types import Operation, State
+from memories.types import State
 
 MAX_ENTRIES: Final = 6  # a decision writes three at most
 MOMENTS: Final = ("valid_to", "valid_to_known_at")

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
@@ -19,7 +20,6 @@ from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.store.purge_hooks import PurgedTexts, quoting, redacted
-from memories.types import Operation
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import CREATE_GROUP, READ, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound
 from access.groups import ResolvedGroup, check_slug, find_group, find_or_create_group
 from access.models import Group
@@ -44,7 +45,7 @@ from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, l
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.supersede import replace_memory
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, Scope, State, Trust, Type
+from memories.types import Scope, State, Trust, Type
 
 
 class Outcome:

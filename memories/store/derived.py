@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from memories.language.cleaning import fold
 from memories.language.plurals import memories_said
 from memories.models import Link, LinkKind, LinkStatus, Memory
@@ -25,7 +26,7 @@ from memories.queries.versions import head_keys
 from memories.store import write as writing
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import find_tombstones
-from memories.types import Operation, State, Trust, Type
+from memories.types import State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
 # What becomes of a fact that loses what it rested on, by its trust; one that a person verified stays, with a conflict.

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from access.actor import Actor
+from access.audit.operations import Operation
 from memories.models import Link, LinkKind, Memory
 from memories.store import write as writing
 from memories.store.neighbours import Neighbour
-from memories.types import Operation
 
 
 def link_new(actor: Actor, memory: Memory, nears: Iterable[Neighbour], waits_for: Memory | None) -> None:

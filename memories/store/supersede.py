@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from access.actor import Actor
+from access.audit.operations import Operation
 from memories.models import Memory
 from memories.store import write as writing
 from memories.store.derived import withdraw_replaced
-from memories.types import Operation
 
 
 def replace_memory(

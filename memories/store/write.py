@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.models import ApiToken, AuditEntry, CandidatePolicy, Group
 from memories.draft import Draft
@@ -30,7 +31,7 @@ from memories.store.search_columns import (
     text_columns,
 )
 from memories.store.threads import take_place
-from memories.types import Operation, State, Trust, Type
+from memories.types import State, Trust, Type
 from relations.models import EntityAlias
 from storage.bulk_insert import ManyInsert, like
 from storage.compiled_queries import CompiledInsert

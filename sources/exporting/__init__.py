@@ -12,12 +12,12 @@ from django.utils import timezone
 from access import audit
 from access.actor import ADMIN, READ, Actor
 from access.audit import OWN
+from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, AuditHead, Group
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
-from memories.types import Operation
 from relations.models import EntityAlias, Relation
 from sources.exporting.instance_name import instance_id
 from sources.exporting.read_transaction import steady_view

@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
+from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
-from memories.types import Operation
 from sources.importing.lines import LineFault
 from storage.bulk_insert import ManyInsert, like
 

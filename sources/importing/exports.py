@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.models import Group
 from memories.embedding import Encoder
@@ -19,7 +20,6 @@ from memories.models import Memory, Thread
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import missing_keys
-from memories.types import Operation
 from relations.models import Relation, RelationEvidence
 from sources.exporting.instance_name import instance_id
 from sources.exporting.vectors import carried_pieces

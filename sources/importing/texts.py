@@ -10,13 +10,14 @@ from typing import Any
 
 from access import audit
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.errors import InvalidInput, LociError
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.language.timestamps import FORMS, parse_moment
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
-from memories.types import Operation, Scope, Type
+from memories.types import Scope, Type
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 
 # At the end of each part the encoder waits for the last batch to be written.

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from access import audit
 from access.audit import append, chain_hash, payload_digest, verify_chain
-from access.audit.search import LogFilter, changes_said, export_log, find_log
+from access.audit_search import LogFilter, changes_said, export_log, find_log
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator

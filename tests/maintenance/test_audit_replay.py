@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from access.audit.operations import Operation
 from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
@@ -29,7 +30,6 @@ from memories.models import Memory
 from memories.queries.snapshot import FIELDS, TIED, snapshot
 from memories.store import store
 from memories.store.bulk import store_many
-from memories.types import Operation
 from tests.people import agent, person
 
 Remember = Callable[..., Memory]

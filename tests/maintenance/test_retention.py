@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from access.audit import GENESIS, append, chain_hash, verify_chain
+from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
@@ -23,7 +24,6 @@ from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
 from memories.models import IndexChange, IndexState, Link, Memory, Piece, RecallLog, Tombstone
 from memories.store import store
-from memories.types import Operation
 from tests.people import agent, bob, person  # noqa: F401 - fixtures
 
 Remember = Callable[..., Memory]

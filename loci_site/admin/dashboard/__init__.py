@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.admin.caller import actor_of
+from access.audit.operations import Operation
 from access.connect import base_url
 from access.groups import entered_groups
 from access.models import AuditEntry, Group
@@ -128,7 +129,8 @@ def _growth(seen: VisibleCensus, group: str) -> Chart:
     stored = in_weeks(seen.stored(), mondays)
     # The log is found by its time; memories would have to be read one by one.
     columns = [
-        Column(_shown(day), _between("access_auditentry", day, 6, operation="store")) for day in mondays
+        Column(_shown(day), _between("access_auditentry", day, 6, operation=Operation.STORE))
+        for day in mondays
     ]
     return draw(
         "growth",

@@ -14,10 +14,10 @@ from django.utils import timezone
 from access import audit
 from access.admin.caller import actor_of
 from access.admin.paginator import COUNTED
+from access.audit.operations import Operation
 from access.errors import InvalidInput
 from memories.browse.serializers import memory_json
 from memories.models import Memory
-from memories.types import Operation
 
 MAX_ROWS = COUNTED  # a whole group or store goes out with the command `export`
 # A program that opens a CSV file takes a cell that begins so for a formula.

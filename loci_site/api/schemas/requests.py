@@ -9,11 +9,12 @@ from pydantic.json_schema import WithJsonSchema
 from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
-from memories.browse.listing import DEFAULT_LIMIT, MAX_LIMIT, ListFilter
+from memories.browse.listing import ListFilter
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
 from memories.entities.store_relation import RelationDraft
 from memories.language.timestamps import EXAMPLE, parse_moment
 from memories.lifecycle.edit import EditDraft
+from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
 from memories.queries.versions import parse_id
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from numpy.typing import NDArray
 
+from access.audit.operations import Operation
 from access.visibility import Visibility
 from maintenance.cycle.compaction.buckets import (
     SUMMARY_SOURCE,
@@ -44,7 +45,7 @@ from memories.store.neighbours import NeighbourProbe as NearProbe
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.types import Operation, Scope, State, Trust, Type
+from memories.types import Scope, State, Trust, Type
 
 # Each source costs a search, its row and the contexts beside it; 24 of them take about 60 ms of write lock.
 MAX_SOURCES = 24

@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from access.errors import Unavailable
 from memories.language.cleaning import fold
-from memories.recall.abstention import root
+from memories.language.word_forms import root
 from memories.search.query_terms import STOP_WORDS, words
 
 MAX_SENTENCE_CHARS = 400

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from maintenance.cycle.vectors import Matrix
+from memories.language.word_forms import root
 from memories.models import Memory
-from memories.recall.abstention import root
 from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, Match, words
 

@@ -15,7 +15,8 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from access.audit import OWN, ChainReport, chain_names, verify_chain
-from access.audit.search import LogFilter, changes_said, export_log, find_log
+from access.audit.operations import Operation
+from access.audit_search import LogFilter, changes_said, export_log, find_log
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
@@ -25,7 +26,6 @@ from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
 from memories.queries.versions import parse_id
-from memories.types import Operation
 
 EXAMPLES: Final = """\
 examples:

@@ -12,8 +12,8 @@ from maintenance.cycle.preview import changes_of
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
-from memories.browse.listing import MAX_LIMIT
 from memories.management.output import FaceCommand
+from memories.queries.pages import MAX_LIMIT
 
 EXAMPLES: Final = """\
 examples:

@@ -6,9 +6,9 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.browse.listing import MAX_LIMIT
 from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
 from memories.management.output import FaceCommand
+from memories.queries.pages import MAX_LIMIT
 
 EXAMPLES: Final = """\
 examples:

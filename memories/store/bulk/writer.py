@@ -13,6 +13,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit import AuditAppender, AuditEvent, SealedPayload, seal
+from access.audit.operations import Operation
 from access.errors import LociError
 from memories.models import Memory, Tombstone
 from memories.queries.snapshot import all_after, as_json, snapshot
@@ -34,7 +35,7 @@ from memories.store.pieces import insert_pieces
 from memories.store.supersede import replace_memory
 from memories.store.threads import append_to_threads, set_contexts, take_place
 from memories.store.tombstones import find_tombstones
-from memories.types import Operation, State, Trust, Type
+from memories.types import State, Trust, Type
 from storage.bulk_insert import is_at_hand
 from storage.bulk_threads import WriterTurns
 

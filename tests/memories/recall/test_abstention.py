@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from memories.language.word_forms import root
 from memories.models import Memory
 from memories.recall.abstention import (
     FACTS,
@@ -18,7 +19,6 @@ from memories.recall.abstention import (
     level_of,
     measure_for,
     related_from,
-    root,
     shared_words,
 )
 from memories.recall.candidates import Candidate

@@ -12,13 +12,13 @@ from django.db import connection
 
 from access.actor import Actor
 from access.audit import append, verify_chain
+from access.audit.operations import Operation
 from access.models import AuditEntry, Group
 from memories.draft import Draft
 from memories.lifecycle.verbs import forget, restore
 from memories.models import Memory, Piece
 from memories.search.base import search_index
 from memories.store import StoreResult, prepare_store, store, store_prepared
-from memories.types import Operation
 from tests.memories.builders import keep, kept
 from tests.people import agent, person
 

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from access import audit
 from access.actor import READ, Actor
 from access.audit import OWN
+from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group
@@ -95,7 +96,7 @@ def export_log(
         count += 1
         if on_rows is not None and count % ROWS_AT_ONCE == 0:
             on_rows(ROWS_AT_ONCE)
-    audit.append(actor, "export", subject="audit log", payload={"counts": {"log": count}})
+    audit.append(actor, Operation.EXPORT, subject="audit log", payload={"counts": {"log": count}})
     return count
 
 
