@@ -8,7 +8,7 @@ class MaintenanceConfig(AppConfig):
     def ready(self) -> None:
         """Have purges clear what runs kept, the backups, and the copies of dry runs."""
         from maintenance.backups.purge import ManagedBackups  # noqa: PLC0415 - as above
-        from maintenance.cycle import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
+        from maintenance.cycle.compaction import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
         from maintenance.dry_run import Trials  # noqa: PLC0415 - as above
         from maintenance.purge_hooks import purge_run_changes  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import (  # noqa: PLC0415 - as above

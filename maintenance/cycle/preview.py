@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 
 from access.actor import Actor
 from maintenance.cycle import RunPlan, check_plan, run_cycle
-from maintenance.cycle.listing import run_json
 from maintenance.cycle.recorder import model_of, unpacked
 from maintenance.dry_run import tried
 from maintenance.models import Run, RunChange
+from maintenance.runs.listing import run_json
 from memories.language.cleaning import first_words
 from memories.models import Link, Memory
 

@@ -1,0 +1,1 @@
+"""Runs of maintenance as people read them: lists and words."""
