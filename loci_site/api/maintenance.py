@@ -16,10 +16,10 @@ from loci_site.api.schemas.curation import RunPage
 from loci_site.api.schemas.requests import PageQuery
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import begin_alone
-from maintenance.cycle.preview import changes_of, preview_cycle
 from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.models import Run
 from maintenance.runs.listing import list_runs, run_json
+from maintenance.runs.preview import changes_of, preview_cycle
 
 WAIT_S = 20.0  # a request waits no longer; a worker goes on with the run
 SHOWN = 500  # changes in an answer

@@ -14,9 +14,9 @@ from access.admin.page import RoomAdmin
 from access.errors import LociError
 from maintenance.admin.forms import CycleForm
 from maintenance.cycle.job import begin_alone
-from maintenance.cycle.preview import changes_of, preview_cycle
 from maintenance.cycle.undo import ENDED, later_runs, preview_undo, undo_run
 from maintenance.models import Run, RunStatus
+from maintenance.runs.preview import changes_of, preview_cycle
 from maintenance.runs.wording import counts_words, shown_changes, shown_steps
 
 CHANGES_SHOWN = 50

@@ -13,10 +13,10 @@ from access.groups import find_group
 from access.tokens import operator
 from maintenance.cycle import RunPlan, RunProgress
 from maintenance.cycle.job import run_alone
-from maintenance.cycle.preview import RunPreview, preview_cycle
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import run_json
+from maintenance.runs.preview import RunPreview, preview_cycle
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maintenance.cycle.preview import PreviewedChange
+from maintenance.runs.preview import PreviewedChange
 from memories.management.output import FaceCommand
 
 

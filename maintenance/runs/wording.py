@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from maintenance.cycle.preview import PreviewedChange
+from maintenance.runs.preview import PreviewedChange
 
 # The column, as people call it; what is not named here stands under its own name.
 FIELD_WORDS = {

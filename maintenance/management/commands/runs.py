@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from maintenance.cycle.preview import changes_of
 from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
 from maintenance.runs.listing import list_runs, run_json
+from maintenance.runs.preview import changes_of
 from memories.management.output import FaceCommand
 from memories.queries.pages import MAX_LIMIT
 

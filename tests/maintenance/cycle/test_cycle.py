@@ -19,10 +19,10 @@ from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.decay import Decay, decayed_confidence
-from maintenance.cycle.preview import changes_of, preview_cycle
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.models import Run, RunChange, RunStatus
+from maintenance.runs.preview import changes_of, preview_cycle
 from memories.models import Memory
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import NOW, day, fresh, row

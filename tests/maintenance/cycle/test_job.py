@@ -10,8 +10,8 @@ from access.tokens import operator
 from maintenance import cycle
 from maintenance.cycle import RunPlan
 from maintenance.cycle.job import run_alone
-from maintenance.cycle.preview import preview_cycle
 from maintenance.models import JobLock
+from maintenance.runs.preview import preview_cycle
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def test_a_run_that_one_may_not_do_is_no_failure_of_the_cycle(ledger: Group, bob
 def test_no_copy_is_made_for_somebody_who_may_not_run(
     ledger: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maintenance.cycle.preview.tried", lambda work: pytest.fail("the store was copied"))
+    monkeypatch.setattr("maintenance.runs.preview.tried", lambda work: pytest.fail("the store was copied"))
     with pytest.raises(NotPermitted):
         preview_cycle(person(bob), RunPlan())
 

@@ -1,6 +1,6 @@
 """A run in words: what people read of its counts, steps and changes."""
 
-from maintenance.cycle.preview import PreviewedChange
+from maintenance.runs.preview import PreviewedChange
 from maintenance.runs.wording import ShownField, counts_words, shown_changes, shown_steps
 
 ID = "01a1fea0-c086-7571-b4c1-447add3eb14f"
