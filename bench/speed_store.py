@@ -35,7 +35,8 @@ from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
 from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
-from memories.store.write import MEMORIES, PIECES  # noqa: E402
+from memories.store.pieces import PIECES  # noqa: E402
+from memories.store.writes.executor import MEMORIES  # noqa: E402
 from storage.bulk_insert import like  # noqa: E402
 
 SEEDS = 3200

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model
 from django.db.models.base import ModelState
 
-from storage.bulk_threads import long_statement
 from storage.canonical_json import ReadyJson
 from storage.compiled_queries import PLAIN, CompiledInsert, kind_of
 
@@ -46,19 +45,6 @@ SIZES = (64, 16, 4, 1)  # of fewer rows: few sizes, so that few are compiled
 FEW = 4  # objects that are quicker inserted as PreparedInsert does it
 _NOTHING = type(None)
 Columns = Mapping[str, Sequence[Any]]  # by the columns' attributes, such as `group_id`
-
-
-class Adapted(NamedTuple):
-    """So many rows' values as the library takes them, by the database's names: each row's own, and what all share."""
-
-    number: int
-    own: dict[str, Sequence[Any]]
-    shared: dict[str, Any]
-
-    def with_own(self, column: str, values: Sequence[Any]) -> "Adapted":
-        """Give the rows with other values in a column, which are as the library takes them."""
-        shared = {name: value for name, value in self.shared.items() if name != column}
-        return Adapted(self.number, {**self.own, column: values}, shared)
 
 
 class ManyInsert(Generic[M]):
@@ -96,11 +82,7 @@ class ManyInsert(Generic[M]):
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def add_columns(self, columns: Columns) -> range:
-        """Insert rows given by all their columns but the key; give the keys, where the database counts them."""
-        return self.add_adapted(self.adapted(columns))
-
-    def adapted(self, columns: Columns) -> Adapted:
-        """Give columns of one row or more as add_adapted() takes them. Asks no database: a thread may do it before the rows' turn."""
+        """Insert rows given by all their columns but the key; returns the keys, if the database counts them."""
         connection: Any = connections[DEFAULT_DB_ALIAS]
         own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
         for field in self._fields:
@@ -114,17 +96,12 @@ class ManyInsert(Generic[M]):
                 own[field.column] = values if is_ready else _adapted(field, values, connection)
             elif values[0] is not None:
                 shared[field.column] = values[0] if is_ready else _adapted(field, values[:1], connection)[0]
-        return Adapted(count, own, shared)
-
-    def add_adapted(self, rows: Adapted) -> range:
-        """Insert rows; give the keys, where the database counts them."""
-        first = self._next_key()
-        keys = range(first, first + rows.number)
-        own, at = {**rows.own}, 0
+        first, at = self._next_key(), 0
+        keys = range(first, first + count)
         if self._key is not None:
             own[str(self._key.column)] = keys
-        for size in _sizes(rows.number):
-            self._insert({name: values[at : at + size] for name, values in own.items()}, rows.shared, size)
+        for size in _sizes(count):
+            self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
             at += size
         return keys
 
@@ -133,7 +110,7 @@ class ManyInsert(Generic[M]):
             [name, *others] = shared
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
         sql = _statement(self._table, tuple(own), tuple(shared), count)
-        with connections[DEFAULT_DB_ALIAS].cursor() as cursor, long_statement():
+        with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
     def _next_key(self) -> int:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.models import AuditEntry, AuditHead, AuditPayload
-from storage.bulk_insert import FEW, Adapted, ManyInsert, is_at_hand, like
+from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
@@ -68,7 +68,7 @@ class AuditEvent(NamedTuple):
     memory_id: UUID | None = None
     group: UUID | None = None
     subject: str = ""
-    payload: "Mapping[str, Any] | ReadyJson | SealedPayload" = _NOTHING
+    payload: "Mapping[str, Any] | ReadyJson" = _NOTHING
 
 
 class SealedPayload(NamedTuple):
@@ -99,52 +99,16 @@ def append(
 
 def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
     """Write rows at the end of this store's chain, in order, as append() does one: the head is locked once for all."""
-    if events:
-        appending = AuditAppender(actor, events, at=at)
-        appending.make()
-        appending.write()
-
-
-class AuditAppender:
-    """Rows on their way to the end of this store's chain, inside one transaction of the caller's that has the write lock.
-
-    make() asks no database: a thread may do it while the caller writes something else. Until write() nothing else may be
-    appended.
-    """
-
-    def __init__(self, actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
-        self._actor, self._events, self._given_at = actor, events, at
-        self._by_columns = len(events) >= FEW and is_at_hand()
-        self._head = _locked_head(OWN) if self._by_columns else AuditHead()
-        self._at = at or timezone.now()  # once the head is its own
-        self._entries = self._payloads = Adapted(0, {}, {})
-        self._last = ""
-
-    def make(self) -> None:
-        """Make the rows."""
-        if not self._by_columns:
-            return
-        rows, said = _columns(self._actor, self._events, head=self._head, at=self._at)
-        self._entries = _ENTRIES.adapted(rows)
-        self._payloads = _PAYLOADS.adapted({"entry_id": range(len(self._events)), **said})
-        self._last = rows["hash"][-1]
-
-    def write(self) -> None:
-        """Insert the rows that were made.
-
-        Raises:
-            RuntimeError: the rows were not made, or something else was appended meanwhile; nothing is written.
-        """
-        if not self._by_columns:
-            _append_few(self._actor, self._events, at=self._given_at)
-            return
-        if not self._last:
-            raise RuntimeError("The rows were not made.")
-        # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
-        with transaction.atomic(savepoint=False):
-            _move_head(self._head, self._head.seq + len(self._events), self._last)
-            keys = _ENTRIES.add_adapted(self._entries)
-            _PAYLOADS.add_adapted(self._payloads.with_own("entry_id", keys))
+    if len(events) < FEW or not is_at_hand():
+        _append_few(actor, events, at=at)
+        return
+    # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
+    with transaction.atomic(savepoint=False):
+        head = _locked_head(OWN)
+        rows, said = _columns(actor, events, head=head, at=at or timezone.now())
+        keys = _ENTRIES.add_columns(rows)
+        _PAYLOADS.add_columns({"entry_id": keys, **said})
+        _move_head(head, head.seq + len(events), rows["hash"][-1])
 
 
 def _append_few(
@@ -171,7 +135,7 @@ def _columns(
 ) -> tuple[dict[str, Sequence[Any]], dict[str, Sequence[Any]]]:
     """Give the rows of events, and what they say, by columns: objects would take longer than all else here."""
     count, seqs = len(events), range(head.seq + 1, head.seq + 1 + len(events))
-    said = _all_sealed(events)
+    said = _seal([event.payload for event in events])
     digests = [each.digest for each in said]
     subjects = [event.subject[:200] for event in events]
     moment = f'"{at.isoformat()}"'
@@ -197,20 +161,14 @@ def _columns(
     return rows, {"salt": [each.salt for each in said], "payload": [each.payload for each in said]}
 
 
-def seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[SealedPayload]:
-    """Draw a salt for each payload and make its digest. Needs no database: a thread may do it before the rows' turn."""
+def _seal(payloads: Sequence[Mapping[str, Any] | ReadyJson]) -> list[SealedPayload]:
+    """A salt and a digest for each payload."""
     drawn = secrets.token_bytes(_SALT_BYTES * len(payloads)).hex()
     salts = [drawn[start : start + 2 * _SALT_BYTES] for start in range(0, len(drawn), 2 * _SALT_BYTES)]
     return [
         SealedPayload(said if isinstance(said, ReadyJson) else dict(said), salt, payload_digest(salt, said))
         for salt, said in zip(salts, payloads, strict=True)
     ]
-
-
-def _all_sealed(events: Sequence[AuditEvent]) -> list[SealedPayload]:
-    """Give what events say, sealed now where it is not yet."""
-    fresh = iter(seal([event.payload for event in events if not isinstance(event.payload, SealedPayload)]))
-    return [event.payload if isinstance(event.payload, SealedPayload) else next(fresh) for event in events]
 
 
 def _rows(
@@ -228,7 +186,9 @@ def _rows(
     )
     payload = AuditPayload()
     rows, said = list[AuditEntry](), list[AuditPayload]()
-    for number, (event, sealed) in enumerate(zip(events, _all_sealed(events), strict=True)):
+    for number, (event, sealed) in enumerate(
+        zip(events, _seal([event.payload for event in events]), strict=True)
+    ):
         body = sealed.payload.value() if isinstance(sealed.payload, ReadyJson) else sealed.payload
         rows.append(
             like(

@@ -20,11 +20,11 @@ from memories.language.same_fact import Sameness
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import says
 from memories.queries.snapshot import snapshot
-from memories.store import PreparedDraft, nears_now
-from memories.store import write as writing
 from memories.store.neighbours import ComparedText, Neighbour, probe
 from memories.store.pieces import embed_passages, passage_of
+from memories.store.prepare import PreparedDraft
 from memories.store.tombstones import find_tombstone
+from memories.store.writes.executor import insert_version
 from memories.types import Scope, State, Trust, Type
 
 PROMOTED_SOURCE: Final = "loci:promote"
@@ -172,7 +172,7 @@ def _write(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int
         return {}
     if _is_barred(turn, events, proposal.cluster):
         return {}
-    nears = nears_now(proposal.prepared, turn.group)
+    nears = proposal.prepared.current_neighbours(turn.group.key)
     if any(near.is_retracted and near.comparison.sameness is not Sameness.DIFFERENT for near in nears):
         return {}  # it restates what was withdrawn as wrong
     known = list(_same_text(turn, proposal.prepared.draft.content)) or _restated(turn, nears)
@@ -200,14 +200,14 @@ def _restated(turn: Turn, nears: Sequence[Neighbour]) -> list[Memory]:
 
 
 def _propose(turn: Turn, proposal: ReadyFact, nears: Sequence[Neighbour], recorder: Recorder) -> Memory:
-    fact = writing.insert(recorder.actor, proposal.prepared, turn.group, trust=Trust.CANDIDATE, now=turn.now)
+    fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=Trust.CANDIDATE, now=turn.now)
     recorder.made(fact, "state", "trust", "pinned", "updated_at")
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for near in nears:
-        if near.tie is not None:
+        if near.link_kind is not None:
             tie(
                 recorder, turn, fact, near.memory,
-                kind=near.tie, score=near.cosine, reason=near.why, evidence=near.evidence,
+                kind=near.link_kind, score=near.cosine, reason=near.why, evidence=near.evidence,
             )  # fmt: skip
     return fact
 

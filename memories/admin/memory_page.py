@@ -17,7 +17,7 @@ from memories.browse.inspection import Inspection, inspect_memory
 from memories.entities.neighbourhood import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
 from memories.models import ASKING, Link, Memory, Piece
-from memories.store.write import ON_APPROVAL
+from memories.models.link import ON_APPROVAL
 from memories.types import State
 
 DOES = {"return": "Recall returns it", "label": "Recall labels it", "hide": "Recall hides it"}

@@ -9,11 +9,11 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.move_references import move_ties
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
-from memories.store import write as writing
 from memories.store.search_columns import refresh_around
-from memories.store.supersede import replace_memory
+from memories.store.writes.supersede import point_to_successor, replace_memory
 from memories.types import State
 
 # What a correction takes over from the version before beside what a draft holds; it does not date anew.
@@ -31,7 +31,7 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
     done = 0
     waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
     for tie in waiting.select_related("target__group", "target__thread"):
-        operation = tie.evidence.get(writing.ON_APPROVAL)
+        operation = tie.evidence.get(ON_APPROVAL)
         if not operation:
             continue
         old = head_of(tie.target)
@@ -51,7 +51,7 @@ def _succeed(actor: Actor, old: Memory, memory: Memory, *, is_first: bool) -> No
     """Let the approved memory be the successor of what was retracted while it waited."""
     if is_first:
         join_chain(actor, old, memory)
-    writing.lead_on(actor, old, memory)
+    point_to_successor(actor, old, memory)
     memory.refresh_from_db()
 
 

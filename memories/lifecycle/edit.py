@@ -19,12 +19,16 @@ from memories.lifecycle.approve import CARRIED
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_to_replace, versions_of
-from memories.store import PreparedDraft, find_exact, nears_now, prepare, withdrawn_doubt
-from memories.store import write as writing
+from memories.store.decide import withdrawn_doubt
 from memories.store.derived import withdraw_replaced
+from memories.store.existing import find_exact
 from memories.store.pieces import available_encoder
+from memories.store.policy import policy_doubt, refuse_write
+from memories.store.prepare import PreparedDraft, prepare_text
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
+from memories.store.writes.executor import insert_version
+from memories.store.writes.links import link_successor
 from memories.types import State, Trust
 
 
@@ -123,7 +127,7 @@ def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEd
     if not differing:
         raise Conflict(f"{memory.id} reads so already.", hint="Nothing was done.")
     is_versioned = not differing.isdisjoint(VERSIONED)
-    prepared = prepare(actor, draft, encoder=available_encoder()) if is_versioned else None
+    prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 
@@ -141,7 +145,7 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
 def _target(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     memory = head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
-        writing.refuse_write(memory.group.slug)
+        refuse_write(memory.group.slug)
     if not change.wanted():
         allowed = ", ".join((*VERSIONED, *IN_PLACE))
         raise InvalidInput("Nothing is named that could change.", hint=f"Give one or more of: {allowed}.")
@@ -198,7 +202,7 @@ def _new_version(
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
         refuse_barred(old.group, draft.content)
-    twin = find_exact(old.group, draft)
+    twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
         raise Conflict(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
@@ -211,7 +215,7 @@ def _new_version(
     _replace_row(
         old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
     )
-    new = writing.insert(actor, prepared, old.group, trust=_trust_after(actor, old), after=old, now=now)
+    new = insert_version(actor, prepared, old.group, trust=_trust_after(actor, old), after=old, now=now)
     carry_over(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
@@ -230,8 +234,8 @@ def _new_version(
 
 
 def _queued(actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, now: datetime) -> EditResult:
-    new = writing.insert(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
-    writing.link_successor(actor, new, old, operation=Operation.EDIT)
+    new = insert_version(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
+    link_successor(actor, new, old, operation=Operation.EDIT)
     audit.append(
         actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
     )
@@ -251,14 +255,16 @@ def _doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bo
         return ""
     is_other_text = prepared.draft.content != old.content
     restated = (
-        withdrawn_doubt(nears_now(prepared, old.group), prepared.draft.content) if is_other_text else ""
+        withdrawn_doubt(prepared.current_neighbours(old.group.key), prepared.draft.content)
+        if is_other_text
+        else ""
     )
-    return restated or writing.policy_doubt(actor, old.group, prepared.draft.confidence)
+    return restated or policy_doubt(actor, old.group, prepared.draft.confidence)
 
 
 def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:
     """Raise Conflict where a text restates what was retracted; a text that the chain had before is no restatement."""
-    nears = nears_now(prepared, old.group)
+    nears = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
         nears = tuple(near for near in nears if near.memory.root_key != old.root_key)
     restated = withdrawn_doubt(nears, prepared.draft.content)

@@ -9,7 +9,7 @@ from django.db.models import Model, Q
 from django.utils import timezone
 
 from memories.models import Link, LinkStatus
-from memories.store.write import ON_APPROVAL
+from memories.models.link import ON_APPROVAL
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 _TABLES: Final[dict[str, type[Model]]] = {

@@ -36,11 +36,12 @@ from memories.lifecycle.target import (
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store import PreparedDraft, prepare
-from memories.store import write as writing
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
+from memories.store.prepare import PreparedDraft, prepare_text
 from memories.store.search_columns import refresh_around
+from memories.store.writes.executor import insert_version
+from memories.store.writes.supersede import point_to_successor
 from memories.types import Shown, State, Trust, shown
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
@@ -115,7 +116,7 @@ def _restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: boo
     if head.state == State.LIVE:
         ready: PreparedEdit | PreparedDraft = prepare_edit(actor, head.id, again)
     else:
-        ready = prepare(actor, as_draft(version), encoder=available_encoder())
+        ready = prepare_text(actor, as_draft(version), encoder=available_encoder())
     with transaction.atomic():
         new = _written_again(actor, version, head, ready, reason=reason)
         what = changes(snapshot(head), snapshot(new))
@@ -152,11 +153,11 @@ def _after_retracted(actor: Actor, version: Memory, head: Memory, ready: Prepare
     if twin is not None:
         raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
     now = timezone.now()
-    new = writing.insert(actor, ready, version.group, trust=Trust.ACTIVE, after=head, now=now)
+    new = insert_version(actor, ready, version.group, trust=Trust.ACTIVE, after=head, now=now)
     carry_over(version, new, valid_from=version.valid_from)
     # An end that came with the version's successor is none any more.
     Memory.objects.filter(pk=new.pk).update(valid_to=None, valid_to_known_at=None)
-    if not writing.lead_on(actor, head, new):
+    if not point_to_successor(actor, head, new):
         raise Conflict(f"{head.id} was changed by somebody else just now.", hint="Look at it and repeat.")
     new.refresh_from_db()
     refresh_around([new])

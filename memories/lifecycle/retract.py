@@ -30,7 +30,7 @@ from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.tombstones import lay_tombstone
-from memories.store.write import link_successor
+from memories.store.writes.links import link_successor
 from memories.types import Scope, State, Trust
 
 # Of these the row itself is meant; of any other version the one that counts.
@@ -138,7 +138,9 @@ def _prepared(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
         draft = as_draft(memory)
         ready = None
         prepared = prepare_store(actor, _anew(draft, text))
-    if prepared is not None and any(n.is_same and n.memory.key == memory.key for n in prepared.found.nears):
+    if prepared is not None and any(
+        n.is_same and n.memory.key == memory.key for n in prepared.probed_neighbours
+    ):
         raise _same()
     return Successor(edit=ready, text=None if ready is not None else prepared)
 

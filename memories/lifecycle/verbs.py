@@ -31,8 +31,9 @@ from memories.lifecycle.target import (
 )
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_to_replace
-from memories.store import write as writing
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
+from memories.store.policy import policy_doubt
+from memories.store.writes.supersede import end_of
 from memories.types import Scope, State, Trust, Type
 
 __all__ = [
@@ -91,7 +92,7 @@ def supersede(
     by = target(actor, by_id, right=WRITE, field="by")
     _check_successor(actor, old, by)
     now = timezone.now()
-    new = {"state": State.SUPERSEDED, "superseded_by": by} | writing.end_of(old, by, now)
+    new = {"state": State.SUPERSEDED, "superseded_by": by} | end_of(old, by, now)
 
     def follow() -> DerivedChanges:
         moves = move_ties(old.root_key, by.root_key) if old.type == Type.ENTITY else []
@@ -123,7 +124,7 @@ def _check_successor(actor: Actor, old: Memory, by: Memory) -> None:
             hint="Name one that is seen wherever this one is.",
             field="by",
         )
-    doubt = writing.policy_doubt(actor, old.group, by.confidence)
+    doubt = policy_doubt(actor, old.group, by.confidence)
     if doubt and not (actor.is_person and actor.may(CURATE, old.group_id)):
         raise Conflict(f"Nothing was done: {doubt}.", hint="A curator can do it.")
 

@@ -7,6 +7,8 @@ from django.utils import timezone
 from memories.models.memory import Memory
 from storage.ids import new_id
 
+ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidate does to the other end
+
 
 class LinkKind(models.TextChoices):
     """What ties two memories."""

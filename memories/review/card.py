@@ -15,6 +15,7 @@ from access.visibility import Narrowing
 from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
+from memories.models.link import ON_APPROVAL
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import listed_by
 from memories.review.links import visible_links
@@ -23,7 +24,6 @@ from memories.search.base import search_index
 from memories.store.existing import heads_of
 from memories.store.neighbours import ComparedText, compared
 from memories.store.pieces import as_vector, indexed_model
-from memories.store.write import ON_APPROVAL
 from memories.types import State, Trust
 
 ALIKE: Final = 0.5  # of two texts' letters

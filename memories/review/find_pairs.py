@@ -83,14 +83,14 @@ def _ties(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
 
 def _tie(memory: Memory, near: Neighbour) -> FoundPair | None:
     """Give the tie between two chains; events that were both stored on purpose are no duplicates of each other."""
-    if near.tie is None or near.memory.root_key == memory.root_key:
+    if near.link_kind is None or near.memory.root_key == memory.root_key:
         return None
     if memory.type == Type.EPISODIC and near.is_same:
         return None
     evidence = near.evidence
     if evidence and near.memory.key > memory.key:  # what was found later is the new one
         evidence = evidence | {"old": evidence["new"], "new": evidence["old"]}
-    return FoundPair(memory, near.memory, near.tie, near.cosine, near.why, evidence)
+    return FoundPair(memory, near.memory, near.link_kind, near.cosine, near.why, evidence)
 
 
 def _unknown(ties: Sequence[FoundPair]) -> list[FoundPair]:

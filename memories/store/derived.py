@@ -23,9 +23,9 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.text_lookup import fold_start, folded_as_any
 from memories.queries.snapshot import TIED, changes, snapshot
 from memories.queries.versions import head_keys
-from memories.store import write as writing
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import find_tombstones
+from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
@@ -296,7 +296,7 @@ def _weaken(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool)
 
 def _ask(actor: Actor, head: Memory, source: Memory) -> None:
     """Have a person look at a verified fact; a conflict that was settled before is open again."""
-    tie = writing.link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
+    tie = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
     if tie is not None:
         Link.objects.filter(pk=tie.pk).exclude(status=LinkStatus.OPEN).update(
             status=LinkStatus.OPEN, settled_at=None, settled_by=""

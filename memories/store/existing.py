@@ -10,10 +10,10 @@ from django.db.models.expressions import RawSQL
 
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
+from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, folded_as, folded_as_any
 from memories.queries.by_key import rounded_up, rows_of
 from memories.queries.versions import head_keys
-from memories.store.write import ON_APPROVAL
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
@@ -46,7 +46,7 @@ class StoredSource:
     texts: dict[str, Memory] = field(default_factory=dict)
 
 
-def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
+def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
     """Give what is stored of the drafts' sources (pairs of group key and draft), in a fixed number of queries."""
     wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
@@ -56,7 +56,9 @@ def find_origins(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredS
     heads = heads_of(list(found.values()))
     changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
     chains = _chains(changed)
-    return {key: _origin(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()}
+    return {
+        key: _stored_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
+    }
 
 
 def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
@@ -92,7 +94,7 @@ def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
     return {row.key: found[moved.get(row.key, row.key)] for row in rows}
 
 
-def _origin(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
+def _stored_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
     """Put together what a source's text became; what counts is its own, never another source's that says the same."""
     texts = {version.content_hash: version for version in chain} | {row.content_hash: head}
     if row.state != State.MERGED:
@@ -128,7 +130,7 @@ def find_same(group: int, draft: Draft) -> ExistingText:
 
 
 def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
-    """Give the rows that are one of the drafts letter by letter, as find_same() does for one; at most two queries."""
+    """The rows that are one of the drafts letter by letter, as find_same() finds one's; at most two queries."""
     said = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
     groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in said}
     alike = rows_of(_by_fold, sorted({fold_start(draft.fold_hash) for draft in said}))
@@ -137,7 +139,7 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return ExistingTexts(
-        {(row.group_id, row.scope, row.type, row.content_hash): row for row in live},
+        {text_key(row): row for row in live},
         {(row.group_id, row.type, row.content_hash): row for row in former},
     )
 
@@ -174,3 +176,109 @@ def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
         if ON_APPROVAL in tie.evidence:  # a contradiction is no candidate for the other's place
             chains[tie.target_id].append(tie.source)
     return chains
+
+
+def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[Memory]]:
+    """The live events that have a draft's text, by text; is_same_event() says which is the same event. At most one query."""
+    dated = [draft for _, draft in drafts if _is_placed_event(draft)]
+    if not dated:
+        return {}
+    at = Q(valid_from__in={d.valid_from for d in dated if d.valid_from is not None})
+    at |= Q(position__in={d.position for d in dated if d.position is not None})
+    rows = _ROWS.filter(
+        at,
+        folded_as_any(sorted({fold_start(draft.fold_hash) for draft in dated})),
+        group__in={group for group, _ in drafts},
+        type=Type.EPISODIC,
+        content_hash__in={draft.hash for draft in dated},
+        state=State.LIVE,
+    )
+    twins: defaultdict[TextKey, list[Memory]] = defaultdict(list)
+    for row in rows.order_by():
+        twins[text_key(row)].append(row)
+    return twins
+
+
+def _is_placed_event(draft: Draft) -> bool:
+    return draft.type == Type.EPISODIC and (draft.valid_from is not None or draft.position is not None)
+
+
+def is_same_event(draft: Draft, row: Memory) -> bool:
+    """Whether a live event with the draft's text is the same event: at the same time, or at the same place in its thread.
+
+    Two lines of one source are two events, however alike.
+    """
+    if draft.source_ref and row.source == draft.source and row.source_ref not in ("", draft.source_ref):
+        return False
+    at_time = draft.valid_from is not None and row.valid_from == draft.valid_from
+    thread = row.thread.name if row.thread is not None else ""
+    at_place = draft.position is not None and (thread, row.position) == (draft.thread, draft.position)
+    return at_time or at_place
+
+
+def text_key(memory: Memory) -> TextKey:
+    """What a memory's text is known by."""
+    return memory.group_id, memory.scope, memory.type, memory.content_hash
+
+
+def find_exact(group: int, draft: Draft) -> Memory | None:
+    """The live memory that is this draft letter by letter; of events the one at the same time or place."""
+    if draft.type != Type.EPISODIC:
+        return find_same(group, draft).live
+    twins = find_event_twins([(group, draft)]).get((group, draft.scope, draft.type, draft.hash), [])
+    return max((row for row in twins if is_same_event(draft, row)), key=lambda row: row.key, default=None)
+
+
+class Existing:
+    """What is stored of some drafts' sources and texts, kept up to date while they are decided one by one."""
+
+    def __init__(self, drafts: Sequence[tuple[int, Draft]], sources: dict[SourceKey, StoredSource]) -> None:
+        self._sources = sources
+        if len(drafts) == 1 and drafts[0][1].type != Type.EPISODIC:  # one query instead of two
+            [(group, draft)] = drafts
+            same = find_same(group, draft)
+            self._live = {text_key(same.live): same.live} if same.live else {}
+            self._former = {(group, draft.type, draft.hash): same.former} if same.former else {}
+        else:
+            texts = find_texts(drafts)
+            self._live, self._former = texts.live, texts.former
+        self._events = find_event_twins(drafts)
+        self._successors: dict[int, Memory] = {}
+
+    def source(self, group: int, draft: Draft) -> StoredSource | None:
+        """What is stored of the draft's source."""
+        return self._sources.get((group, draft.source, draft.source_ref)) if draft.source_ref else None
+
+    def current(self, memory: Memory | None) -> Memory | None:
+        """The memory that counts now in the place of one that may have been replaced by an earlier draft."""
+        while memory is not None and memory.pk in self._successors:
+            memory = self._successors[memory.pk]
+        return memory
+
+    def exact(self, group: int, draft: Draft) -> Memory | None:
+        """The live memory that is this draft letter by letter."""
+        key = (group, draft.scope, draft.type, draft.hash)
+        if draft.type != Type.EPISODIC:
+            return self._live.get(key)
+        twins = [row for row in self._events.get(key, []) if is_same_event(draft, row)]
+        return twins[-1] if twins else None
+
+    def former(self, group: int, draft: Draft) -> Memory | None:
+        """The oldest memory with this text that a newer one replaced; events have none."""
+        return self._former.get((group, draft.type, draft.hash))
+
+    def note_inserted(self, memory: Memory) -> None:
+        """Record a new live memory."""
+        if memory.type == Type.EPISODIC:
+            self._events.setdefault(text_key(memory), []).append(memory)
+        else:
+            self._live[text_key(memory)] = memory
+
+    def note_superseded(self, old: Memory, new: Memory) -> None:
+        """Record that `new` took the place of `old`."""
+        self._successors[old.pk] = new
+        known = self._live.get(text_key(old))
+        if known is not None and known.pk == old.pk:
+            del self._live[text_key(old)]
+        if old.type != Type.EPISODIC:
+            self._former.setdefault((old.group_id, old.type, old.content_hash), old)

@@ -1,7 +1,7 @@
 """What is already remembered near a new text: probed before the transaction, completed inside it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -9,8 +9,11 @@ import numpy as np
 from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
+from numpy.typing import NDArray
 
+from access.models import Group
 from access.visibility import Visibility
+from memories.draft import Draft
 from memories.language.contradictions import Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
 from memories.models import LinkKind, Memory, Piece
@@ -18,7 +21,6 @@ from memories.queries.by_key import read_shown
 from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
 from memories.search.base import Vector, search_index
 from memories.store.pieces import as_vector
-from memories.store.write import is_overwriting
 from memories.types import Scope, State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
@@ -47,6 +49,11 @@ class ComparedText:
     type: str
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+
+    @classmethod
+    def of(cls, draft: Draft) -> "ComparedText":
+        """The text of a draft."""
+        return cls(draft.content, draft.type, draft.valid_from, draft.valid_to)
 
 
 @dataclass(frozen=True)
@@ -95,8 +102,8 @@ class Neighbour:
         return self.contradiction.why if self.contradiction else self.comparison.why
 
     @property
-    def tie(self) -> LinkKind | None:
-        """The kind of link that a person should see between the two; None where they just stand side by side."""
+    def link_kind(self) -> LinkKind | None:
+        """The kind of link that a person should see between the two; None if they merely coexist."""
         if self.contradiction is not None:
             return LinkKind.CONFLICT
         if self.comparison.sameness is Sameness.DIFFERENT:
@@ -115,6 +122,11 @@ class NeighbourProbe:
 
     nears: tuple[Neighbour, ...]
     newest: int
+
+
+def is_overwriting() -> bool:
+    """Whether a near restatement updates the old memory (storage.dedup = "overwrite")."""
+    return bool(settings.LOCI.storage.dedup == "overwrite")
 
 
 def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
@@ -217,3 +229,75 @@ def _may_be_duplicate(said: ComparedText, near: Neighbour) -> bool:
 def _floor() -> float:
     storage = settings.LOCI.storage
     return float(min(storage.near_cosine, storage.link_cosine, storage.conflict_cosine))
+
+
+def current_neighbours(
+    text: ComparedText, vector: Vector | None, found: NeighbourProbe, *, group: int, model: str
+) -> tuple[Neighbour, ...]:
+    """The neighbours of a text inside the transaction: what the probe found and still is so, and what came since."""
+    now = read_shown(neighbour.memory.key for neighbour in found.nears)
+    unchanged = tuple(
+        replace(neighbour, memory=row)
+        for neighbour in found.nears
+        if (row := now.get(neighbour.memory.key)) is not None and row.state == neighbour.memory.state
+    )
+    return unchanged + later_nears(text, vector, since=found.newest, group=group, model=model)
+
+
+class WithdrawnTexts:
+    """The retracted memories that a group's new texts may restate, with their vectors in memory.
+
+    For writers of many texts: a text is compared with all of them in one product, and rows retracted meanwhile are read
+    at the next refresh(). The rule of types is that of probe().
+    """
+
+    def __init__(self, group: int, model: str) -> None:
+        self._group, self._model = group, model
+        self._vectors: dict[int, list[NDArray[np.float32]]] = {}  # by memory key, a vector for each piece
+        self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # the memory of each row of the matrix
+        self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+
+    def refresh(self) -> None:
+        """Read what was retracted since, and drop what counts again; two short queries where nothing changed."""
+        # By group, since the index of states begins with it; a global row is seen in every group.
+        groups = list(Group.objects.values_list("key", flat=True))
+        rows = Memory.objects.filter(Q(group=self._group) | Q(scope=Scope.GLOBAL), group__in=groups)
+        keys = set(rows.filter(state=State.RETRACTED).order_by().values_list("key", flat=True))
+        if keys == self._vectors.keys():
+            return
+        fresh = sorted(keys - self._vectors.keys())
+        self._vectors = {key: vectors for key, vectors in self._vectors.items() if key in keys}
+        self._vectors |= {key: [] for key in fresh}
+        for piece in _pieces_of(fresh, self._model):
+            self._vectors[piece.memory_id].append(as_vector(piece.embedding))
+        pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
+        self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
+        self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
+
+    def neighbours(self, texts: Sequence[tuple[ComparedText, Vector]]) -> list[tuple[Neighbour, ...]]:
+        """The retracted neighbours of each text, nearest first; a query only where there are any."""
+        if not len(self._keys) or not texts:
+            return [()] * len(texts)
+        cosines = np.stack([vector for _, vector in texts]) @ self._matrix.T
+        hits = [self._hits(row) for row in cosines]
+        rows = read_shown({key for found in hits for key in found})
+        return [
+            compared(
+                text,
+                [(rows[key], cosine) for key, cosine in found.items() if _is_comparable(text, rows.get(key))],
+            )
+            for (text, _), found in zip(texts, hits, strict=True)
+        ]
+
+    def _hits(self, cosines: NDArray[np.float32]) -> dict[int, float]:
+        """The nearest memories above the floor, by key, with their best cosine."""
+        best: dict[int, float] = {}
+        for at in np.flatnonzero(cosines >= _floor()):
+            key, cosine = int(self._keys[at]), float(cosines[at])
+            best[key] = max(best.get(key, cosine), cosine)
+        return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])
+
+
+def _is_comparable(text: ComparedText, row: Memory | None) -> bool:
+    is_event = text.type == Type.EPISODIC
+    return row is not None and row.state == State.RETRACTED and (row.type == Type.EPISODIC) is is_event

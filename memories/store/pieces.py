@@ -16,7 +16,7 @@ from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, ge
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import rows_of
 from memories.types import Type
-from storage.bulk_insert import ManyInsert, is_at_hand, like
+from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def _whole(count: int) -> CompiledQuery[tuple[int, int, str]]:
 def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
     """Insert the pieces of stored memories, in order; the index is the first model's where it is nobody's yet."""
     claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
-    if not is_at_hand() or not rows:
+    if len(rows) < FEW or not is_at_hand():
         PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
         return
     PIECES.add_columns(_columns(rows))

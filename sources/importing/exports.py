@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from sources.importing.existing import name_of, natural_name, stored_rows
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.rows import build_row, insert_rows
-from storage.bulk_threads import WriterTurns, bulk_work, made_ahead
+from storage.bulk_threads import bulk_work
 from storage.wal_checkpoints import pages_moved_between
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
@@ -111,15 +111,8 @@ def _take_all(
     intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
 ) -> LineFault | None:
     """Take all batches in; `strict`: up to the first with a fault, which is given."""
-    turns = WriterTurns()
-    coming = _batches(lines, turns)
-    with (
-        bulk_work(),
-        pages_moved_between() as move_pages,
-        closing(made_ahead(coming, name="loci-import-read", turns=turns)) as batches,
-        turns.writing(),
-    ):
-        for batch in batches:
+    with bulk_work(), pages_moved_between() as move_pages:
+        for batch in _batches(lines):
             faults = intake.take(batch)
             move_pages()
             if faults and strict:
@@ -149,11 +142,10 @@ def header_origin(line: RawLine | None) -> str:
     return str(head["origin"])
 
 
-def _batches(lines: Iterator[RawLine], turns: WriterTurns) -> Iterator[list[RawLine]]:
+def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
     """Cut into runs of lines of one kind."""
     batch: list[RawLine] = []
     for line in lines:
-        turns.wait()
         if batch and (len(batch) == LINES_AT_ONCE or batch[0].value.get("kind") != line.value.get("kind")):
             yield batch
             batch = []

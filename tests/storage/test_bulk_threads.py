@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.bulk_threads import TURN_S, YOUNG, WriterTurns, bulk_work, long_statement, made_ahead
+from storage.bulk_threads import TURN_S, YOUNG, bulk_work
 
 
 @pytest.fixture(autouse=True)
@@ -59,32 +59,6 @@ def test_what_is_rarer_already_stays() -> None:
         assert gc.get_threshold()[0] == 0
 
 
-def test_the_next_is_made_while_one_is_worked_on() -> None:
-    begun = [threading.Event() for _ in range(3)]
-
-    def items() -> Iterator[int]:
-        for number, event in enumerate(begun):
-            event.set()
-            yield number
-
-    given = []
-    for number in made_ahead(items(), name="test"):
-        assert number == 2 or begun[number + 1].wait(10)
-        given.append(number)
-    assert given == [0, 1, 2]
-
-
-def test_a_fault_comes_where_the_item_would() -> None:
-    def items() -> Iterator[int]:
-        yield 1
-        raise ZeroDivisionError
-
-    made = made_ahead(items(), name="test")
-    assert next(made) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(made)
-
-
 def test_meanwhile_turns_are_short_and_afterwards_as_before() -> None:
     with bulk_work(), bulk_work():
         assert sys.getswitchinterval() == pytest.approx(TURN_S)
@@ -92,90 +66,3 @@ def test_meanwhile_turns_are_short_and_afterwards_as_before() -> None:
     sys.setswitchinterval(TURN_S / 2)  # a server's may be shorter still
     with bulk_work():
         assert sys.getswitchinterval() == pytest.approx(TURN_S / 2, rel=0.02)  # of whole microseconds
-
-
-def may_work(turns: WriterTurns) -> bool:
-    """Say whether a helper would work now."""
-    return bool(turns.wait(timeout=0))
-
-
-def test_a_helper_works_in_long_statements_alone() -> None:
-    turns = WriterTurns()
-    assert may_work(turns)  # before anything is written
-    with turns.writing():
-        turns.take()
-        assert not may_work(turns)
-        with long_statement():
-            assert may_work(turns)
-        assert not may_work(turns)
-    assert may_work(turns)
-
-
-def test_after_a_fault_nobody_waits_for_a_turn() -> None:
-    turns = WriterTurns()
-    turns.take()
-    with pytest.raises(ValueError, match="broken"), turns.writing():
-        raise ValueError("broken")
-    assert may_work(turns)
-    with long_statement():  # of a thread that nobody helps
-        pass
-    assert may_work(turns)
-
-
-def test_two_that_write_have_helpers_of_their_own() -> None:
-    mine, other = WriterTurns(), WriterTurns()
-    other.take()
-    with mine.writing():
-        mine.take()
-        with long_statement():
-            assert may_work(mine)
-            assert not may_work(other)
-
-
-def test_whoever_waits_for_a_helper_lets_it_work() -> None:
-    turns = WriterTurns()
-    turns.take()
-
-    def numbers() -> Iterator[int]:
-        for number in (1, 2):
-            assert turns.wait(timeout=30)
-            yield number
-
-    assert [*made_ahead(numbers(), name="counting", turns=turns)] == [1, 2]
-
-
-def test_what_is_waited_for_next_goes_before_the_other_helpers() -> None:
-    turns = WriterTurns()
-    with turns.pressing():
-        assert not may_work(turns)
-        turns.take()
-        turns.give()
-        assert not may_work(turns)  # two press here
-        with turns.pressing():
-            pass
-        assert not may_work(turns)
-    assert may_work(turns)
-
-
-def test_what_presses_rests_too_while_the_one_that_writes_works() -> None:
-    turns, done = WriterTurns(), threading.Event()
-
-    def press() -> None:
-        with turns.pressing():
-            done.set()
-
-    turns.take()
-    helper = threading.Thread(target=press)
-    helper.start()
-    assert not done.wait(0.05)
-    turns.give()
-    assert done.wait(10)
-    helper.join()
-    assert may_work(turns)
-
-
-def test_a_fault_in_what_presses_lets_the_others_work() -> None:
-    turns = WriterTurns()
-    with pytest.raises(ValueError, match="broken"), turns.pressing():
-        raise ValueError("broken")
-    assert may_work(turns)

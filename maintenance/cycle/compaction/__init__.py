@@ -39,12 +39,11 @@ from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
-from memories.store import PreparedDraft
-from memories.store import write as writing
-from memories.store.neighbours import NeighbourProbe as NearProbe
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.prepare import PreparedDraft
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
+from memories.store.writes.executor import insert_version
 from memories.types import Scope, State, Trust, Type
 
 # Each source costs a search, its row and the contexts beside it; 24 of them take about 60 ms of write lock.
@@ -177,7 +176,7 @@ def _make(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary | None:
     probes = _probes(turn, sources, draft, embedded, encoder)
     if len(probes) < _needed(turn, len(sources)):
         return None
-    return ReadySummary(tuple(sources), PreparedDraft(draft, embedded, NearProbe((), 0)), tuple(probes))
+    return ReadySummary(tuple(sources), PreparedDraft(draft, embedded), tuple(probes))
 
 
 def _read(turn: Turn, topic: Topic) -> list[Memory]:
@@ -284,7 +283,7 @@ def _write(turn: Turn, made: ReadySummary, recorder: Recorder) -> dict[str, int]
         return {}  # somebody changed one meanwhile: the summary may say what no longer counts
     keys = {source.key for source in sources}
     with transaction.atomic():
-        summary = writing.insert(recorder.actor, made.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
+        summary = insert_version(recorder.actor, made.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
         passing = answered_by(summary.key, made.probes, _recalled(turn), sources=keys, top=_top())
         is_kept = len(passing) >= _needed(turn, len(sources))
         transaction.set_rollback(not is_kept)

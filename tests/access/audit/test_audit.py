@@ -1,16 +1,14 @@
 """The audit chain shows every row that was changed, taken out or cut off."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.utils import timezone
 
-from access.audit import AuditAppender, AuditEvent, append, append_many, seal, verify_chain
+from access.audit import AuditEvent, append, append_many, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from memories.browse.listing import list_log
 from memories.lifecycle.verbs import purge
@@ -104,54 +102,3 @@ def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
         "{'after': {'n': 2}}",
     ]
     assert verify_chain().is_whole
-
-
-@pytest.mark.parametrize("count", [2, 9], ids=["few", "many"])
-def test_what_was_sealed_beforehand_stands_as_it_was(alice: User, count: int) -> None:
-    sealed = seal([*({"number": n} for n in range(count - 1)), *objects("after", {"n": [1]})])
-    events = [AuditEvent("run", payload=said) for said in sealed]
-    append_many(person(alice), [*events, AuditEvent("run", payload={"late": True})])
-    rows = AuditEntry.objects.select_related("payload_row").order_by("seq")
-    assert [row.digest for row in rows][:count] == [said.digest for said in sealed]
-    assert [row.payload_row.salt for row in rows][:count] == [said.salt for said in sealed]
-    said = [row.payload_row.payload for row in rows]
-    assert said == [*({"number": n} for n in range(count - 1)), {"after": {"n": 1}}, {"late": True}]
-    assert len({row.payload_row.salt for row in rows}) == count + 1
-    assert verify_chain().is_whole
-
-
-def test_rows_that_were_made_before_another_was_appended_are_refused(alice: User) -> None:
-    actor = person(alice)
-    with transaction.atomic():
-        appending = AuditAppender(actor, [AuditEvent("run", subject=f"step {number}") for number in range(5)])
-        appending.make()
-        append(actor, "run", subject="between")
-        with pytest.raises(RuntimeError, match="appended to the log meanwhile"):
-            appending.write()
-    # What cannot be logged must not be done: all of the transaction is gone.
-    assert (verify_chain().is_whole, verify_chain().rows) == (True, 0)
-
-
-def test_rows_made_in_a_thread_are_those_that_are_made_one_by_one(alice: User) -> None:
-    actor, at = person(alice), timezone.now()
-    events = [AuditEvent("run", subject=f"step {number}", payload={"n": number}) for number in range(5)]
-    with transaction.atomic():
-        appending = AuditAppender(actor, events, at=at)
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(appending.make).result()
-        appending.write()
-    for event in events:
-        append(actor, event.operation, subject=event.subject, payload=dict(event.payload), at=at)
-    assert verify_chain().rows == 10
-    rows = [*AuditEntry.objects.order_by("seq").values_list("subject", "at", "actor", "payload_row__payload")]
-    assert rows[:5] == rows[5:]
-
-
-def test_rows_that_were_not_made_are_not_written(alice: User) -> None:
-    with transaction.atomic():
-        appending = AuditAppender(
-            person(alice), [AuditEvent("run", subject=f"step {number}") for number in range(5)]
-        )
-        with pytest.raises(RuntimeError, match="not made"):
-            appending.write()
-    assert (verify_chain().is_whole, verify_chain().rows) == (True, 0)

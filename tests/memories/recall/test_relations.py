@@ -27,7 +27,7 @@ from memories.recall.relations import find_related
 from memories.recall.trace import Trace
 from memories.recall.weights import without
 from memories.search.in_memory import sync as following
-from memories.store.write import add_alias
+from memories.store.writes.rows import add_alias
 from relations.models import EntityAlias, Relation
 from tests.memories.builders import kept
 from tests.people import person

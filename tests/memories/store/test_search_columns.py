@@ -7,7 +7,7 @@ from access.errors import Conflict
 from access.models import Group
 from memories.lifecycle.verbs import forget, purge, restore, retract
 from memories.models import Memory
-from memories.store.write import supersede
+from memories.store.writes.supersede import replace_memory
 from tests.memories.builders import fresh, keep, kept
 from tests.people import person
 
@@ -55,7 +55,7 @@ def test_what_comes_back_is_a_neighbour_again(alice: User, turns: list[Memory]) 
 
 def test_superseded_turns_are_no_neighbours(alice: User, turns: list[Memory]) -> None:
     other = kept(person(alice), "Dogs are barking.", group="ledger", type="episodic")
-    supersede(person(alice), turns[1], other)
+    replace_memory(person(alice), turns[1], other)
     assert fresh(turns[0]).context == TURNS[2]
     assert fresh(turns[2]).context == TURNS[0]
 

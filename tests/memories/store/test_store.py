@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-import memories.store
 import memories.store.bulk
+import memories.store.prepare
 from access import groups
 from access.actor import Actor
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
@@ -164,7 +164,7 @@ def test_nothing_is_embedded_for_who_may_not_write(
     alice: User, ledger: Group, garden: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[object] = []
-    for room in (memories.store, memories.store.bulk):
+    for room in (memories.store.prepare, memories.store.bulk):
         monkeypatch.setattr(room, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
     with pytest.raises(NotPermitted):
         keep(agent(bob, scopes=["read"]), PORT, group="ledger")
@@ -264,7 +264,7 @@ def test_a_group_that_another_makes_meanwhile_is_stored_into(
             groups.create_group(operator(), "harbour")
             raise
 
-    monkeypatch.setattr("memories.store.find_group", made_by_another_meanwhile)
+    monkeypatch.setattr("memories.store.prepare.find_group", made_by_another_meanwhile)
     stored = store(operator(), Draft("The crane lifts 40 t.", group="harbour", scope="group"))
     assert (stored.outcome, stored.group_created, asked) == ("created", False, ["harbour", "harbour"])
 

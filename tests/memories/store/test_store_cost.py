@@ -13,7 +13,7 @@ from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_twins
 from memories.store.bulk import store_many
-from memories.store.existing import find_origins, find_same, find_texts
+from memories.store.existing import find_same, find_sources, find_texts
 from memories.store.neighbours import ComparedText, later_nears
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
@@ -132,7 +132,7 @@ def test_sources_are_looked_up_by_name(many: Group) -> None:
     wanted = row(many, OLD, source="wiki", source_ref="a")
     drafts = [(many.key, Draft(OLD, source="wiki", source_ref=ref)) for ref in "abc"]
     with CaptureQueriesContext(connection) as seen:
-        assert [origin.row for origin in find_origins(drafts).values()] == [wanted]
+        assert [origin.row for origin in find_sources(drafts).values()] == [wanted]
     assert "memory_source_once (group_id=? AND source=? AND source_ref=?)" in plan_of(statements(seen)[0])
 
 

@@ -75,49 +75,7 @@ def test_where_embedding_fails_the_batches_before_are_stored(
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]
 
 
-def test_the_next_batch_is_checked_while_one_is_written(
-    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, late, waited = batch.check_draft, threading.Event(), list[bool]()
-
-    def check(draft: Draft) -> Draft:
-        if draft.content == "Fact 12.":
-            late.set()
-        return real(draft)
-
-    monkeypatch.setattr(batch, "check_draft", check)
-
-    def written(done: int) -> None:
-        if done == 3:  # the batch after those that are embedded ahead
-            waited.append(late.wait(timeout=30))
-
-    store_many(actor, facts(15), on_progress=written)
-    assert waited == [True]
-    assert Memory.objects.count() == 15
-
-
-def test_with_ready_vectors_sources_are_looked_up_first_only_while_they_are_known(
-    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, looked_up = batch._skip_known, list[int]()
-
-    def skip(groups: Any, pending: list[Any]) -> None:
-        looked_up.append(pending[0].index)
-        real(groups, pending)
-
-    monkeypatch.setattr(batch, "_skip_known", skip)
-    drafts, vectors = facts(18), np.zeros((18, 384), dtype=np.float32)
-    store_many(actor, drafts, vectors=vectors)
-    assert looked_up == [0]
-    looked_up.clear()
-    assert store_many(actor, drafts, vectors=vectors).unchanged == 18
-    assert looked_up == [0, 3, 6, 9, 12, 15]
-    looked_up.clear()
-    store_many(actor, facts(21)[6:])  # without vectors each spares its embedding
-    assert looked_up == [0, 3, 6, 9, 12]
-
-
-def test_what_the_log_says_is_made_in_a_thread_and_says_the_same(actor: Actor, ledger: Group) -> None:
+def test_the_log_of_a_batch_has_each_memory_as_it_is(actor: Actor, ledger: Group) -> None:
     store_many(actor, facts(7))
     stored = AuditEntry.objects.filter(operation="store").order_by("seq")
     assert [entry.payload_row.payload["after"] for entry in stored] == [
@@ -127,7 +85,7 @@ def test_what_the_log_says_is_made_in_a_thread_and_says_the_same(actor: Actor, l
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]
 
 
-def test_a_fault_before_writing_does_not_wait_for_those_who_wait_for_a_turn(
+def test_an_error_before_writing_ends_the_import(
     actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up = list[int]()
@@ -137,7 +95,7 @@ def test_a_fault_before_writing_does_not_wait_for_those_who_wait_for_a_turn(
         if len(looked_up) == 3:
             raise ValueError("broken")
 
-    monkeypatch.setattr(batch, "_skip_known", skip_known)
+    monkeypatch.setattr(batch, "_skip_unchanged", skip_known)
     with pytest.raises(ValueError, match="broken"):
         store_many(actor, facts(30))
     assert looked_up == [0, 3, 6]

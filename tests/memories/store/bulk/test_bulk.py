@@ -181,8 +181,8 @@ def test_withdrawn_and_purged_texts_are_refused(actor: Actor, ledger: Group) -> 
     )
     assert counts(result) == (1, 0, 0, 0, 2)
     assert [(r.index, r.why) for r in result.refused] == [
-        (0, "this text was retracted here before: no"),
-        (1, "this text was purged here before: no reason was given"),
+        (0, "this text was retracted here before: no. A curator can lift the tombstone."),
+        (1, "this text was purged here before: no reason was given. A curator can lift the tombstone."),
     ]
     assert AuditEntry.objects.filter(operation="refuse").count() == 2
     assert result.ids[0] is result.ids[1] is None
@@ -388,3 +388,47 @@ def test_the_log_says_of_each_row_what_a_snapshot_does(alice: User, ledger: Grou
 
 def test_nothing_at_all_is_no_error(actor: Actor, ledger: Group) -> None:
     assert store_many(actor, []) == BatchResult()
+
+
+# The rules of stores
+
+
+@pytest.mark.model
+def test_a_restatement_of_a_withdrawn_text_waits_for_a_person(actor: Actor, ledger: Group) -> None:
+    wrong = kept(actor, "The nightly backup goes to the NAS.", scope="group", group="ledger")
+    retract(actor, wrong.id, reason="it goes to tape")
+    result = store_many(actor, [fact("The nightly backups go to the NAS.", "a"), fact("Tea is served.", "b")])
+    assert counts(result) == (1, 0, 0, 1, 0)
+    waiting = Memory.objects.get(content="The nightly backups go to the NAS.")
+    link = Link.objects.get(source=waiting)
+    assert (waiting.trust, link.kind, link.target) == ("candidate", "conflict", wrong)
+
+
+@pytest.mark.model
+def test_what_was_withdrawn_between_two_batches_counts_in_the_second(
+    actor: Actor, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.store.bulk.BATCH_DRAFTS", 1)
+    wrong = kept(actor, "The nightly backup goes to the NAS.", scope="group", group="ledger")
+
+    def withdraw(done: int) -> None:
+        if done == 1:
+            retract(actor, wrong.id)
+
+    drafts = [fact("Tea is served.", "a"), fact("The nightly backups go to the NAS.", "b")]
+    assert counts(store_many(actor, drafts, on_progress=withdraw)) == (1, 0, 0, 1, 0)
+
+
+@pytest.mark.model
+def test_live_neighbours_are_not_searched_for(actor: Actor, ledger: Group) -> None:
+    kept(actor, "The nightly backup goes to the NAS.", scope="group", group="ledger")
+    assert counts(store_many(actor, [fact("The nightly backups go to the NAS.", "a")])) == (1, 0, 0, 0, 0)
+    assert not Link.objects.exists()
+
+
+def test_an_event_at_the_same_time_is_one_unless_its_source_tells_it_twice(actor: Actor, ledger: Group) -> None:
+    moment = datetime(2026, 3, 4, tzinfo=UTC)
+    yes = Draft("Yes.", type="episodic", valid_from=moment)
+    assert counts(store_many(actor, [yes, yes])) == (1, 1, 0, 0, 0)
+    lines = [replace(yes, content="No.", source="chat", source_ref=ref) for ref in ("1", "2")]
+    assert counts(store_many(actor, lines)) == (2, 0, 0, 0, 0)

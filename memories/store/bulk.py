@@ -1,0 +1,281 @@
+"""Many memories at once, as imports bring them: the write path in batches, with one transaction for each.
+
+Live neighbours are not searched for, so that the turns of a conversation stay as they are; tombstones, exact duplicates,
+withdrawn neighbours and the group's policy decide as they do for one draft. The number of queries does not grow with
+the size of a batch; only a text that changed at its source costs a few of its own.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from numpy.typing import NDArray
+
+from access.actor import WRITE, Actor
+from access.errors import InvalidInput, LociError
+from access.groups import find_group, find_or_create_group
+from access.models import Group
+from memories.draft import Draft, check_draft
+from memories.embedding import Encoder
+from memories.store import Outcome, PreparedDraft, write_drafts
+from memories.store.existing import find_sources
+from memories.store.neighbours import WithdrawnTexts
+from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
+from memories.store.prepare import check_may_write
+from memories.store.search_columns import TextColumns, text_columns
+from storage.bulk_threads import bulk_work
+from storage.wal_checkpoints import pages_moved_between
+
+BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
+# Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
+EMBEDDED_DRAFTS = 128
+PREFETCHED = 2  # batches that are embedded while one is written
+MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A draft that was not stored: its position among the drafts, and why."""
+
+    index: int
+    why: str
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What became of many drafts, counted; `ids` has the memory of each draft in order, None if it was refused."""
+
+    created: int = 0
+    reinforced: int = 0
+    unchanged: int = 0
+    queued: int = 0
+    refused: tuple[Refusal, ...] = ()
+    ids: tuple[UUID | None, ...] = ()
+
+
+@dataclass
+class _Pending:
+    """A draft on its way; `outcome` is empty until it is decided (one of store.Outcome)."""
+
+    index: int
+    draft: Draft
+    columns: TextColumns | None = None
+    embedded: EmbeddedText | None = None
+    outcome: str = ""
+    why: str = ""
+    id: UUID | None = None
+
+    def refuse(self, error: LociError) -> None:
+        self.outcome, self.why = Outcome.REFUSED, str(error)
+
+
+Batch = list[_Pending]
+
+
+def store_many(
+    actor: Actor,
+    drafts: Sequence[Draft],
+    *,
+    group_slug: str | None = None,
+    encoder: Encoder | None = None,
+    vectors: Vectors | None = None,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
+) -> BatchResult:
+    """Store many texts as they are; a draft at fault is refused alone and the others are stored.
+
+    1. check each draft; skip what its source has brought before
+    2. cut into pieces and embed, a batch of texts at a time
+    3. in one transaction per batch: look up, decide and write as store() does
+
+    A draft without a group goes to `group_slug`, else to the actor's default. A draft with a `source_ref` is stored
+    once: the same text again is unchanged, another text becomes its next version. Exact duplicates of what is no event
+    are kept as merged rows and confirm the memory. Threads are appended to in the drafts' order.
+    `vectors` (float32[n, 384], one per draft) are used for texts of one piece instead of embedding them.
+    `on_progress` receives, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
+    each batch is rolled back, so that one batch does not see what an earlier one would have brought.
+    """
+    if dry_run:
+        encoder = None
+    elif encoder is None:
+        encoder = available_encoder(timeout_s=MODEL_WAIT_S)
+    groups, withdrawn = _Groups(actor), dict[int, WithdrawnTexts]()
+    default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
+    placed = (d if d.group else replace(d, group=default) for d in drafts)
+    most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
+    checked = _batches((_checked(index, draft) for index, draft in enumerate(placed)), most=most)
+    done: Batch = []
+    with (
+        bulk_work(),
+        pages_moved_between() as move_pages,
+        closing(_embedded(groups, checked, encoder, vectors)) as batches,
+    ):
+        for batch in batches:
+            with transaction.atomic():
+                _write(actor, groups, batch, withdrawn)
+                transaction.set_rollback(dry_run)
+            move_pages()
+            done += batch
+            if dry_run:
+                groups.found.clear()
+            if on_progress is not None:
+                on_progress(batch[-1].index + 1)
+    outcomes = [pending.outcome for pending in done]
+    return BatchResult(
+        created=outcomes.count(Outcome.CREATED),
+        reinforced=outcomes.count(Outcome.REINFORCED),
+        unchanged=outcomes.count(Outcome.UNCHANGED),
+        queued=outcomes.count(Outcome.QUEUED),
+        refused=tuple(Refusal(p.index, p.why) for p in done if p.outcome == Outcome.REFUSED),
+        ids=tuple(None if p.outcome == Outcome.REFUSED else p.id for p in done),
+    )
+
+
+def _checked(index: int, draft: Draft) -> _Pending:
+    pending = _Pending(index, draft)
+    try:
+        if draft.supersedes is not None or draft.position is not None:
+            raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
+        pending.draft = check_draft(draft)
+        pending.columns = text_columns(pending.draft)
+    except LociError as error:
+        pending.refuse(error)
+    return pending
+
+
+def _batches(drafts: Iterable[_Pending], *, most: int) -> Iterator[Batch]:
+    """Cut into batches; a source that comes twice begins a new one, so that each sees what the one before wrote."""
+    batch: Batch = []
+    sources: set[tuple[str | None, str, str]] = set()
+    for pending in drafts:
+        source = (pending.draft.group, pending.draft.source, pending.draft.source_ref)
+        if batch and (len(batch) == most or (source in sources and source[2])):
+            yield batch
+            batch, sources = [], set()
+        batch.append(pending)
+        sources.add(source)
+    if batch:
+        yield batch
+
+
+@dataclass
+class _Groups:
+    """The groups of one call: each is looked up once, and created once if it may be."""
+
+    actor: Actor
+    found: dict[str | None, Group] = field(default_factory=dict)
+
+    def find(self, slug: str | None) -> Group | None:
+        """An existing group that may be written to."""
+        if slug not in self.found:
+            try:
+                self.found[slug] = find_group(self.actor, slug, right=WRITE)
+            except LociError:
+                return None
+        return self.found[slug]
+
+    def find_or_create(self, slug: str | None) -> Group:
+        """The group, created if it does not exist; raises what find_or_create_group() does."""
+        if slug not in self.found:
+            self.found[slug] = find_or_create_group(self.actor, slug, right=WRITE).group
+        return self.found[slug]
+
+
+def _embedded(
+    groups: _Groups, batches: Iterator[Batch], encoder: Encoder | None, vectors: Vectors | None
+) -> Generator[Batch, None, None]:
+    """The batches in order, ready to be written; the next ones are embedded in threads while one is written.
+
+    Texts that their source has brought before are not embedded. That only saves work: it is looked up again where the
+    batch is written.
+    """
+    coming: deque[tuple[Batch, Future[None]]] = deque()
+    with ThreadPoolExecutor(PREFETCHED, thread_name_prefix="loci-import") as threads:
+        for batch in batches:
+            _refuse_closed(groups, batch)
+            _skip_unchanged(groups, batch)
+            coming.append((batch, threads.submit(_embed, batch, encoder, vectors)))
+            if len(coming) > PREFETCHED:
+                yield _finished(*coming.popleft())
+        while coming:
+            yield _finished(*coming.popleft())
+
+
+def _finished(batch: Batch, embedding: "Future[None]") -> Batch:
+    embedding.result()
+    return batch
+
+
+def _refuse_closed(groups: _Groups, batch: Batch) -> None:
+    """Refuse what goes to a group that the actor may not write, before anything is embedded for it."""
+    errors: dict[str | None, LociError] = {}
+    for slug in {p.draft.group for p in batch if not p.outcome} - groups.found.keys():
+        try:
+            check_may_write(groups.actor, slug)
+        except LociError as error:
+            errors[slug] = error
+    for pending in batch:
+        if not pending.outcome and pending.draft.group in errors:
+            pending.refuse(errors[pending.draft.group])
+
+
+def _skip_unchanged(groups: _Groups, batch: Batch) -> None:
+    """Settle the drafts whose source has brought this text before, so that they are not embedded again."""
+    known = {slug: groups.find(slug) for slug in {p.draft.group for p in batch if not p.outcome}}
+    waiting = [(group.key, p) for p in batch if not p.outcome and (group := known[p.draft.group]) is not None]
+    sources = find_sources([(key, p.draft) for key, p in waiting])
+    for key, pending in waiting:
+        source = sources.get((key, pending.draft.source, pending.draft.source_ref))
+        stored = source.texts.get(pending.draft.hash) if source else None
+        if stored is not None:
+            pending.outcome, pending.id = Outcome.UNCHANGED, stored.id
+
+
+def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
+    """Give each draft that is still to be written its pieces and vectors."""
+    waiting = [p for p in batch if not p.outcome]
+    if vectors is not None and encoder is not None:
+        cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)
+        for pending, spans in zip(waiting, cuts, strict=True):
+            if len(spans) == 1:
+                vector = vectors[pending.index].reshape(1, -1)
+                pending.embedded = EmbeddedText(tuple(spans), vector, encoder.model_id)
+        waiting = [p for p in waiting if p.embedded is None]
+    passages = [passage_of(p.draft) for p in waiting]
+    for pending, embedded in zip(waiting, embed_passages(passages, encoder=encoder), strict=True):
+        pending.embedded = embedded
+    for pending in batch:
+        if pending.embedded is not None:
+            _ = pending.embedded.blobs  # computed here, and cached
+
+
+def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, WithdrawnTexts]) -> None:
+    """Decide and write one batch; inside its transaction."""
+    ready: list[tuple[_Pending, Group]] = []
+    for pending in batch:
+        if pending.outcome:
+            continue
+        try:
+            ready.append((pending, groups.find_or_create(pending.draft.group)))
+        except LociError as error:
+            pending.refuse(error)
+    drafts = [
+        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns))
+        for p, group in ready
+        if p.embedded is not None
+    ]
+    results = write_drafts(actor, drafts, withdrawn=withdrawn)
+    for (pending, _), result in zip(ready, results, strict=True):
+        if isinstance(result, LociError):
+            pending.refuse(result)
+        else:
+            pending.outcome, pending.why = result.outcome, result.why
+            pending.id = result.memory.id if result.memory is not None else None

@@ -1,0 +1,117 @@
+"""What comes before the transaction of a store: checks, the group, pieces and vectors, the search for neighbours."""
+
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.utils import timezone
+
+from access.actor import CREATE_GROUP, WRITE, Actor
+from access.errors import Conflict, GroupNotFound
+from access.groups import check_slug, find_group
+from access.models import Group
+from memories.draft import Draft, check_draft
+from memories.embedding import Encoder
+from memories.models import Memory
+from memories.queries.versions import find_memory, head_to_replace
+from memories.search.base import Vector
+from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, current_neighbours, probe
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.policy import refuse_write
+from memories.store.search_columns import TextColumns
+from memories.types import State, Type
+
+
+@dataclass(frozen=True)
+class PreparedDraft:
+    """A draft with everything that can be computed before the transaction.
+
+    `found` None: live neighbours are not searched for, only withdrawn ones, by whoever writes it. `columns` None: not
+    computed yet.
+    """
+
+    draft: Draft
+    embedded: EmbeddedText
+    found: NeighbourProbe | None = None
+    superseded: Memory | None = None
+    columns: TextColumns | None = None
+
+    @property
+    def vector(self) -> Vector | None:
+        """The vector of the first piece; None while it is owed."""
+        return None if self.embedded.is_owed else self.embedded.vectors[0]
+
+    @property
+    def probed_neighbours(self) -> tuple[Neighbour, ...]:
+        """The neighbours as they were before the transaction."""
+        return self.found.nears if self.found is not None else ()
+
+    def current_neighbours(self, group: int) -> tuple[Neighbour, ...]:
+        """The neighbours as they are now, inside the transaction that writes into the group (by key)."""
+        if self.found is None:
+            return ()
+        text, model = ComparedText.of(self.draft), self.embedded.model
+        return current_neighbours(text, self.vector, self.found, group=group, model=model)
+
+
+def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
+    """Everything of store() that comes before its transaction; writes nothing. Raises as store() does."""
+    draft = check_draft(draft)
+    superseded = _superseded(actor, draft)
+    if superseded is not None and draft.group is None:
+        draft = replace(draft, group=superseded.group.slug)
+    if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
+        draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
+    group = check_may_write(actor, draft.group)
+    prepared = _embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
+    return replace(prepared, superseded=superseded)
+
+
+def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> PreparedDraft:
+    """Embed a checked draft and search for its neighbours; writes nothing."""
+    group = Group.objects.filter(slug=wanted_slug(actor, draft.group)).first()
+    groups = {group.key} if group is not None and actor.may_enter(group.key) else ()
+    return _embed_and_probe(draft, frozenset(groups), encoder)
+
+
+def _embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
+    embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
+    is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
+    vector: Vector | None = embedded.vectors[0] if is_comparable else None
+    return PreparedDraft(draft, embedded, probe(ComparedText.of(draft), vector, groups=groups))
+
+
+def check_may_write(actor: Actor, slug: str | None) -> Group | None:
+    """The group to write into, None if it is to be created; raises what finding or creating it would."""
+    try:
+        return find_group(actor, slug, right=WRITE)
+    except GroupNotFound:
+        wanted = wanted_slug(actor, slug)
+        if not actor.may(CREATE_GROUP):
+            raise
+        if Group.objects.filter(slug=wanted).exists():
+            # Somebody created it just now; one that is not the actor's is refused again.
+            return find_group(actor, slug, right=WRITE)
+        check_slug(wanted)
+        return None
+
+
+def wanted_slug(actor: Actor, slug: str | None) -> str:
+    """The group that a call means: the one it names, the token's default, the settings' default."""
+    return slug or actor.default_group or str(settings.LOCI.access.default_group)
+
+
+def _superseded(actor: Actor, draft: Draft) -> Memory | None:
+    """The head of the chain that the draft is to replace; it must be live and the actor's to write."""
+    if draft.supersedes is None:
+        return None
+    named = find_memory(actor, draft.supersedes, field="supersedes")
+    head = head_to_replace(named, field="supersedes")
+    if not actor.may(WRITE, head.group_id):
+        refuse_write(head.group.slug)
+    if head.state != State.LIVE:
+        raise Conflict(
+            f"{head.id} is {head.state}; only a live memory can be superseded.",
+            hint="Store without supersedes, or restore it first.",
+            field="supersedes",
+        )
+    return head

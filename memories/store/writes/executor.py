@@ -1,0 +1,255 @@
+"""Carrying out decisions: the one executor of the write path, for a single draft and for a batch of 256.
+
+Rows, pieces, confirmations and log rows are collected and written together. What depends on the order of writes (a row
+that takes another's place, a link) is written on its own, after everything collected before it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from access import audit
+from access.actor import Actor
+from access.audit import AuditEvent
+from access.audit.operations import Operation
+from access.models import Group
+from memories.models import Memory
+from memories.queries.snapshot import all_after, snapshot
+from memories.store.neighbours import Neighbour
+from memories.store.pieces import insert_pieces
+from memories.store.prepare import PreparedDraft
+from memories.store.search_columns import context_of, neighbours_of, refresh_beside
+from memories.store.threads import append_to_threads, set_contexts, take_place
+from memories.store.writes.links import link_neighbours, link_successor
+from memories.store.writes.reinforce import reinforce
+from memories.store.writes.rows import add_names, follow, new_row
+from memories.store.writes.supersede import point_to_successor, replace_memory, retire_lapsed
+from memories.types import State
+from storage.bulk_insert import ManyInsert
+
+MEMORIES = ManyInsert(Memory)
+
+
+@dataclass(frozen=True)
+class Insert:
+    """Insert a new memory at its place in the thread: that of what it `replaces`, the one named, or after the last.
+
+    `after` is the version that it follows in its chain.
+    """
+
+    row: Memory
+    prepared: PreparedDraft
+    group: Group
+    after: Memory | None = None
+    replaces: Memory | None = None
+
+    @property
+    def is_appended(self) -> bool:
+        """True if nothing but the end of its thread decides where it belongs."""
+        return self.after is None and self.replaces is None and self.prepared.draft.position is None
+
+
+@dataclass(frozen=True)
+class KeepWording:
+    """Keep a restatement's wording, or its source, as a merged row that leads to the memory `into`."""
+
+    row: Memory
+    prepared: PreparedDraft
+    into: Memory
+    after: Memory | None = None
+
+
+@dataclass(frozen=True)
+class Reinforce:
+    """Count a restatement of a memory."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class RetireLapsed:
+    """Retire a live row whose time is over, so that its text can be stored anew."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True)
+class PointToSuccessor:
+    """Point a retired row at its successor."""
+
+    old: Memory
+    new: Memory
+
+
+@dataclass(frozen=True)
+class Supersede:
+    """Retire a live memory in favour of another."""
+
+    old: Memory
+    new: Memory
+
+
+@dataclass(frozen=True)
+class LinkSuccessor:
+    """Record that a candidate will supersede `old` once approved."""
+
+    candidate: Memory
+    old: Memory
+
+
+@dataclass(frozen=True)
+class LinkNeighbours:
+    """Link a memory to the neighbours that it may duplicate or contradict.
+
+    `has_links` False: no link leads from its chain yet, so none is looked up.
+    """
+
+    memory: Memory
+    neighbours: tuple[Neighbour, ...]
+    has_links: bool = True
+
+
+@dataclass(frozen=True)
+class Log:
+    """Log what was refused."""
+
+    event: AuditEvent
+
+
+Write = (
+    Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Supersede | LinkSuccessor | LinkNeighbours | Log
+)  # fmt: skip
+
+
+class Executor:
+    """Carries out writes in their order, inside one transaction of the caller; flush() ends it.
+
+    `done` has, by memory id, what a reinforcement did, in words.
+    """
+
+    def __init__(self, actor: Actor, *, now: datetime) -> None:
+        self._actor, self._now = actor, now
+        self._inserts: list[Insert] = []
+        self._wordings: list[KeepWording] = []
+        self._reinforced: list[Memory] = []
+        self._events: list[AuditEvent] = []
+        self.done: dict[UUID, str] = {}
+
+    def add(self, writes: Sequence[Write]) -> None:
+        """Take one decision's writes: those that can wait are collected, the others are carried out now."""
+        for write in writes:
+            match write:
+                case Insert() if write.is_appended:
+                    self._inserts.append(write)
+                case KeepWording() if write.after is None:
+                    self._wordings.append(write)
+                case Reinforce():
+                    self._reinforced.append(write.memory)
+                case Log():
+                    self._events.append(write.event)
+                case _:
+                    self.flush()
+                    self._carry_out(write)
+
+    def _carry_out(self, write: Write) -> None:
+        match write:
+            case Insert():
+                insert_placed(write)
+                self._events.append(stored_events([write.row])[0])
+            case KeepWording():
+                self._wordings.append(write)
+            case RetireLapsed():
+                retire_lapsed(self._actor, write.memory)
+            case PointToSuccessor():
+                point_to_successor(self._actor, write.old, write.new)
+            case Supersede():
+                replace_memory(self._actor, write.old, write.new)
+            case LinkSuccessor():
+                link_successor(self._actor, write.candidate, write.old, operation=Operation.SUPERSEDE)
+            case LinkNeighbours():
+                link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
+
+    def flush(self) -> None:
+        """Write everything collected so far, and its log rows."""
+        self._insert_appended()
+        self._insert_wordings()
+        audit.append_many(self._actor, self._events, at=self._now)
+        # After the log: what this batch stored counts as said today.
+        events, done = reinforce(self._actor, self._reinforced, now=self._now)
+        audit.append_many(self._actor, events, at=self._now)
+        self.done |= done
+        self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
+
+    def _insert_appended(self) -> None:
+        if not self._inserts:
+            return
+        rows = [write.row for write in self._inserts]
+        append_to_threads([(write.row, write.prepared.draft.thread) for write in self._inserts])
+        changed = set_contexts(rows)
+        MEMORIES.add(rows)
+        if changed:
+            Memory.objects.bulk_update(changed, ["context"], batch_size=100)
+        insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
+        add_names(rows)
+        self._events += stored_events(rows)
+
+    def _insert_wordings(self) -> None:
+        if not self._wordings:
+            return
+        for write in self._wordings:
+            if write.after is not None:
+                follow(write.row, write.after)
+            write.row.superseded_by = write.into
+        MEMORIES.add([write.row for write in self._wordings])
+        insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
+        self._events += [
+            AuditEvent(
+                Operation.MERGE,
+                write.row.id,
+                write.row.group.id,
+                payload={"after": snapshot(write.row), "into": str(write.into.id)},
+            )
+            for write in self._wordings
+        ]
+
+
+def stored_events(rows: Sequence[Memory]) -> list[AuditEvent]:
+    """Log events of new memories."""
+    return [
+        AuditEvent(Operation.STORE, row.id, row.group.id, payload=payload)
+        for row, payload in zip(rows, all_after(rows), strict=True)
+    ]
+
+
+def insert_placed(write: Insert) -> None:
+    """Insert one memory that follows another or has a place of its own, and update the contexts beside it."""
+    row = write.row
+    if write.after is not None:
+        follow(row, write.after)
+    take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
+    beside = neighbours_of(row)
+    row.context = context_of(row, beside)
+    MEMORIES.add([row])
+    insert_pieces([(row, write.prepared.embedded)])
+    add_names([row])
+    if row.state == State.LIVE:
+        refresh_beside(row, beside)
+
+
+def insert_version(
+    actor: Actor,
+    prepared: PreparedDraft,
+    group: Group,
+    *,
+    trust: str,
+    after: Memory | None = None,
+    now: datetime,
+) -> Memory:
+    """Insert a memory that the caller has decided on: an edit, a restored version, a summary, a proposed fact.
+
+    Inside the caller's transaction; the caller logs it.
+    """
+    row = new_row(actor, prepared.draft, group, trust=trust, now=now)
+    insert_placed(Insert(row, prepared, group, after=after))
+    return row

@@ -1,0 +1,110 @@
+"""New rows of memories: unsaved, from drafts, and the names of new entities."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+
+from access.actor import Actor
+from access.models import ApiToken, Group
+from memories.draft import Draft
+from memories.language.cleaning import fold
+from memories.models import Memory
+from memories.store.search_columns import TextColumns, filter_tokens, text_columns
+from memories.types import Type
+from relations.models import EntityAlias
+from storage.bulk_insert import like
+from storage.ids import new_id
+
+# Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
+_NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
+MAX_ALIAS_CHARS = 80
+
+
+def new_row(
+    actor: Actor, draft: Draft, group: Group, *, trust: str, now: datetime, columns: TextColumns | None = None
+) -> Memory:
+    """The unsaved row of a draft: a chain of its own, with no place in a thread yet.
+
+    `columns` are the text's search columns if they were computed beforehand.
+    """
+    columns = columns or text_columns(draft)
+    memory = like(
+        _example(),
+        {
+            "id": new_id(),
+            "content": draft.content,
+            "content_hash": columns.content_hash,
+            "fold_hash": columns.fold_hash,
+            "forms": columns.forms,
+            "type": draft.type,
+            "scope": draft.scope,
+            "trust": trust,
+            "tags": list(draft.tags),
+            "metadata": draft.metadata,
+            "source": draft.source,
+            "source_ref": draft.source_ref,
+            "confidence": draft.confidence,
+            "importance": draft.importance,
+            "valid_from": draft.valid_from,
+            "valid_to": draft.valid_to,
+            "valid_to_known_at": now if draft.valid_to else None,
+            "expires_at": draft.expires_at,
+            "created_at": now,
+            "updated_at": now,
+            "author_id": actor.user_id,
+            "author_name": actor.name,
+            "token_id": actor.token_key,
+            "client": actor.client[:120],
+            "run": actor.run,
+        },
+        {"group": group},
+    )
+    if actor.token_key is not None:
+        # Key and id are known; any other field would be read on access.
+        memory.token = ApiToken.from_db(None, ["key", "id"], [actor.token_key, actor.token_id])
+    memory.filter = filter_tokens(memory)
+    return memory
+
+
+@cache
+def _example() -> Memory:
+    """A row with every column's default; made on first use, because it needs the models."""
+    return Memory()
+
+
+def follow(memory: Memory, former: Memory) -> None:
+    """Make an unsaved row the next version of a stored one.
+
+    A fact without a date of its own that replaces another is true from now on.
+    """
+    memory.root_id, memory.version = former.root_key, former.version + 1
+    has_ended = memory.valid_to is not None and memory.valid_to < memory.created_at
+    if memory.valid_from is None and memory.type != Type.EPISODIC and not has_ended:
+        memory.valid_from = memory.created_at
+
+
+def add_names(memories: Iterable[Memory]) -> None:
+    """Record the names that the texts of new entities begin with."""
+    entities = [memory for memory in memories if memory.type == Type.ENTITY]
+    if not entities:
+        return
+    named = [(memory, _NAME_END.split(memory.content, maxsplit=1)[0].strip()) for memory in entities]
+    EntityAlias.objects.bulk_create(
+        [
+            EntityAlias(memory_id=memory.root_key, fold=fold(name), group_id=memory.group_id, name=name)
+            for memory, name in named
+            if 0 < len(name) <= MAX_ALIAS_CHARS
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def add_alias(memory: Memory, name: str) -> None:
+    """Record another name of an entity; a name that is empty or too long is ignored."""
+    if 0 < len(name.strip()) <= MAX_ALIAS_CHARS:
+        EntityAlias.objects.get_or_create(
+            memory_id=memory.root_key,
+            fold=fold(name),
+            defaults={"group_id": memory.group_id, "name": name.strip()},
+        )

@@ -1,0 +1,95 @@
+"""Superseding: one memory takes the place of another, which stays as history."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from access import audit
+from access.actor import Actor
+from access.audit.operations import Operation
+from access.errors import Conflict
+from memories.models import Memory
+from memories.queries.snapshot import snapshot
+from memories.store.derived import withdraw_replaced
+from memories.store.search_columns import refresh_around
+from memories.types import State, Type
+
+
+def replace_memory(
+    actor: Actor, old: Memory, new: Memory, *, operation: Operation = Operation.SUPERSEDE
+) -> UUID:
+    """Retire `old` in favour of `new`, with the summaries that still repeat the old text; returns the id of `old`.
+
+    A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
+    Inside the caller's transaction.
+
+    Raises:
+        Conflict: somebody else changed `old` meanwhile.
+    """
+    now = timezone.now()
+    before = snapshot(old)
+    changed = Memory.objects.filter(pk=old.pk, state=State.LIVE).update(
+        state=State.SUPERSEDED,
+        superseded_by=new,
+        state_changed_at=now,
+        updated_at=now,
+        **({"retired_at": now} if operation == Operation.EDIT else end_of(old, new, now)),
+    )
+    if changed != 1:
+        raise Conflict(
+            f"{old.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+        )
+    old.refresh_from_db()
+    refresh_around([old])
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=old.id,
+        group=old.group.id,
+        payload={"before": before, "after": snapshot(old), "by": str(new.id)},
+    )
+    withdraw_replaced(actor, old)
+    return old.id
+
+
+def end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
+    """The end of a superseded memory's valid time; events have none, and an earlier end stays."""
+    end = max(filter(None, [new.valid_from or now, old.valid_from]))
+    if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):
+        return {}
+    return {"valid_to": end, "valid_to_known_at": now}
+
+
+def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
+    """Retire a live row whose time is over, so that its text can be stored anew.
+
+    One that was true until then becomes history, one whose time to live ran out has expired.
+    """
+    now, before = timezone.now(), snapshot(lapsed)
+    has_expired = lapsed.expires_at is not None and lapsed.expires_at <= now
+    lapsed.state = State.EXPIRED if has_expired else State.SUPERSEDED
+    lapsed.state_changed_at = lapsed.updated_at = now
+    lapsed.save(update_fields=["state", "state_changed_at", "updated_at"])
+    refresh_around([lapsed])
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=lapsed.id,
+        group=lapsed.group.id,
+        payload={"before": before, "after": snapshot(lapsed)},
+    )
+
+
+def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
+    """Point a retired row at its successor, and log it; False if it points somewhere already."""
+    if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
+        return False
+    audit.append(
+        actor,
+        Operation.SUPERSEDE,
+        memory_id=old.id,
+        group=old.group.id,
+        payload={"changes": {"superseded_by": [None, str(new.id)]}, "by": str(new.id)},
+    )
+    return True
