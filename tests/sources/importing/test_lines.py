@@ -152,7 +152,11 @@ def test_a_tombstoned_line_is_refused(tmp_path: Path, alice: User, ledger: Group
         tmp_path / "a.jsonl", line(1, "The moon is cheese.", group="ledger"), line(2, group="ledger")
     )
     report = import_lines(operator(), file, RULES)
-    assert report.faults == (LineFault(1, "this text was retracted here before: no reason was given. A curator can lift the tombstone."),)
+    assert report.faults == (
+        LineFault(
+            1, "this text was retracted here before: no reason was given. A curator can lift the tombstone."
+        ),
+    )
     assert report.created == 1
 
 

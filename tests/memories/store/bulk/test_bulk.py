@@ -426,8 +426,10 @@ def test_live_neighbours_are_not_searched_for(actor: Actor, ledger: Group) -> No
     assert not Link.objects.exists()
 
 
-def test_an_event_at_the_same_time_is_one_unless_its_source_tells_it_twice(actor: Actor, ledger: Group) -> None:
-    moment = datetime(2026, 3, 4, tzinfo=UTC)
+def test_an_event_at_the_same_time_is_one_unless_its_source_tells_it_twice(
+    actor: Actor, ledger: Group
+) -> None:
+    moment = day(1)
     yes = Draft("Yes.", type="episodic", valid_from=moment)
     assert counts(store_many(actor, [yes, yes])) == (1, 1, 0, 0, 0)
     lines = [replace(yes, content="No.", source="chat", source_ref=ref) for ref in ("1", "2")]
