@@ -28,6 +28,7 @@ MAX_ENTRIES = 14
 MAX_ADMIN_ENTRIES = 16  # one page a module
 # Parts of a package that Django or data make: no reader looks for a domain idea there.
 NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
+INSIDES = {"memories.store": frozenset({"decide", "existing", "prepare", "writes"})}
 # Names that Django asks for in several places.
 FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config"})
 MAX_FILE_LINES = 400
@@ -168,6 +169,19 @@ def doubled_class_names(root: Path) -> list[str]:
             if isinstance(node, ast.ClassDef) and node.name not in FRAMEWORK_CLASSES:
                 places[node.name].append(f"{source.path}:{node.lineno}")
     return [f"{name}: {', '.join(found)}" for name, found in sorted(places.items()) if len(found) > 1]
+
+
+def reached_insides(root: Path) -> list[str]:
+    """The insides of a package are its own; others take what its `__init__` offers."""
+    return [
+        f"{source.path}:{line}: imports {module}"
+        for source in sources(root, folders=ROOMS)
+        for line, module in imported_modules(source)
+        for package, parts in INSIDES.items()
+        if not source.path.startswith(f"{package.replace('.', '/')}/")
+        and module.removeprefix(f"{package}.").split(".")[0] in parts
+        and module.startswith(f"{package}.")
+    ]
 
 
 def foreign_sqlite(root: Path) -> list[str]:

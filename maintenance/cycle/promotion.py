@@ -16,15 +16,13 @@ from maintenance.cycle.vectors import first_owed
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash, fold_hash
-from memories.language.same_fact import Sameness
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import says
 from memories.queries.snapshot import snapshot
+from memories.store import PreparedDraft, insert_version, withdrawn_doubt
 from memories.store.neighbours import ComparedText, Neighbour, probe
 from memories.store.pieces import embed_passages, passage_of
-from memories.store.prepare import PreparedDraft
 from memories.store.tombstones import find_tombstone
-from memories.store.writes.executor import insert_version
 from memories.types import Scope, State, Trust, Type
 
 PROMOTED_SOURCE: Final = "loci:promote"
@@ -173,7 +171,7 @@ def _write(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int
     if _is_barred(turn, events, proposal.cluster):
         return {}
     nears = proposal.prepared.current_neighbours(turn.group.key)
-    if any(near.is_retracted and near.comparison.sameness is not Sameness.DIFFERENT for near in nears):
+    if withdrawn_doubt(nears, proposal.prepared.draft.content):
         return {}  # it restates what was withdrawn as wrong
     known = list(_same_text(turn, proposal.prepared.draft.content)) or _restated(turn, nears)
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)

@@ -8,7 +8,7 @@ from django.db.models import Q
 from access.actor import Actor
 from memories.entities.statements import statements_around, visible_keys
 from memories.models import Link, LinkStatus, Memory
-from memories.store.existing import heads_of
+from memories.queries.versions import heads_of
 
 MOST = 60  # of each; a picture of more says nothing
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from access.actor import Actor
 from memories.models import Memory
+from memories.queries.versions import heads_of
 from memories.queries.visibility import as_q, listed_by
-from memories.store.existing import heads_of
 from relations.models import Relation
 from relations.walk import Edge, neighbours
 

@@ -22,10 +22,15 @@ from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
-from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
-from memories.store.prepare import check_may_write
-from memories.store.writes.reinforce import REINFORCEMENT
-from memories.store.writes.rows import add_alias
+from memories.store import (
+    REINFORCEMENT,
+    Outcome,
+    PreparedDraft,
+    add_alias,
+    check_may_write,
+    prepare_store,
+    store_prepared,
+)
 from memories.types import State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 

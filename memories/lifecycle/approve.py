@@ -12,8 +12,8 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
+from memories.store import point_to_successor, replace_memory
 from memories.store.search_columns import refresh_around
-from memories.store.writes.supersede import point_to_successor, replace_memory
 from memories.types import State
 
 # What a correction takes over from the version before beside what a draft holds; it does not date anew.

@@ -19,16 +19,19 @@ from memories.lifecycle.approve import CARRIED
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_to_replace, versions_of
-from memories.store.decide import withdrawn_doubt
+from memories.store import (
+    PreparedDraft,
+    find_exact,
+    insert_version,
+    link_successor,
+    prepare_text,
+    withdrawn_doubt,
+)
 from memories.store.derived import withdraw_replaced
-from memories.store.existing import find_exact
 from memories.store.pieces import available_encoder
 from memories.store.policy import policy_doubt, refuse_write
-from memories.store.prepare import PreparedDraft, prepare_text
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.store.writes.executor import insert_version
-from memories.store.writes.links import link_successor
 from memories.types import State, Trust
 
 

@@ -36,12 +36,10 @@ from memories.lifecycle.target import (
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
+from memories.store import PreparedDraft, insert_version, point_to_successor, prepare_text
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
-from memories.store.prepare import PreparedDraft, prepare_text
 from memories.store.search_columns import refresh_around
-from memories.store.writes.executor import insert_version
-from memories.store.writes.supersede import point_to_successor
 from memories.types import Shown, State, Trust, shown
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)

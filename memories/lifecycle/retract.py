@@ -27,10 +27,9 @@ from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import newest, says
 from memories.queries.by_text import counting_twins
 from memories.queries.versions import find_memory, head_of, parse_id
-from memories.store import Outcome, PreparedDraft, prepare_store, store_prepared
+from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.tombstones import lay_tombstone
-from memories.store.writes.links import link_successor
 from memories.types import Scope, State, Trust
 
 # Of these the row itself is meant; of any other version the one that counts.

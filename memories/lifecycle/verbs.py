@@ -31,9 +31,9 @@ from memories.lifecycle.target import (
 )
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_to_replace
+from memories.store import end_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
 from memories.store.policy import policy_doubt
-from memories.store.writes.supersede import end_of
 from memories.types import Scope, State, Trust, Type
 
 __all__ = [

@@ -16,12 +16,11 @@ from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
 from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.models.link import ON_APPROVAL
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_memory, head_of, heads_of
 from memories.queries.visibility import listed_by
 from memories.review.links import visible_links
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
-from memories.store.existing import heads_of
 from memories.store.neighbours import ComparedText, compared
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust

@@ -19,25 +19,41 @@ from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
-from memories.store.decide import Decision, Outcome, WriteContext, decide, with_scope
-from memories.store.existing import Existing, find_sources
+from memories.store.decide import Decision, Outcome, WriteContext, decide, with_scope, withdrawn_doubt
+from memories.store.existing import Existing, find_exact, find_sources
 from memories.store.neighbours import (
     ComparedText,
     Neighbour,
     WithdrawnTexts,
 )
-from memories.store.prepare import PreparedDraft, prepare_store
+from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.tombstones import find_tombstones
-from memories.store.writes.executor import Executor
+from memories.store.writes.executor import Executor, insert_version
+from memories.store.writes.links import link_successor
+from memories.store.writes.reinforce import REINFORCEMENT
+from memories.store.writes.rows import add_alias
+from memories.store.writes.supersede import end_of, point_to_successor, replace_memory
 from memories.types import Scope, Trust
 
 __all__ = [
+    "REINFORCEMENT",
     "Outcome",
     "PreparedDraft",
     "StoreResult",
+    "add_alias",
+    "check_may_write",
+    "end_of",
+    "find_exact",
+    "insert_version",
+    "link_successor",
+    "point_to_successor",
     "prepare_store",
+    "prepare_text",
+    "replace_memory",
+    "restated_withdrawn",
     "store",
     "store_prepared",
+    "withdrawn_doubt",
     "write_drafts",
 ]
 
@@ -116,7 +132,7 @@ def write_drafts(
         decisions.append(decision)
         if isinstance(decision, Decision):
             executor.add(decision.writes)
-            _note(existing, decision)
+            _note(existing, context.draft, decision)
     executor.flush()
     return [_result(decision, executor) for decision in decisions]
 
@@ -177,6 +193,12 @@ def _find_neighbours(
     return found
 
 
+def restated_withdrawn(group: Group, prepared: PreparedDraft) -> str:
+    """Which withdrawn memory a text may restate, for callers that decide on their own what to write; empty if none."""
+    [neighbours] = _find_neighbours([(group, prepared)], {})
+    return withdrawn_doubt(neighbours, prepared.draft.content)
+
+
 def _with_existing(context: WriteContext, existing: Existing) -> WriteContext:
     """The context with what is stored now, after the drafts before it."""
     group, draft = context.group.key, context.draft
@@ -197,11 +219,11 @@ def _decide(actor: Actor, context: WriteContext, *, now: datetime) -> Decision |
         return error
 
 
-def _note(existing: Existing, decision: Decision) -> None:
+def _note(existing: Existing, draft: Draft, decision: Decision) -> None:
     if decision.memory is None:
         return
     if decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
-        existing.note_inserted(decision.memory)
+        existing.note_inserted(decision.memory, thread=draft.thread)
     if decision.superseded is not None:
         existing.note_superseded(decision.superseded, decision.memory)
 

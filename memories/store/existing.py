@@ -13,7 +13,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, folded_as, folded_as_any
 from memories.queries.by_key import rounded_up, rows_of
-from memories.queries.versions import head_keys
+from memories.queries.versions import heads_of
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
@@ -84,14 +84,6 @@ def _of_source(count: int) -> CompiledQuery[Memory]:
         ).order_by(),
         count + 2,
     )
-
-
-def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
-    """Give the row that counts now for each row's key, as chains.head_of() does one; two queries, however long the chains."""
-    moved = head_keys([row.key for row in rows if row.superseded_by_id is not None])
-    found = {row.key: row for row in rows}
-    found |= _ROWS.in_bulk(set(moved.values()) - found.keys())
-    return {row.key: found[moved.get(row.key, row.key)] for row in rows}
 
 
 def _stored_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSource:
@@ -178,8 +170,11 @@ def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
     return chains
 
 
-def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[Memory]]:
-    """The live events that have a draft's text, by text; is_same_event() says which is the same event. At most one query."""
+def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[tuple[Memory, str]]]:
+    """The live events that have a draft's text, each with its thread's name, by text; at most one query.
+
+    is_same_event() says which is the same event.
+    """
     dated = [draft for _, draft in drafts if _is_placed_event(draft)]
     if not dated:
         return {}
@@ -193,9 +188,9 @@ def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[
         content_hash__in={draft.hash for draft in dated},
         state=State.LIVE,
     )
-    twins: defaultdict[TextKey, list[Memory]] = defaultdict(list)
-    for row in rows.order_by():
-        twins[text_key(row)].append(row)
+    twins: defaultdict[TextKey, list[tuple[Memory, str]]] = defaultdict(list)
+    for row in rows.order_by("key"):
+        twins[text_key(row)].append((row, row.thread.name if row.thread is not None else ""))
     return twins
 
 
@@ -203,15 +198,16 @@ def _is_placed_event(draft: Draft) -> bool:
     return draft.type == Type.EPISODIC and (draft.valid_from is not None or draft.position is not None)
 
 
-def is_same_event(draft: Draft, row: Memory) -> bool:
-    """Whether a live event with the draft's text is the same event: at the same time, or at the same place in its thread.
+def is_same_event(draft: Draft, row: Memory, *, thread: str) -> bool:
+    """Whether a live event with the draft's text is the same event: at the same time, or at the same place in its `thread`.
 
-    Two lines of one source are two events, however alike.
+    Two lines of one source are two events, however alike, and so are turns of two threads.
     """
     if draft.source_ref and row.source == draft.source and row.source_ref not in ("", draft.source_ref):
         return False
+    if draft.thread and thread and draft.thread != thread:
+        return False
     at_time = draft.valid_from is not None and row.valid_from == draft.valid_from
-    thread = row.thread.name if row.thread is not None else ""
     at_place = draft.position is not None and (thread, row.position) == (draft.thread, draft.position)
     return at_time or at_place
 
@@ -226,7 +222,12 @@ def find_exact(group: int, draft: Draft) -> Memory | None:
     if draft.type != Type.EPISODIC:
         return find_same(group, draft).live
     twins = find_event_twins([(group, draft)]).get((group, draft.scope, draft.type, draft.hash), [])
-    return max((row for row in twins if is_same_event(draft, row)), key=lambda row: row.key, default=None)
+    return _newest_twin(draft, twins)
+
+
+def _newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
+    same = [row for row, thread in twins if is_same_event(draft, row, thread=thread)]
+    return same[-1] if same else None
 
 
 class Existing:
@@ -260,17 +261,16 @@ class Existing:
         key = (group, draft.scope, draft.type, draft.hash)
         if draft.type != Type.EPISODIC:
             return self._live.get(key)
-        twins = [row for row in self._events.get(key, []) if is_same_event(draft, row)]
-        return twins[-1] if twins else None
+        return _newest_twin(draft, self._events.get(key, []))
 
     def former(self, group: int, draft: Draft) -> Memory | None:
         """The oldest memory with this text that a newer one replaced; events have none."""
         return self._former.get((group, draft.type, draft.hash))
 
-    def note_inserted(self, memory: Memory) -> None:
-        """Record a new live memory."""
+    def note_inserted(self, memory: Memory, *, thread: str) -> None:
+        """Record a new live memory, which gets its place in the thread only when it is written."""
         if memory.type == Type.EPISODIC:
-            self._events.setdefault(text_key(memory), []).append(memory)
+            self._events.setdefault(text_key(memory), []).append((memory, thread))
         else:
             self._live[text_key(memory)] = memory
 

@@ -39,11 +39,10 @@ from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
+from memories.store import PreparedDraft, insert_version, restated_withdrawn
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
-from memories.store.prepare import PreparedDraft
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
-from memories.store.writes.executor import insert_version
 from memories.types import Scope, State, Trust, Type
 
 # Each source costs a search, its row and the contexts beside it; 24 of them take about 60 ms of write lock.
@@ -281,6 +280,8 @@ def _write(turn: Turn, made: ReadySummary, recorder: Recorder) -> dict[str, int]
     sources = _read(turn, tuple(source.key for source in made.sources))
     if len(sources) < len(made.sources):
         return {}  # somebody changed one meanwhile: the summary may say what no longer counts
+    if restated_withdrawn(turn.group, made.prepared):
+        return {"summaries_dropped": 1}
     keys = {source.key for source in sources}
     with transaction.atomic():
         summary = insert_version(recorder.actor, made.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)

@@ -13,9 +13,8 @@ from access.tokens import operator
 from memories.entities.statements import statements_around
 from memories.lifecycle.verbs import approve, forget, merge, restore, retract, supersede
 from memories.models import Memory
-from memories.queries.versions import head_keys, head_of, way_of
+from memories.queries.versions import head_keys, head_of, heads_of, way_of
 from memories.recall import RecallRequest, recall
-from memories.store.existing import heads_of
 from relations.models import Relation
 from tests.memories.builders import day, fresh, kept, row
 from tests.memories.tables import all_rows
