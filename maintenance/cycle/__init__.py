@@ -75,7 +75,7 @@ def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
 
     The caller holds the job's lock: two simultaneous runs over the same groups are safe but waste work.
     1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts; group by group.
-    If a group would lose more than its share, the run leaves that group, continues with the others, and ends as stopped.
+    If a group would lose more than its share, the run leaves it, goes on with the others, and ends as stopped.
 
     Raises:
         NotPermitted: the actor may not curate the group, or all groups if the plan names none.
