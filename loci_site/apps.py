@@ -11,15 +11,15 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, what stands beside the counts of memories, and the worker's imports."""
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
-        from maintenance.schedule.extensions import BROUGHT, RegisteredWork  # noqa: PLC0415 - as above
+        from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import FURTHER  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, work_on_waiting  # noqa: PLC0415 - as above
 
         FURTHER["schedule"] = _schedule_lines
-        BROUGHT["import"] = RegisteredWork(is_waiting, work_on_waiting)
+        REGISTERED_WORK["import"] = RegisteredWork(is_waiting, work_on_waiting)
 
 
 def _schedule_lines() -> dict[str, str]:
-    from maintenance.status import schedule_lines  # noqa: PLC0415 - only one command wants all of maintenance
+    from maintenance.status import describe_schedule  # noqa: PLC0415 - only one command wants all of maintenance
 
-    return schedule_lines()
+    return describe_schedule()

@@ -1,4 +1,4 @@
-"""Trying something out on a copy of the store: a dry run does what the real one would, and nothing of it stays."""
+"""Dry runs: real work on a copy of the store, which is thrown away."""
 
 import fcntl
 import os
@@ -14,23 +14,22 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memories.store.purge_hooks import ClearedCopies
 
 PAGES_AT_ONCE = 2_000  # 8 MB; writers get their turn in between
 PAUSE_S = 0.005
-STALE_S = 3_600  # a folder that is this old and was never held was left by a process that was killed
+STALE_S = 3_600  # a folder this old that was never held belongs to a killed process
 PREFIX = ".trial-"
-HELD = "held"  # a file that is locked as long as somebody works on the copy
+HELD = "held"  # a file that is locked while its copy is in use
 T = TypeVar("T")
 
 
-def tried(work: Callable[[], T]) -> T:
-    """Give what `work` answers when it runs on a copy of the database as it is now.
+def run_on_copy(work: Callable[[], T]) -> T:
+    """The result of `work`, run on a copy of the database as it is now.
 
     On SQLite the copy is a file in LOCI_HOME, made while others read and write, and `work` runs in a thread of its own
-    whose connection leads there. Elsewhere `work` runs in a transaction that is rolled back.
+    that is connected to it. On other databases `work` runs in a transaction that is rolled back.
     """
     if connection.vendor != "sqlite":
         with transaction.atomic():
@@ -38,49 +37,51 @@ def tried(work: Callable[[], T]) -> T:
             transaction.set_rollback(True)
         return answer
     home = Path(settings.LOCI.home)
-    _remove_stale(home)
-    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=home) as folder, _holding(Path(folder)):
-        return _in_thread(lambda: _on_copy(work, Path(folder) / "memory.db"))
+    remove_unused_copies(home)
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=home) as folder, hold_copy(Path(folder)):
+        return run_in_thread(lambda: copy_and_run(work, Path(folder) / "memory.db"))
 
 
-class Trials:
-    """The copies that dry runs work on, as a purge sees them: they go with the run, or here where that was killed."""
+class DryRunCopies:
+    """The dry runs' copies of the store as a purge sees them; each ends with its run, or here if that was killed."""
 
     def note(self) -> None:
-        """A copy is gone at the end of its run; nothing has to be remembered."""
+        """Nothing to remember: a copy is deleted when its run ends."""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-        """Remove what killed runs left; name those at work."""
-        left = _remove_stale(Path(settings.LOCI.home))
-        said = f"copies of the store that dry runs work on may hold it until these end: {left}"
-        return ClearedCopies(remains=(said,) if left else ())
+        """Delete the copies of killed runs; report those in use."""
+        left = remove_unused_copies(Path(settings.LOCI.home))
+        remains = f"copies of the store used by dry runs may contain it until those end: {left}"
+        return ClearedCopies(remains=(remains,) if left else ())
 
 
 @contextmanager
-def _holding(folder: Path) -> Iterator[None]:
+def hold_copy(folder: Path) -> Iterator[None]:
+    """Keep a copy's folder locked during the block, so that nobody removes it."""
     draft = folder / f".{HELD}"
     handle = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        draft.replace(folder / HELD)  # only once it is locked does it bear the name that is looked for
+        draft.replace(folder / HELD)  # it gets the name that others check only once it is locked
         yield
     finally:
         os.close(handle)
 
 
-def _remove_stale(home: Path) -> int:
-    """Remove the copies that nobody works on any more; give how many are left."""
+def remove_unused_copies(home: Path) -> int:
+    """Delete the copies that nobody uses; the number of remaining ones."""
     folders = list(home.glob(f"{PREFIX}*"))
     for folder in folders:
-        if not _is_held(folder):
+        if not is_in_use(folder):
             shutil.rmtree(folder, ignore_errors=True)
     return sum(folder.exists() for folder in folders)
 
 
-def _is_held(folder: Path) -> bool:
+def is_in_use(folder: Path) -> bool:
+    """True if a process holds the copy in this folder, or may be about to."""
     try:
         handle = os.open(folder / HELD, os.O_RDWR)
-    except FileNotFoundError:  # it is being made, or its maker was killed then
+    except FileNotFoundError:  # the copy is just being made, or its process was killed at that moment
         return folder.exists() and time.time() - folder.stat().st_mtime < STALE_S
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,12 +92,15 @@ def _is_held(folder: Path) -> bool:
     return False
 
 
-def _on_copy(work: Callable[[], T], path: Path) -> T:
+def copy_and_run(work: Callable[[], T], path: Path) -> T:
+    """Copy the SQLite database to `path` and run `work` with this thread's connection to the copy."""
     real = connections["default"]
     real.ensure_connection()
     copy = type(real)({**real.settings_dict, "NAME": str(path)}, "default")
     try:
-        _fill(copy, real)
+        copy.ensure_connection()
+        source: Any = real.connection
+        source.backup(copy.connection, pages=PAGES_AT_ONCE, sleep=PAUSE_S)
         connections["default"] = copy
         return work()
     finally:
@@ -104,28 +108,22 @@ def _on_copy(work: Callable[[], T], path: Path) -> T:
         real.close()
 
 
-def _fill(copy: BaseDatabaseWrapper, real: BaseDatabaseWrapper) -> None:
-    copy.ensure_connection()
-    source: Any = real.connection
-    source.backup(copy.connection, pages=PAGES_AT_ONCE, sleep=PAUSE_S)
-
-
-def _in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread, whose connections are its own; raise here what it raises there."""
-    answers: list[T] = []
-    faults: list[BaseException] = []
+def run_in_thread(work: Callable[[], T]) -> T:
+    """The result of `work`, run in a thread with connections of its own; its exception is raised here."""
+    results: list[T] = []
+    errors: list[BaseException] = []
 
     def body() -> None:
         try:
-            answers.append(work())
-        except BaseException as fault:  # raised again below
-            faults.append(fault)
+            results.append(work())
+        except BaseException as error:  # raised again below
+            errors.append(error)
         finally:
             connections.close_all()
 
     thread = threading.Thread(target=body, name="loci-trial")
     thread.start()
     thread.join()
-    if faults:
-        raise faults[0]
-    return answers[0]
+    if errors:
+        raise errors[0]
+    return results[0]

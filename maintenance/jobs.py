@@ -1,6 +1,6 @@
-"""Background jobs: each runs once at a time in the whole installation, when its own row says that it is due.
+"""Background jobs: each runs once at a time in the whole installation, when its row says that it is due.
 
-A message only asks "is it due?". So a lost one, a machine that slept and a second clock make no difference: the next
+A message only asks "is it due?". So a lost message, a machine that slept and a second scheduler do no harm: the next
 message finds the job due, or done.
 """
 
@@ -22,22 +22,22 @@ from access.actor import ALL_SCOPES, Actor, Via
 from maintenance.models import JobLock
 
 log = logging.getLogger(__name__)
-LONGEST_TICK = timedelta(minutes=1)  # how often it is asked whether a job is due, at least
-HELD = timedelta(minutes=2)  # a worker that died keeps its job no longer; one at work renews its hold
-RENEWALS = 4  # in the time of a hold
-HELD_IN_REASON = timedelta(hours=1)  # an end further ahead was written while the machine's clock was wrong
+LONGEST_TICK = timedelta(minutes=1)  # the longest interval between checks whether a job is due
+HELD = timedelta(minutes=2)  # a dead worker keeps its lock no longer; a live one renews it
+RENEWALS = 4  # per lock time
+HELD_IN_REASON = timedelta(hours=1)  # a lock that ends later was written while the machine's clock was wrong
 LEAST_LONGEST_WAIT, LONGEST_WAIT = timedelta(minutes=10), timedelta(hours=1)  # after failures in a row
 MAX_ERROR_CHARS = 2000
-DIED = "The process that did it ended in the middle."
-HEARTBEAT = "heartbeat"  # the job that does nothing but show that a worker lives
+DIED = "Its process ended before the job did."
+HEARTBEAT = "heartbeat"  # a job without work, which shows that a worker is alive
 
 
 @dataclass(frozen=True)
 class Job:
-    """Work that is done every so often by whichever worker is free; `every` zero: only when a person asks.
+    """Work done periodically by whichever worker is free; `every` zero: only on request.
 
-    `is_due` may say cheaply that there is nothing to do. `held` is how long the job stays taken where its process died.
-    Not `is_counted`: part of the work, done for somebody; when the job is due, and whether it fails, stays as it was.
+    `is_due` is a cheap check whether there is work. `held` is how long the lock outlives a dead process.
+    Not `is_counted`: part of the work, done for somebody; its success or failure does not affect the schedule.
     """
 
     name: str
@@ -49,64 +49,65 @@ class Job:
 
     @property
     def tick(self) -> timedelta:
-        """How often to ask whether it is due."""
+        """The interval between checks whether it is due."""
         return min(self.every, LONGEST_TICK) if self.every else LONGEST_TICK
 
 
 def job_actor(name: str) -> Actor:
-    """Give the Actor of a job: it may do everything, and is no person."""
+    """The Actor of a job: it has every right, and is not a person."""
     return Actor(name=f"job/{name}", via=Via.JOB, scopes=ALL_SCOPES, all_groups=True)
 
 
 def run_job(job: Job) -> bool:
-    """Do the job if it is due; say whether it was done. What it raises is kept in its row, and raised on."""
+    """Do the job if it is due; whether it was done. Its exception is recorded in its row and raised again."""
     now = timezone.now()
     row = JobLock.objects.filter(name=job.name).first() or JobLock(name=job.name, expected_since=now)
-    row = _with_death_noted(job, row)
+    row = record_death(job, row)
     if not is_due(job, row, now=now):
         return False
     return do_job(job, actor=job_actor(job.name), seen=row)
 
 
 def do_job(job: Job, *, actor: Actor, seen: JobLock | None = None) -> bool:
-    """Do the job now unless it is paused or under way elsewhere; say whether it was done.
+    """Do the job now unless it is paused or running elsewhere; whether it was done.
 
-    With `seen`, also not where somebody began it since that row was read.
+    With `seen`, it is not done either if somebody started it since that row was read.
     """
-    holder = _holder()
+    holder = holder_id()
     if not take_lock(job.name, holder=holder, at_most=job.held, seen=seen, is_counted=job.is_counted):
         return False
     try:
-        with _renewing(job.name, holder=holder, at_most=job.held):
+        with keep_lock(job.name, holder=holder, at_most=job.held):
             done: Any = job.work(actor)
     except Exception as error:
-        _end(job, holder, error=f"{type(error).__name__}: {error}")
+        message = f"{type(error).__name__}: {error}"
+        release_lock(job.name, holder=holder, error=message, is_counted=job.is_counted)
         raise
-    except BaseException:  # Ctrl-C is no fault of the job
-        _let_go(job.name, holder=holder)
+    except BaseException:  # Ctrl-C is not a failure of the job
+        release_lock(job.name, holder=holder, is_counted=False)
         raise
-    if not _end(job, holder):
-        log.warning("%s: was held by another process before it ended", job.name)
+    if not release_lock(job.name, holder=holder, is_counted=job.is_counted):
+        log.warning("%s: another process took its lock before it ended", job.name)
     if done is not None:
         log.info("%s: %s", job.name, done)
     return True
 
 
 def is_due(job: Job, row: JobLock, *, now: datetime) -> bool:
-    """Say whether the job is to be done now, as its row stands."""
+    """True if the job should run now, going by its row."""
     if row.paused_at is not None or is_held(row, now=now):
         return False
     if row.asked_at is not None:
         return True
     moment = next_run(job, row)
-    # Ticks come a little early and late: half of one must not cost a whole one.
-    if moment is None or (now < moment - job.tick / 2 and not _is_ahead(row, now=now)):
+    # Ticks come a little early or late: half a tick of tolerance keeps a job from missing a whole one.
+    if moment is None or (now < moment - job.tick / 2 and not is_in_future(row, now=now)):
         return False
     return job.is_due is None or job.is_due()
 
 
 def next_run(job: Job, row: JobLock) -> datetime | None:
-    """Give when the job is due; None where it runs only when asked for."""
+    """When the job is due; None if it runs only on request."""
     if not job.every:
         return None
     if row.failures and row.last_failed is not None:
@@ -115,25 +116,31 @@ def next_run(job: Job, row: JobLock) -> datetime | None:
 
 
 def wait_after(failures: int, job: Job) -> timedelta:
-    """Give the wait after so many failures in a row: a tick, doubling, to the job's period (10 min to 1 h) at most."""
+    """The wait after so many failures in a row: a tick, doubling, up to the job's period (10 min to 1 h)."""
     longest = min(max(job.every, LEAST_LONGEST_WAIT), LONGEST_WAIT)
     return min(job.tick * (1 << min(failures - 1, 20)), longest)
 
 
 def is_held(row: JobLock, *, now: datetime) -> bool:
-    """Say whether somebody is doing the job."""
+    """True if a process is doing the job."""
     is_in_time = row.held_until is not None and now < row.held_until <= now + HELD_IN_REASON
-    return is_in_time and not _has_died(row.holder)
+    return is_in_time and not has_died(row.holder)
+
+
+def is_in_future(row: JobLock, *, now: datetime) -> bool:
+    """True if the row's last run is in the future: the machine's clock was wrong when it was written."""
+    last = row.last_failed if row.failures else row.last_finished
+    return last is not None and last > now + HELD
 
 
 def take_lock(
     name: str, *, holder: str, at_most: timedelta, seen: JobLock | None = None, is_counted: bool = True
 ) -> bool:
-    """Take a job's lock for `at_most`; False where somebody holds it, a person paused the job, or it was begun since."""
+    """Take a job's lock for `at_most`; False if it is held or paused, or the job was started since `seen`."""
     now = timezone.now()
     row, _ = JobLock.objects.get_or_create(name=name, defaults={"expected_since": now})
     is_free = Q(held_until=None) | Q(held_until__lte=now) | Q(held_until__gt=now + HELD_IN_REASON)
-    if _has_died(row.holder):
+    if has_died(row.holder):
         is_free |= Q(holder=row.holder)
     rows = JobLock.objects.filter(is_free, name=name, paused_at=None)
     if seen is not None:
@@ -142,55 +149,36 @@ def take_lock(
     return rows.update(holder=holder, held_until=now + at_most, last_started=now, **answered) == 1
 
 
-def release_lock(name: str, *, holder: str, error: str = "") -> bool:
-    """Give a lock back with how it ended; False where it ran out and is somebody else's by now."""
+def release_lock(name: str, *, holder: str, error: str = "", is_counted: bool = True) -> bool:
+    """Release a lock and record the result; False if the lock expired and another process has it.
+
+    Without `is_counted` no result is recorded.
+    """
     now = timezone.now()
     mine = JobLock.objects.filter(name=name, holder=holder)
-    if error:
-        ended = {"last_failed": now, "last_error": error[:MAX_ERROR_CHARS], "failures": F("failures") + 1}
-    else:
+    result: dict[str, Any] = {}
+    if is_counted and error:
+        result = {"last_failed": now, "last_error": error[:MAX_ERROR_CHARS], "failures": F("failures") + 1}
+    elif is_counted:
         started = mine.values_list("last_started", flat=True).first()
         took_s = (now - started).total_seconds() if started else None
-        ended = {"last_finished": now, "last_took_s": took_s, "last_error": "", "failures": 0}
-    return mine.update(holder="", held_until=None, **ended) == 1
-
-
-def last_finished(name: str) -> datetime | None:
-    """Say when a job last came to a good end; None where it never did."""
-    return JobLock.objects.filter(name=name).values_list("last_finished", flat=True).first()
-
-
-def _with_death_noted(job: Job, row: JobLock) -> JobLock:
-    """Count it as a failure where the last holder died, so that work which kills its process is not begun at once again."""
-    now = timezone.now()
-    if not row.holder or is_held(row, now=now):
-        return row
-    log.warning("%s: %s", job.name, DIED)
-    JobLock.objects.filter(name=row.name, holder=row.holder, held_until=row.held_until).update(
-        holder="",
-        held_until=None,
-        # Its hold ended before now; to wait from there on loses no time.
-        last_failed=min(row.held_until or now, now),
-        last_error=DIED,
-        failures=F("failures") + 1,
-    )
-    row.refresh_from_db()
-    return row
-
-
-def _is_ahead(row: JobLock, *, now: datetime) -> bool:
-    """Say whether the row speaks of the future: the machine's clock was wrong when it was written."""
-    last = row.last_failed if row.failures else row.last_finished
-    return last is not None and last > now + HELD
+        result = {"last_finished": now, "last_took_s": took_s, "last_error": "", "failures": 0}
+    return mine.update(holder="", held_until=None, **result) == 1
 
 
 @contextmanager
-def _renewing(name: str, *, holder: str, at_most: timedelta) -> Iterator[None]:
-    """Keep the lock while the body runs, from a thread of its own."""
+def keep_lock(name: str, *, holder: str, at_most: timedelta) -> Iterator[None]:
+    """Renew the lock during the block, from another thread."""
     done = threading.Event()
-    keeper = threading.Thread(
-        target=_renew, args=(name, holder, at_most, done), name=f"loci-hold-{name}", daemon=True
-    )
+
+    def renew() -> None:
+        try:
+            while not done.wait((at_most / RENEWALS).total_seconds()):
+                renew_lock(name, holder=holder, at_most=at_most)
+        finally:
+            connection.close()
+
+    keeper = threading.Thread(target=renew, name=f"loci-hold-{name}", daemon=True)
     keeper.start()
     try:
         yield
@@ -199,50 +187,55 @@ def _renewing(name: str, *, holder: str, at_most: timedelta) -> Iterator[None]:
         keeper.join()
 
 
-def _renew(name: str, holder: str, at_most: timedelta, done: threading.Event) -> None:
-    try:
-        while not done.wait((at_most / RENEWALS).total_seconds()):
-            renew_lock(name, holder=holder, at_most=at_most)
-    finally:
-        connection.close()
-
-
 def renew_lock(name: str, *, holder: str, at_most: timedelta) -> None:
-    """Push the end of a hold forward; a database that is busy is asked again at the next renewal."""
+    """Extend a lock to `at_most` from now; if the database is busy, the next renewal tries again."""
     try:
         JobLock.objects.filter(name=name, holder=holder).update(held_until=timezone.now() + at_most)
     except DatabaseError as error:
-        log.warning("%s: its hold was not renewed (%s)", name, type(error).__name__)
+        log.warning("%s: its lock was not renewed (%s)", name, type(error).__name__)
 
 
-def _end(job: Job, holder: str, *, error: str = "") -> bool:
-    return (
-        release_lock(job.name, holder=holder, error=error)
-        if job.is_counted
-        else _let_go(job.name, holder=holder)
+def last_finished(name: str) -> datetime | None:
+    """When a job last succeeded; None if it never did."""
+    return JobLock.objects.filter(name=name).values_list("last_finished", flat=True).first()
+
+
+def record_death(job: Job, row: JobLock) -> JobLock:
+    """Record a failure if the last holder died, so that work which kills its process is not retried at once."""
+    now = timezone.now()
+    if not row.holder or is_held(row, now=now):
+        return row
+    log.warning("%s: %s", job.name, DIED)
+    JobLock.objects.filter(name=row.name, holder=row.holder, held_until=row.held_until).update(
+        holder="",
+        held_until=None,
+        # Its lock ended before now; waiting from then on loses no time.
+        last_failed=min(row.held_until or now, now),
+        last_error=DIED,
+        failures=F("failures") + 1,
     )
+    row.refresh_from_db()
+    return row
 
 
-def _let_go(name: str, *, holder: str) -> bool:
-    return JobLock.objects.filter(name=name, holder=holder).update(holder="", held_until=None) == 1
-
-
-def _has_died(holder: str) -> bool:
-    """Say whether the holder was a process of this machine that is no more; of other machines nobody can tell."""
+def has_died(holder: str) -> bool:
+    """True if the holder was a process of this machine that no longer exists; False for other machines' processes."""
     host, _, rest = holder.partition("/")
     pid = rest.partition("/")[0]
-    if host != _host() or not pid.isdigit():
+    if host != host_name() or not pid.isdigit():
         return False
     try:
         os.kill(int(pid), 0)
-    except OSError as refusal:  # "not permitted" comes from another user's process, which lives
+    except OSError as refusal:  # "not permitted" comes from another user's live process
         return isinstance(refusal, ProcessLookupError)
     return False
 
 
-def _host() -> str:
+def holder_id() -> str:
+    """This thread as a lock holder: host/process/thread."""
+    return f"{host_name()}/{os.getpid()}/{threading.get_ident()}"
+
+
+def host_name() -> str:
+    """This machine's name as lock holders contain it."""
     return socket.gethostname()[:60]
-
-
-def _holder() -> str:
-    return f"{_host()}/{os.getpid()}/{threading.get_ident()}"

@@ -1,4 +1,4 @@
-"""What a purge clears in this room: the values that runs kept so that they can be undone."""
+"""What a purge clears in maintenance: the old and new values that runs store for undo."""
 
 from maintenance.models import RunChange
 from memories.models import Memory
@@ -8,15 +8,13 @@ ROWS_AT_ONCE = 200
 
 
 def purge_run_changes(doomed: PurgedTexts) -> int:
-    """Drop what was kept of the purged rows, and blot their texts out of what was kept of others; give the rows."""
-    # A batch holds numbers and times of many rows, never a text; undoing it passes over a row that is gone.
+    """Delete the purged rows' changes and redact their texts in other rows' changes; the number of both."""
+    # A batch holds numbers and times of many rows, never a text; undoing it skips rows that no longer exist.
     own = RunChange.objects.filter(table=Memory._meta.db_table, row__in=doomed.keys, is_batch=False)
-    gone, _ = own.delete()
-    return gone + sum(_blot_out(column, doomed.texts) for column in ("before", "after"))
-
-
-def _blot_out(column: str, texts: tuple[str, ...]) -> int:
-    changes = list(quoting(RunChange.objects.filter(is_batch=False), column, texts))
-    for change in changes:
-        setattr(change, column, redacted(getattr(change, column), texts))
-    return RunChange.objects.bulk_update(changes, [column], batch_size=ROWS_AT_ONCE)
+    count, _ = own.delete()
+    for column in ("before", "after"):
+        changes = list(quoting(RunChange.objects.filter(is_batch=False), column, doomed.texts))
+        for change in changes:
+            setattr(change, column, redacted(getattr(change, column), doomed.texts))
+        count += RunChange.objects.bulk_update(changes, [column], batch_size=ROWS_AT_ONCE)
+    return count

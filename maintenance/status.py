@@ -1,34 +1,30 @@
-"""Counts of memories together with how what looks after them stands; the two rooms know nothing of each other."""
+"""Counts of memories together with the schedule's status; the memories package cannot import maintenance."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from maintenance.jobs import HEARTBEAT
-from maintenance.schedule import JobStatus, standings
+from maintenance.schedule import JobStatus, job_statuses
 from memories.browse.stats import Stats
 
 
-def counted_json(stats: Stats) -> dict[str, Any]:
-    """Give counts as JSON values, with a line about each job: for every reader, so without the errors' texts."""
-    return asdict(stats) | {"schedule": schedule_lines()}
+def stats_json(stats: Stats) -> dict[str, Any]:
+    """Counts as JSON values, with a line per job; for every reader, so without error texts."""
+    return asdict(stats) | {"schedule": describe_schedule()}
 
 
-def schedule_lines() -> dict[str, str]:
-    """Say of each job when it ran, when it runs next, and whether something is wrong with it."""
-    return {job.name: _line(job) for job in standings() if job.name != HEARTBEAT}
+def describe_schedule() -> dict[str, str]:
+    """A line for each job but the heartbeat: its last run, its next run, and any problem."""
+    return {job.name: describe_job(job) for job in job_statuses() if job.name != HEARTBEAT}
 
 
-def _line(job: JobStatus) -> str:
-    said = [f"last run {_at(job.last_run)}" if job.last_run else "never ran"]
+def describe_job(job: JobStatus) -> str:
+    """A job's status in one line: "last run 2026-03-01T12:00Z, next 2026-03-02T12:00Z, failed 2×"."""
+    parts = [f"last run {job.last_run:%Y-%m-%dT%H:%MZ}" if job.last_run else "never ran"]
     if job.next_run:
-        said.append(f"next {_at(job.next_run)}")
+        parts.append(f"next {job.next_run:%Y-%m-%dT%H:%MZ}")
     if job.failures:
-        said.append(f"failed {job.failures}×")
+        parts.append(f"failed {job.failures}×")
     if job.state in ("running", "paused", "overdue"):
-        said.append(job.state)
-    return ", ".join(said)
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%MZ}"
+        parts.append(job.state)
+    return ", ".join(parts)

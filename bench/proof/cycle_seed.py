@@ -16,7 +16,7 @@ from access.tokens import operator  # noqa: E402
 from bench.proof.witness import half_written, store_faults  # noqa: E402
 from bench.proof.year_texts import said_in_week  # noqa: E402
 from bench.proof.year_week import lost_sources  # noqa: E402
-from maintenance.cycle.recorder import model_of, unpacked  # noqa: E402
+from maintenance.cycle.recorder import model_for_table, unpack_batch  # noqa: E402
 from maintenance.models import Run  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
@@ -70,7 +70,7 @@ def _unlike(run: Run) -> list[str]:
         return []
     last: dict[tuple[str, int], dict[str, Any]] = {}
     for change in run.changes.order_by("key"):
-        rows = unpacked(change.after or {}) if change.is_batch else [(change.row, change.after or {})]
+        rows = unpack_batch(change.after or {}) if change.is_batch else [(change.row, change.after or {})]
         for key, after in rows:
             last.setdefault((change.table, key), {}).update(after)
     unlike = [
@@ -82,7 +82,7 @@ def _unlike(run: Run) -> list[str]:
 
 
 def _agrees(table: str, key: int, after: dict[str, Any]) -> bool:
-    row = model_of(table)._base_manager.filter(pk=key).first()
+    row = model_for_table(table)._base_manager.filter(pk=key).first()
     # A purge may have come after the run.
     return row is None or all(as_json(getattr(row, name)) == value for name, value in after.items())
 

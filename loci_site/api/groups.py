@@ -8,7 +8,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupEditIn, GroupIn, StatsQuery
-from maintenance.status import counted_json
+from maintenance.status import stats_json
 from memories.browse.listing import group_json
 from memories.browse.stats import memory_stats
 
@@ -45,5 +45,5 @@ def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResp
 def read_stats(request: HttpRequest, wanted: Query[StatsQuery]) -> HttpResponse:
     """Count what a group holds, or with `everywhere` all that the caller may see."""
     return answer(
-        counted_json(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere))
+        stats_json(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere))
     )

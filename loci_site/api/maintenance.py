@@ -15,11 +15,11 @@ from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.curation import RunPage
 from loci_site.api.schemas.requests import PageQuery
 from maintenance.cycle import RunPlan
-from maintenance.cycle.job import begin_alone
+from maintenance.cycle.job import start_alone
 from maintenance.cycle.undo import find_run, preview_undo, undo_run
 from maintenance.models import Run
 from maintenance.runs.listing import list_runs, run_json
-from maintenance.runs.preview import changes_of, preview_cycle
+from maintenance.runs.preview import preview_cycle, read_changes
 
 WAIT_S = 20.0  # a request waits no longer; a worker goes on with the run
 SHOWN = 500  # changes in an answer
@@ -44,7 +44,7 @@ def run_maintenance(request: HttpRequest, body: maintenance.RunIn) -> HttpRespon
     group = find_group(actor, body.group, right=CURATE) if body.group else None
     plan = RunPlan(kind=body.kind, group=group, max_share=body.max_share)
     if not body.dry_run:
-        return answer(_run_page(begin_alone(actor, plan, seconds=WAIT_S)))
+        return answer(_run_page(start_alone(actor, plan, seconds=WAIT_S)))
     preview = preview_cycle(actor, plan)
     return answer(
         {
@@ -71,7 +71,7 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: maintenance.Un
 
 
 def _run_page(run: Run) -> dict[str, Any]:
-    changes, total = changes_of(run, limit=SHOWN)
+    changes, total = read_changes(run, limit=SHOWN)
     return {
         "run": run_json(run),
         "steps": run.steps,

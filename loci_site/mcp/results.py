@@ -6,7 +6,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from loci_site.mcp import result_schemas as shapes
-from maintenance.status import counted_json
+from maintenance.status import stats_json
 from memories.browse.inspection import Inspection
 from memories.browse.serializers import (
     WITHHELD,
@@ -80,7 +80,7 @@ def inspected_answer(inspection: Inspection) -> CallToolResult:
 
 def counted_answer(stats: Stats) -> CallToolResult:
     """Give a group's counts."""
-    return _result(shapes.StatsAnswer.model_validate(counted_json(stats)))
+    return _result(shapes.StatsAnswer.model_validate(stats_json(stats)))
 
 
 def related_answer(stored: RelationResult) -> CallToolResult:

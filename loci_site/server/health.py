@@ -19,7 +19,7 @@ from access.errors import LociError
 from loci_site.server.db_threads import in_db_thread
 from loci_site.server.write_probe import WATCH, WRITE_WAIT_S
 from maintenance.jobs import HEARTBEAT, last_finished
-from maintenance.schedule import standings
+from maintenance.schedule import job_statuses
 from memories.embedding import model_status
 from memories.search.base import search_index
 
@@ -129,7 +129,7 @@ def worker_check() -> HealthCheck:
 
 def schedule_check() -> HealthCheck:
     """No job has failed or is overdue; which and how often is said, why is for admins ('loci schedule')."""
-    jobs = [job for job in standings() if job.name != HEARTBEAT]  # that one is the worker's check
+    jobs = [job for job in job_statuses() if job.name != HEARTBEAT]  # that one is the worker's check
     bad = [f"{job.name} failed {job.failures}×" for job in jobs if job.needs_care and job.failures]
     bad += [f"{job.name} is overdue" for job in jobs if job.needs_care and not job.failures]
     if bad:

@@ -13,11 +13,11 @@ from access.admin.columns import column
 from access.admin.page import RoomAdmin
 from access.errors import LociError
 from maintenance.admin.forms import CycleForm
-from maintenance.cycle.job import begin_alone
-from maintenance.cycle.undo import ENDED, later_runs, preview_undo, undo_run
+from maintenance.cycle.job import start_alone
+from maintenance.cycle.undo import ENDED, find_later_runs, preview_undo, undo_run
 from maintenance.models import Run, RunStatus
-from maintenance.runs.preview import changes_of, preview_cycle
-from maintenance.runs.wording import counts_words, shown_changes, shown_steps
+from maintenance.runs.preview import preview_cycle, read_changes
+from maintenance.runs.wording import format_changes, format_counts, format_steps
 
 CHANGES_SHOWN = 50
 KEPT_SHOWN = 50
@@ -64,13 +64,13 @@ class RunAdmin(RoomAdmin):
         """Show one run with its steps and, page by page, what it changed."""
         run: Run = self.get_or_404(request, object_id)
         page = _page_number(request)
-        changes, total = changes_of(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
+        changes, total = read_changes(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
         context = {
             "title": f"Run: {run.kind}",
             "run": run,
-            "counts": counts_words(run.counts),
-            "steps": shown_steps(run.steps),
-            "groups": shown_changes(changes),
+            "counts": format_counts(run.counts),
+            "steps": format_steps(run.steps),
+            "groups": format_changes(changes),
             "total": total,
             "first": (page - 1) * CHANGES_SHOWN + 1,
             "last": (page - 1) * CHANGES_SHOWN + len(changes),
@@ -115,8 +115,8 @@ class RunAdmin(RoomAdmin):
         return self.render(request, "admin/maintenance/run/begin.html", context)
 
     def _begun(self, request: HttpRequest, actor: Actor, form: CycleForm) -> HttpResponse:
-        run = begin_alone(actor, form.plan(), seconds=REQUEST_S)
-        said = counts_words(run.counts) or "nothing to do"
+        run = start_alone(actor, form.plan(), seconds=REQUEST_S)
+        said = format_counts(run.counts) or "nothing to do"
         if run.status == RunStatus.RUNNING:
             messages.info(request, f"Begun: {said} so far. A worker goes on with it within a minute.")
         elif run.status == RunStatus.DONE:
@@ -128,7 +128,7 @@ class RunAdmin(RoomAdmin):
     def _undo_preview(
         self, request: HttpRequest, actor: Actor, run: Run, *, with_later: bool
     ) -> HttpResponse:
-        later = later_runs(run)
+        later = find_later_runs(run)
         context: dict[str, Any] = {
             "title": "Undo a run",
             "run": run,
@@ -162,7 +162,7 @@ class RunAdmin(RoomAdmin):
     @column("counts")
     def counted(self, run: Run) -> str:
         """Give what it counted, in one line."""
-        return counts_words(run.counts) or "—"
+        return format_counts(run.counts) or "—"
 
 
 def _may_undo(actor: Actor, run: Run) -> bool:
@@ -175,9 +175,9 @@ def _previewed(actor: Actor, form: CycleForm) -> dict[str, Any]:
     would = preview_cycle(actor, form.plan())
     return {
         "would": would.run,
-        "counts": counts_words(would.run["counts"]),
-        "steps": shown_steps(would.steps),
-        "groups": shown_changes(would.changes[:CHANGES_SHOWN]),
+        "counts": format_counts(would.run["counts"]),
+        "steps": format_steps(would.steps),
+        "groups": format_changes(would.changes[:CHANGES_SHOWN]),
         "total": would.total,
         "shown": min(would.total, CHANGES_SHOWN),
     }

@@ -17,14 +17,20 @@ from maintenance.backups import list_backups, make_backup
 from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
-from maintenance.schedule import JobStatus, ask_for_run, list_schedule, pause_job, resume_job
-from maintenance.schedule.wording import MEANINGS, duration, every_words, next_words, state_words
+from maintenance.schedule import JobStatus, list_schedule, pause_job, request_run, resume_job
+from maintenance.schedule.wording import (
+    JOB_DESCRIPTIONS,
+    format_duration,
+    format_interval,
+    format_next_run,
+    format_state,
+)
 
 # What each button does, with its icon, its label, and what is said then.
 ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {
     "pause": (pause_job, "pause", "Pause", "The job '{}' is paused until it is resumed."),
     "resume": (resume_job, "play_arrow", "Resume", "The job '{}' is resumed."),
-    "run": (ask_for_run, "bolt", "Run now", "A worker begins the job '{}' within a minute."),
+    "run": (request_run, "bolt", "Run now", "A worker begins the job '{}' within a minute."),
 }
 # What stands first is what needs somebody.
 URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
@@ -125,11 +131,11 @@ class ScheduleAdmin(RoomAdmin):
         return {
             "job": job,
             "word": job.state,
-            "every": f"every {every_words(job)}" if job.every_s else "never of itself",
-            "meaning": MEANINGS.get(job.name, ""),
-            "says": "" if (says := state_words(job).removesuffix(f": {job.error}")) == job.state else says,
-            "took": duration(job.took_s),
-            "next": next_words(job),
+            "every": f"every {format_interval(job)}" if job.every_s else "never of itself",
+            "meaning": JOB_DESCRIPTIONS.get(job.name, ""),
+            "says": "" if (says := format_state(job).removesuffix(f": {job.error}")) == job.state else says,
+            "took": format_duration(job.took_s),
+            "next": format_next_run(job),
             "actions": [self._action(job, name) for name in _actions_of(job)],
         }
 

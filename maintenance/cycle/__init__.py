@@ -1,6 +1,6 @@
-"""The maintenance cycle: one run over the groups, step by step, in batches that are each a short transaction.
+"""The maintenance cycle: one run over the groups, step by step, in batches of one short transaction each.
 
-A run that was killed goes on where its last batch ended. Running it again at once changes nothing.
+A killed run resumes after its last batch. A second run right after the first changes nothing.
 """
 
 import time
@@ -32,17 +32,17 @@ from memories.types import State
 CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs())
 CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
-# In a small group half of the live memories is soon reached; so few can be looked through by a person.
+# In a small group the share is soon reached; a person can still check this many by hand.
 CAP_AT_LEAST = 20
 MAX_ERROR_CHARS = 2000
-# After a batch the run rests as long as it held the write lock, so that writers get half of the time. SQLite does not
-# queue them: they ask again now and then, and a run without a rest would starve them.
+# After a batch the run sleeps as long as it held the write lock, so that writers get half of the time. SQLite does not
+# queue writers: they retry now and then, and a run without pauses would starve them.
 LONGEST_REST_S = 0.25
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run is: groups done of how many, the step, and what it has counted."""
+    """Progress of a run: the group, groups done and in all, the step, and the counts so far."""
 
     group: str
     groups_done: int
@@ -53,9 +53,9 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """How a run goes about its work. `now` is what it takes for now; `max_seconds` ends it early, to be resumed.
+    """Options of a run. `now` is the run's current time; `max_seconds` ends it early, to be resumed.
 
-    A resumed run keeps the share it was given last.
+    `max_share` caps the share of a group's live memories that the run may retire; a resumed run keeps the last one set.
     """
 
     kind: str = "cycle"
@@ -66,62 +66,58 @@ class RunPlan:
     report: Callable[[RunProgress], None] = lambda progress: None
 
 
-class _CapReached(Exception):
-    """The batch would retire more than the run may."""
+class CapReached(Exception):
+    """The batch would retire more memories than the run may."""
 
 
 def run_cycle(actor: Actor, plan: RunPlan | None = None) -> Run:
-    """Do one run, or go on with one of this kind and group that was stopped midway; give it.
+    """Perform one run, or resume an interrupted one of this kind and group; return it.
 
-    The caller holds the job's lock: two runs over the same groups at once are safe and waste work.
-    1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts; the groups one by one.
-    A group of which it would retire more than its share is left there, and the run ends as stopped; the others go on.
+    The caller holds the job's lock: two simultaneous runs over the same groups are safe but waste work.
+    1. decay · 2. compact · 3. promote · 4. expire · 5. clean up · 6. duplicates and conflicts; group by group.
+    If a group would lose more than its share, the run leaves it, goes on with the others, and ends as stopped.
 
     Raises:
-        NotPermitted: the actor may not curate the group, or every group where none is named.
+        NotPermitted: the actor may not curate the group, or all groups if the plan names none.
         InvalidInput: the kind is unknown.
     """
     plan = plan or RunPlan()
     check_plan(actor, plan)
-    run = _unfinished(plan) or _begin(actor, plan)
+    unfinished = Run.objects.filter(
+        kind=plan.kind, group=plan.group, status=RunStatus.RUNNING, dry_run=False
+    ).first()
+    run = unfinished or create_run(actor, plan)
     if plan.max_share is not None:
-        run.cursor["max_share"] = plan.max_share  # also for who resumes it
+        run.cursor["max_share"] = plan.max_share  # also applies when the run is resumed
         run.save(update_fields=["cursor"])
-    worker = _Worker(replace(actor, run=run.id), run, plan, time.monotonic())
+    worker = CycleWorker(replace(actor, run=run.id), run, plan, time.monotonic())
     try:
         is_done = worker.work()
     except Exception as error:
-        _finish(
-            worker.actor, run, RunStatus.FAILED, error=f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
-        )
+        message = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+        finish_run(worker.actor, run, RunStatus.FAILED, error=message)
         raise
     if is_done:
-        _finish(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
+        finish_run(worker.actor, run, RunStatus.STOPPED if run.error else RunStatus.DONE, error=run.error)
     return run
 
 
 def check_plan(actor: Actor, plan: RunPlan) -> None:
-    """Raise NotPermitted or InvalidInput where the actor may not do this run, or there is none such."""
+    """Raise NotPermitted or InvalidInput if the actor may not perform this run, or its kind is unknown."""
     if plan.kind not in KINDS:
         raise InvalidInput(
-            f"'{plan.kind}' is no kind of run.", hint=f"Use {' or '.join(KINDS)}.", field="kind"
+            f"Unknown kind of run '{plan.kind}'.", hint=f"Use {' or '.join(KINDS)}.", field="kind"
         )
     is_allowed = actor.may(CURATE, plan.group.key) if plan.group else actor.all_groups and actor.may(CURATE)
     if not is_allowed:
         raise NotPermitted(
             "You may not run maintenance here.",
-            hint="It takes the right to curate the group, or all groups where none is named.",
+            hint="Needs the right to curate the group, or all groups if none is named.",
         )
 
 
-def _unfinished(plan: RunPlan) -> Run | None:
-    return Run.objects.filter(
-        kind=plan.kind, group=plan.group, status=RunStatus.RUNNING, dry_run=False
-    ).first()
-
-
-def _begin(actor: Actor, plan: RunPlan) -> Run:
-    """Make the run's row. It knows where each step came to in earlier runs: their marks."""
+def create_run(actor: Actor, plan: RunPlan) -> Run:
+    """A new run, with the marks that each step left in the last finished run of this kind."""
     earlier = Run.objects.filter(kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED]).first()
     marks = earlier.cursor.get("marks", {}) if earlier else {}
     return Run.objects.create(
@@ -134,7 +130,8 @@ def _begin(actor: Actor, plan: RunPlan) -> Run:
     )
 
 
-def _finish(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
+def finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
+    """Set a run's final status and log it; of its cursor only the marks remain."""
     with transaction.atomic():
         run.status, run.error, run.finished_at = status, error, timezone.now()
         run.cursor = {"marks": run.cursor.get("marks", {})}
@@ -149,8 +146,8 @@ def _finish(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> No
 
 
 @dataclass
-class _Worker:
-    """Walks the groups and steps of one run and writes where it is with each batch."""
+class CycleWorker:
+    """Walks the groups and steps of one run, and saves its position with each batch."""
 
     actor: Actor
     run: Run
@@ -158,47 +155,47 @@ class _Worker:
     began: float
 
     def work(self) -> bool:
-        """Do what is left; False where the time that was given ended first."""
-        groups = self._groups()
+        """Do the remaining work; False if the time limit ended it early."""
+        groups = self._remaining_groups()
         for number, group in enumerate(groups):
-            self._enter(group)
+            self._enter_group(group)
             try:
-                if not self._work_on(group, number, len(groups)):
+                if not self._work_on_group(group, number, len(groups)):
                     return False
-            except _CapReached as reached:
-                self._leave(str(reached))
+            except CapReached as reached:
+                self._skip_group(str(reached))
         return True
 
-    def _work_on(self, group: Group, number: int, groups: int) -> bool:
-        for at, step in enumerate(KINDS[self.run.kind]):
-            if at < self.run.cursor["step"]:
-                continue
-            self._report(group, number, groups, step)
-            if not self._do(step, group):
-                return False
-            # Written with the next batch: doing a step again that had come to its end finds nothing.
-            self.run.cursor |= {"step": at + 1, "at": None}
-        return True
-
-    def _leave(self, why: str) -> None:
-        """Go on with the next group; the run keeps why, also where it is resumed."""
-        self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
-        self.run.error = "\n".join(filter(None, [self.run.error, why]))[:MAX_ERROR_CHARS]
-        self.run.save(update_fields=["cursor", "error"])
-
-    def _groups(self) -> Sequence[Group]:
+    def _remaining_groups(self) -> Sequence[Group]:
         if self.run.group is not None:
             return [self.run.group]
         first = self.run.cursor.get("group", 0)
         return list(Group.objects.filter(key__gte=first).order_by("key"))
 
-    def _enter(self, group: Group) -> None:
-        """Go to a group's first step, unless the run was stopped midway in this group."""
+    def _enter_group(self, group: Group) -> None:
+        """Start at a group's first step, unless the run was interrupted in this group."""
         if self.run.cursor.get("group") != group.key:
             live = Memory.objects.filter(group=group, state=State.LIVE).count()
             self.run.cursor |= {"group": group.key, "step": 0, "at": None, "live": live, "retired": 0}
 
-    def _do(self, step: Step, group: Group) -> bool:
+    def _work_on_group(self, group: Group, number: int, groups: int) -> bool:
+        for at, step in enumerate(KINDS[self.run.kind]):
+            if at < self.run.cursor["step"]:
+                continue
+            self.plan.report(RunProgress(group.slug, number, groups, step.name, dict(self.run.counts)))
+            if not self._do_step(step, group):
+                return False
+            # Saved with the next batch: repeating a step that had finished changes nothing.
+            self.run.cursor |= {"step": at + 1, "at": None}
+        return True
+
+    def _skip_group(self, reason: str) -> None:
+        """Mark the group as finished and save the reason, which a resumed run keeps."""
+        self.run.cursor |= {"step": len(KINDS[self.run.kind]), "at": None}
+        self.run.error = "\n".join(filter(None, [self.run.error, reason]))[:MAX_ERROR_CHARS]
+        self.run.save(update_fields=["cursor", "error"])
+
+    def _do_step(self, step: Step, group: Group) -> bool:
         cursor = self.run.cursor["at"]
         mark = self.run.cursor["marks"].get(step.name, {}).get(str(group.key))
         turn = Turn(self.actor, group, self.run.now or timezone.now(), settings.LOCI.maintenance, mark)
@@ -216,10 +213,10 @@ class _Worker:
         return limit is not None and time.monotonic() - self.began > limit
 
     def _write(self, step: Step, group: Group, batch: Batch, *, began: float) -> None:
-        """Write a batch, what undoing it needs, the log and the place to go on from: all or nothing."""
+        """Write a batch, its undo information, its audit events and the run's position: all or nothing."""
         recorder = Recorder(self.actor, self.run, step.name)
         with transaction.atomic():
-            locked = time.perf_counter()  # waiting for other writers is over
+            locked = time.perf_counter()  # the wait for other writers is over
             counts = Counter(dict(batch.write(recorder)))
             self._check_cap(recorder.retired, group)
             recorder.flush()
@@ -232,28 +229,25 @@ class _Worker:
         time.sleep(min(time.perf_counter() - locked, LONGEST_REST_S))
 
     def _check_cap(self, retired: int, group: Group) -> None:
-        """Raise where this run would retire more of the group than its share."""
+        """Raise CapReached if this run would retire more than its share of the group."""
         share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
         self.run.cursor["retired"] += retired
         cap = max(CAP_AT_LEAST, int(share * self.run.cursor["live"]))
         if retired and share < 1 and self.run.cursor["retired"] > cap:
-            raise _CapReached(
+            raise CapReached(
                 f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "
-                f"(maintenance.max_share {share:g}). Look at a dry run; allow more with --max-share."
+                f"(maintenance.max_share {share:g}). Check a dry run; allow more with --max-share."
             )
 
     def _count(self, step: Step, counts: Counter[str], *, lock_s: float, took_s: float) -> None:
         total = Counter(self.run.counts)
         total.update(counts)
         self.run.counts = dict(total)
-        said = next((s for s in self.run.steps if s["step"] == step.name), None)
-        if said is None:
-            said = {"step": step.name, "batches": 0, "counts": {}, "seconds": 0.0, "longest_lock_s": 0.0}
-            self.run.steps.append(said)
-        said["batches"] += 1
-        said["counts"] = dict(Counter(said["counts"]) + counts)
-        said["seconds"] = round(said["seconds"] + took_s, 4)
-        said["longest_lock_s"] = max(said["longest_lock_s"], round(lock_s, 4))
-
-    def _report(self, group: Group, number: int, groups: int, step: Step) -> None:
-        self.plan.report(RunProgress(group.slug, number, groups, step.name, dict(self.run.counts)))
+        entry = next((s for s in self.run.steps if s["step"] == step.name), None)
+        if entry is None:
+            entry = {"step": step.name, "batches": 0, "counts": {}, "seconds": 0.0, "longest_lock_s": 0.0}
+            self.run.steps.append(entry)
+        entry["batches"] += 1
+        entry["counts"] = dict(Counter(entry["counts"]) + counts)
+        entry["seconds"] = round(entry["seconds"] + took_s, 4)
+        entry["longest_lock_s"] = max(entry["longest_lock_s"], round(lock_s, 4))

@@ -1,8 +1,9 @@
-"""Decay: what nobody uses or confirms loses confidence with time, so that what is used ranks before it."""
+"""Decay: memories that nobody uses or confirms lose confidence over time, so that used ones rank above them."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from math import log
 from typing import Any
 
@@ -15,34 +16,30 @@ from maintenance.cycle.step import Batch, Turn
 from memories.models import Memory
 from memories.types import State, Trust, Type
 
-# Rows in one transaction: 500 take about 25 ms of write lock.
-ROWS = 500
-DIGITS = 6  # of a confidence; more say nothing and make what runs keep longer
+ROWS = 500  # per transaction: about 25 ms of write lock
+DIGITS = 6  # of a confidence; more add nothing and enlarge the changes that runs store
 
 
 @dataclass(frozen=True)
 class Decay:
-    """Confidence × 0.95 for events and × 0.99 for the rest in each whole period since `decayed_at`.
+    """Confidence × 0.95 for episodic memories and × 0.99 for the rest, per whole period since `decayed_at`.
 
-    Pinned, verified and superseded memories keep theirs. A missed period is caught up; a second pass finds nothing.
+    Pinned, verified and superseded memories are exempt. Missed periods are caught up; a second pass changes nothing.
     """
 
     name: str = "decay"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the next memories that a whole period has passed for, by key."""
-        keys = list(_due(turn, after=cursor or 0).values_list("key", flat=True)[:ROWS])
-        if not keys:
-            return None
-
-        def write(recorder: Recorder) -> Mapping[str, int]:
-            return _write(turn, keys, recorder)
-
-        return Batch(cursor=keys[-1], write=write)
+        """The next memories, by key, for which a whole period has passed."""
+        keys = list(decaying_memories(turn, after=cursor or 0).values_list("key", flat=True)[:ROWS])
+        return Batch(cursor=keys[-1], write=partial(decay_memories, turn, keys)) if keys else None
 
 
-def _due(turn: Turn, *, after: int) -> Any:
-    """Give the memories that decay now. At the floor nothing is left to lose: reinforcing starts the clock anew."""
+def decaying_memories(turn: Turn, *, after: int) -> Any:
+    """The memories due for decay, annotated with `since`, the start of their current period; by key.
+
+    Memories at the floor are left out: they cannot lose more, and reinforcing restarts their clock.
+    """
     period = timedelta(days=turn.limits.decay_period_days)
     since = Coalesce(F("decayed_at"), F("created_at"))
     rows = Memory.objects.filter(
@@ -55,32 +52,34 @@ def _due(turn: Turn, *, after: int) -> Any:
     return rows.annotate(since=since).filter(since__lte=turn.now - period).order_by("key")
 
 
-def _write(turn: Turn, keys: list[int], recorder: Recorder) -> dict[str, int]:
-    rows = list(_due(turn, after=keys[0] - 1).filter(key__lte=keys[-1]))
-    rows = [row for row in rows if _decayed(row, turn)[0] != row.confidence]
-    if not rows:
+def decay_memories(turn: Turn, keys: Sequence[int], recorder: Recorder) -> dict[str, int]:
+    """Decay those of the memories that are still due, inside the batch's transaction; one audit entry for all."""
+    due = decaying_memories(turn, after=keys[0] - 1).filter(key__lte=keys[-1])
+    decayed = [(row, *decay_to_now(row, turn)) for row in due]
+    decayed = [(row, left, until) for row, left, until in decayed if left != row.confidence]
+    if not decayed:
         return {}
-    fresh = [_decayed(row, turn) for row in rows]
-    recorder.edit_many(rows, confidence=[c for c, _ in fresh], decayed_at=[at for _, at in fresh])
-    subject = f"decay of {len(rows)} memories"
+    rows = [row for row, _, _ in decayed]
+    recorder.edit_many(
+        rows, confidence=[left for _, left, _ in decayed], decayed_at=[until for _, _, until in decayed]
+    )
     recorder.log(
         Operation.RUN,
         group=turn.group.id,
-        subject=subject,
+        subject=f"decay of {len(rows)} memories",
         payload={"step": "decay", "first": rows[0].key, "last": rows[-1].key, "count": len(rows)},
     )
     return {"decayed": len(rows)}
 
 
-def _decayed(memory: Any, turn: Turn) -> tuple[float, datetime]:
-    """Give the confidence that is left, and the end of the last whole period."""
+def decay_to_now(memory: Any, turn: Turn) -> tuple[float, datetime]:
+    """The remaining confidence and the end of the last whole period; `memory` comes from decaying_memories()."""
     limits = turn.limits
     period = timedelta(days=limits.decay_period_days)
     periods = (turn.now - memory.since) // period
-    base = limits.decay_episodic if memory.type == Type.EPISODIC else limits.decay_other
     left = decayed_confidence(
         memory.confidence,
-        base=base,
+        base=limits.decay_episodic if memory.type == Type.EPISODIC else limits.decay_other,
         periods=periods,
         recalls=memory.access_count,
         weight=limits.decay_access_weight,
@@ -92,10 +91,10 @@ def _decayed(memory: Any, turn: Turn) -> tuple[float, datetime]:
 def decayed_confidence(
     confidence: float, *, base: float, periods: int, recalls: int, weight: float, floor: float
 ) -> float:
-    """Give what is left of a confidence after whole periods, never below `floor`.
+    """The confidence that remains after whole periods, never below `floor` and never raised.
 
     `confidence · base^(periods / (1 + weight · ln(1 + recalls)))`: in ACT-R the strength of a memory grows with the
-    logarithm of its uses (Anderson & Schooler 1991); here each use slows the loss. It never raises a confidence.
+    logarithm of its uses (Anderson & Schooler 1991); here each use slows the loss.
     """
     if confidence <= floor:
         return confidence

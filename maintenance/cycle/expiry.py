@@ -1,4 +1,4 @@
-"""Expiry and cleanup: what was to live until a day ends then; what nobody believes or uses is forgotten, restorably."""
+"""Expiry and cleanup: memories past their end date expire; unused ones of very low confidence are forgotten."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,56 +15,52 @@ from memories.models import Memory
 from memories.store.search_columns import refresh_around
 from memories.types import State, Trust
 
-ROWS = (
-    50  # in one transaction: each retirement touches its row, its pieces in both indexes and its neighbours
-)
+# Per transaction: each retirement touches the row, its pieces in both indexes, and its neighbours.
+ROWS = 50
 
-Retire = Callable[[Memory, Turn, Recorder], bool]
+RetireMemory = Callable[[Memory, Turn, Recorder], bool]
 
 
 @dataclass(frozen=True)
 class Expire:
-    """Live memories whose `expires_at` has come become expired."""
+    """Live memories whose `expires_at` has passed become expired."""
 
     name: str = "expire"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the next memories whose time is over."""
-        return _retiring(_over(turn), _expire, turn, cursor, counted="expired")
+        """The next memories past their end date."""
+        ended = Memory.objects.filter(group=turn.group, state=State.LIVE, expires_at__lte=turn.now)
+        return prepare_retirements(ended, expire_memory, turn, cursor, count_name="expired")
 
 
 @dataclass(frozen=True)
 class Cleanup:
-    """Live memories of next to no confidence that nobody recalled for long are forgotten."""
+    """Live memories of very low confidence that nobody has recalled for a long time are forgotten."""
 
     name: str = "cleanup"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the next memories to forget; pinned and verified ones never."""
-        return _retiring(_idle(turn), _forget, turn, cursor, counted="forgotten")
+        """The next memories to forget; never pinned or verified ones.
+
+        The idle time of a memory that was never recalled starts when it was stored or restored.
+        """
+        since = turn.now - timedelta(days=turn.limits.cleanup_idle_days)
+        doubtful = Memory.objects.filter(
+            group=turn.group,
+            state=State.LIVE,
+            pinned=False,
+            confidence__lt=turn.limits.cleanup_confidence,
+        ).exclude(trust=Trust.VERIFIED)
+        used = Coalesce("last_accessed", "created_at")
+        untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)
+        idle = doubtful.annotate(used=used).filter(untouched, used__lte=since)
+        return prepare_retirements(idle, forget_memory, turn, cursor, count_name="forgotten")
 
 
-def _over(turn: Turn) -> QuerySet[Memory]:
-    return Memory.objects.filter(group=turn.group, state=State.LIVE, expires_at__lte=turn.now)
-
-
-def _idle(turn: Turn) -> QuerySet[Memory]:
-    """Give what cleanup forgets. What was never recalled counts from when it was stored or restored."""
-    since = turn.now - timedelta(days=turn.limits.cleanup_idle_days)
-    rows = Memory.objects.filter(
-        group=turn.group,
-        state=State.LIVE,
-        pinned=False,
-        confidence__lt=turn.limits.cleanup_confidence,
-    ).exclude(trust=Trust.VERIFIED)
-    used = Coalesce("last_accessed", "created_at")
-    untouched = Q(state_changed_at=None) | Q(state_changed_at__lte=since)
-    return rows.annotate(used=used).filter(untouched, used__lte=since)
-
-
-def _retiring(
-    rows: QuerySet[Memory], retire: Retire, turn: Turn, cursor: Any, *, counted: str
+def prepare_retirements(
+    rows: QuerySet[Memory], retire: RetireMemory, turn: Turn, cursor: Any, *, count_name: str
 ) -> Batch | None:
+    """A batch that retires the next of `rows` after the key `cursor`; None when none are left."""
     keys = list(rows.filter(key__gt=cursor or 0).order_by("key").values_list("key", flat=True)[:ROWS])
     if not keys:
         return None
@@ -73,26 +69,28 @@ def _retiring(
         found = rows.filter(key__in=keys).select_related("group", "thread").order_by("key")
         retired = [memory for memory in found if retire(memory, turn, recorder)]
         refresh_around(retired)
-        return {counted: len(retired)}
+        return {count_name: len(retired)}
 
     return Batch(cursor=keys[-1], write=write)
 
 
-def _expire(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+def expire_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Mark a memory as expired; False if it changed meanwhile."""
     return recorder.retire(
         memory,
         Operation.RUN,
-        why=f"it was to be kept until {memory.expires_at:%Y-%m-%d %H:%M}",
+        reason=f"expired on {memory.expires_at:%Y-%m-%d %H:%M}",
         at=turn.now,
         state=State.EXPIRED,
     )
 
 
-def _forget(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+def forget_memory(memory: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Forget a memory, restorably; False if it changed meanwhile."""
     return recorder.retire(
         memory,
         Operation.FORGET,
-        why=f"confidence {memory.confidence:.3f}, and nobody recalled it for {turn.limits.cleanup_idle_days:g} days",
+        reason=f"confidence {memory.confidence:.3f}, not recalled for {turn.limits.cleanup_idle_days:g} days",
         at=turn.now,
         state=State.FORGOTTEN,
         retired_at=turn.now,

@@ -1,78 +1,75 @@
-"""Findings: possible duplicates and conflicts among what came in since the last run, for a person to decide about."""
+"""Possible duplicates and conflicts among the memories added since the last run, linked for review."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from django.db.models import Q
 
 from maintenance.cycle.compaction import usable_encoder
-from maintenance.cycle.links import tie
+from maintenance.cycle.links import create_link
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
-from maintenance.cycle.vectors import first_owed
+from maintenance.cycle.vectors import first_key_without_vector
 from memories.models import Link, Memory
 from memories.review.find_pairs import FoundPair, find_ties
 from memories.types import State, Type
 
-ROWS = 50  # looked at for one transaction; each costs a vector search, outside it
+ROWS = 50  # compared per transaction; each costs a vector search, outside it
+COUNT_NAMES: Final = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
 
 
 @dataclass(frozen=True)
 class FindPairs:
-    """Ties memories that are new since the last run to those that may say the same or the contrary.
+    """Links memories that are new since the last run to possible duplicates and contradictions.
 
-    The write path looks for both as a text comes in; this finds what came by an import, or before its vector was made.
-    Events are left out: two that are alike are two events, and promotion looks after them.
+    The write path looks for both when a text arrives; this step finds those that came by an import, or before their
+    vector existed. Episodic memories are left out: similar events are separate events, and promotion handles them.
     """
 
     name: str = "findings"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the ties of the next memories by key; the mark is the highest key that was looked at."""
+        """The pairs of the next memories by key; the mark is the highest key compared."""
         if usable_encoder() is None:
             return None
-        memories = _next(turn, after=cursor or turn.mark or 0)
+        memories = read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
-        ties = find_ties(memories, now=turn.now)
+        pairs = find_ties(memories, now=turn.now)
         last = memories[-1].key
-
-        def write(recorder: Recorder) -> Mapping[str, int]:
-            return _write(turn, ties, recorder)
-
-        return Batch(cursor=last, write=write, mark=last)
+        return Batch(cursor=last, write=partial(link_pairs, turn, pairs), mark=last)
 
 
-def _next(turn: Turn, *, after: int) -> list[Memory]:
+def read_next_memories(turn: Turn, *, after: int) -> list[Memory]:
+    """The group's next live, non-episodic memories, up to the first one that lacks a vector."""
     rows = Memory.objects.filter(group=turn.group, state=State.LIVE, key__gt=after)
-    owed = first_owed(turn.group)
-    if owed is not None:
-        rows = rows.filter(key__lt=owed)
+    unembedded = first_key_without_vector(turn.group)
+    if unembedded is not None:
+        rows = rows.filter(key__lt=unembedded)
     lasting = rows.exclude(type=Type.EPISODIC).select_related("group")
     return list(lasting.order_by("key")[:ROWS])
 
 
-def _write(turn: Turn, ties: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
-    """Write the links that are still called for, by kind."""
+def link_pairs(turn: Turn, pairs: Sequence[FoundPair], recorder: Recorder) -> dict[str, int]:
+    """Link the pairs that are still live and unlinked, inside the batch's transaction; counts by kind."""
     counts: dict[str, int] = {}
-    keys = {memory.key for each in ties for memory in (each.memory, each.other)}
+    keys = {memory.key for pair in pairs for memory in (pair.memory, pair.other)}
     live = set(Memory.objects.filter(key__in=keys, state=State.LIVE).values_list("key", flat=True))
-    for each in ties:
-        if {each.memory.key, each.other.key} <= live and not _is_tied(each):
-            tie(
-                recorder, turn, each.memory, each.other,
-                kind=each.kind, score=each.score, reason=each.reason, evidence=each.evidence,
+    for pair in pairs:
+        if {pair.memory.key, pair.other.key} <= live and not is_linked(pair):
+            create_link(
+                recorder, turn, pair.memory, pair.other,
+                kind=pair.kind, score=pair.score, reason=pair.reason, evidence=pair.evidence,
             )  # fmt: skip
-            counts[_COUNTED[each.kind]] = counts.get(_COUNTED[each.kind], 0) + 1
+            name = COUNT_NAMES[pair.kind]
+            counts[name] = counts.get(name, 0) + 1
     return counts
 
 
-_COUNTED = {"duplicate": "duplicates_found", "conflict": "conflicts_found"}
-
-
-def _is_tied(found: FoundPair) -> bool:
-    """Say whether somebody tied the two meanwhile, either way round."""
-    one, other = found.memory.root_key, found.other.root_key
+def is_linked(pair: FoundPair) -> bool:
+    """True if the two have been linked meanwhile, in either direction."""
+    one, other = pair.memory.root_key, pair.other.root_key
     ends = Q(source=one, target=other) | Q(source=other, target=one)
-    return Link.objects.filter(ends, kind=found.kind).exists()
+    return Link.objects.filter(ends, kind=pair.kind).exists()

@@ -14,8 +14,8 @@ from maintenance.models import JobLock, Run, RunStatus
 CYCLE_JOB = "cycle"
 
 
-def scheduled_cycle(actor: Actor) -> Run:
-    """Finish the runs that were stopped midway, then run over all groups; what the worker does of itself."""
+def run_scheduled_cycle(actor: Actor) -> Run:
+    """Resume interrupted runs, then run over all groups; the worker's scheduled job."""
     for run in (
         Run.objects.filter(status=RunStatus.RUNNING, dry_run=False).select_related("group").order_by("key")
     ):
@@ -24,31 +24,32 @@ def scheduled_cycle(actor: Actor) -> Run:
 
 
 def run_alone(actor: Actor, plan: RunPlan) -> Run:
-    """Run now, under the lock that the scheduled cycle takes as well.
+    """Run now, under the same lock as the scheduled cycle.
 
-    A run over one group, or of another kind, is not what the schedule waits for: that stays due as it was.
+    A run over one group, or of another kind, does not count for the schedule: the cycle stays due as it was.
 
     Raises:
-        Conflict: the cycle is at work elsewhere, or paused; nothing was done.
+        Conflict: the cycle is running elsewhere, or paused; nothing was done.
         NotPermitted, InvalidInput: as run_cycle().
     """
-    check_plan(actor, plan)  # before it could count as a failure of the job
+    check_plan(actor, plan)  # first, so that a refusal does not count as a failure of the job
     runs: list[Run] = []
     job = Job(
         CYCLE_JOB,
         every=timedelta(0),
-        work=lambda doer: runs.append(run_cycle(doer, plan)),
+        work=lambda job_actor: runs.append(run_cycle(job_actor, plan)),
         is_counted=plan.kind == "cycle" and plan.group is None,
     )
     if not do_job(job, actor=actor):
         raise Conflict(
-            "The cycle is at work elsewhere, or paused.", hint="`loci schedule` says which. Nothing was done."
+            "The cycle is running elsewhere, or paused.",
+            hint="`loci schedule` shows which. Nothing was done.",
         )
     return runs[0]
 
 
-def begin_alone(actor: Actor, plan: RunPlan, *, seconds: float) -> Run:
-    """Run for at most `seconds`, as a request can wait; a worker goes on with what is left within a minute.
+def start_alone(actor: Actor, plan: RunPlan, *, seconds: float) -> Run:
+    """Run for at most `seconds`, while a request waits; a worker resumes the rest within a minute.
 
     Raises:
         As run_alone() does.

@@ -1,4 +1,4 @@
-"""Links that a run makes: kept with it, so that undoing it takes them away again."""
+"""Links that a run creates, recorded so that undo removes them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from maintenance.cycle.step import Turn
 from memories.models import Link, LinkKind, Memory
 
 
-def tie(
+def create_link(
     recorder: Recorder,
     turn: Turn,
     source: Memory,
@@ -19,7 +19,10 @@ def tie(
     reason: str = "",
     evidence: dict[str, Any] | None = None,
 ) -> bool:
-    """Tie two chains' roots; False where they are tied so already, or are one chain. Inside the batch's transaction."""
+    """Link the roots of two chains, inside the batch's transaction.
+
+    False if they are linked already, or are the same chain.
+    """
     if source.root_key == target.root_key:
         return False
     link, is_new = Link.objects.get_or_create(
@@ -36,14 +39,17 @@ def tie(
         },
     )
     if is_new:
-        recorder.made(link, "status")
+        recorder.record_created(link, "status")
     return is_new
 
 
-def tie_new(
+def create_links(
     recorder: Recorder, turn: Turn, source: Memory, targets: Sequence[Memory], *, kind: LinkKind, reason: str
 ) -> int:
-    """Tie a memory that this batch made, and that has no links of the kind yet, to each of several chains."""
+    """Link a memory to each of several chains; return the number of links.
+
+    The memory was created in this batch, so it has no links of this kind yet.
+    """
     roots = dict.fromkeys(target.root_key for target in targets)
     links = [
         Link(
@@ -58,5 +64,5 @@ def tie_new(
         for root in roots
     ]
     for link in Link.objects.bulk_create(links):
-        recorder.made(link, "status")
+        recorder.record_created(link, "status")
     return len(links)

@@ -1,5 +1,6 @@
-"""Promotion: what events say again and again is proposed as a fact, with them as its evidence; a person decides."""
+"""Promotion: statements that events repeat are proposed as facts, with the events as evidence; a person decides."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,11 +9,11 @@ from django.db.models import Count, QuerySet
 
 from access.audit.operations import Operation
 from maintenance.cycle.compaction import shared_tags, usable_encoder
-from maintenance.cycle.links import tie, tie_new
+from maintenance.cycle.links import create_link, create_links
 from maintenance.cycle.recorder import Recorder
-from maintenance.cycle.repetition import RepeatedEvents, countable, find_repeated, occasions
+from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import Batch, Turn
-from maintenance.cycle.vectors import first_owed
+from maintenance.cycle.vectors import first_key_without_vector
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash, fold_hash
@@ -26,16 +27,16 @@ from memories.store.tombstones import find_tombstone
 from memories.types import Scope, State, Trust, Type
 
 PROMOTED_SOURCE: Final = "loci:promote"
-SAYS_SO: Final = "it says the same"
-NEW_AT_ONCE = 2_000  # events compared with the group's in one go: 16 MB of cosines at a time
-FACTS_AT_ONCE = 3  # in one transaction; each takes 5 to 10 ms of write lock
-# What a person turned down or hid is not proposed again.
+EVIDENCE_REASON: Final = "states the same"
+NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
+FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
+# Facts that a person rejected or hid are not proposed again.
 SETTLED = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
 class ReadyFact:
-    """A fact that is ready to be written, and the keys of the events that support it."""
+    """A fact ready to be written, with the events that support it."""
 
     cluster: RepeatedEvents
     prepared: PreparedDraft
@@ -43,43 +44,45 @@ class ReadyFact:
 
 @dataclass(frozen=True)
 class Promote:
-    """At least `promote_at_least` like events, of as many days or threads, become a semantic candidate.
+    """At least `promote_at_least` similar events, of as many days or threads, become a semantic candidate.
 
-    The events stay as they are, and count also where a summary stands for them. What a fact rests on already by half
-    is not proposed again, whatever became of that fact.
+    The events stay as they are; compacted ones count too. Events that are already half of some fact's evidence are
+    not proposed again, whatever became of that fact.
     """
 
     name: str = "promote"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the next facts to propose; the mark is the highest key that was looked at."""
+        """The next facts to propose; the mark is the highest key compared."""
         encoder = usable_encoder()
         if encoder is None:
             return None
-        begun = turn.mark or 0
-        after, plan = (cursor["after"], cursor["plan"]) if cursor else (begun, [])
+        after, plan = (cursor["after"], cursor["plan"]) if cursor else (turn.mark or 0, [])
         while True:
             if plan:
                 now, plan = plan[:FACTS_AT_ONCE], plan[FACTS_AT_ONCE:]
-                return _batch(turn, now, after=after, plan=plan, encoder=encoder)
-            keys = _new_keys(turn, after=after)
+                return prepare_batch(turn, now, after=after, plan=plan, encoder=encoder)
+            keys = read_next_keys(turn, after=after)
             if not keys:
                 return None
             after = keys[-1]
-            plan = [[found.text, *found.keys] for found in find_repeated(turn, keys, encoder=encoder)]
+            plan = [
+                [found.representative, *found.keys] for found in find_repeated(turn, keys, encoder=encoder)
+            ]
             if not plan:
-                return _batch(turn, [], after=after, plan=[], encoder=encoder)
+                return prepare_batch(turn, [], after=after, plan=[], encoder=encoder)
 
 
-def _new_keys(turn: Turn, *, after: int) -> list[int]:
-    rows = countable(turn).filter(key__gt=after).order_by("key")
-    owed = first_owed(turn.group)
-    if owed is not None:
-        rows = rows.filter(key__lt=owed)
+def read_next_keys(turn: Turn, *, after: int) -> list[int]:
+    """Keys of the group's next countable events, up to the first one that lacks a vector."""
+    rows = countable_events(turn).filter(key__gt=after).order_by("key")
+    unembedded = first_key_without_vector(turn.group)
+    if unembedded is not None:
+        rows = rows.filter(key__lt=unembedded)
     return list(rows.values_list("key", flat=True)[:NEW_AT_ONCE])
 
 
-def _batch(
+def prepare_batch(
     turn: Turn,
     clusters: Sequence[Sequence[int]],
     *,
@@ -87,39 +90,42 @@ def _batch(
     plan: Sequence[Sequence[int]],
     encoder: Encoder,
 ) -> Batch:
-    """Give the batch that writes these clusters; its mark says that all up to `after` was looked at."""
+    """The batch that writes these clusters, with `plan` as the rest; the last one marks keys up to `after` as done.
+
+    A cluster is the key of its representative followed by all its keys.
+    """
     chosen = [RepeatedEvents(cluster[0], tuple(cluster[1:])) for cluster in clusters]
-    proposals = [made for one in chosen if (made := _prepare(turn, one, encoder)) is not None]
+    proposals = [ready for one in chosen if (ready := prepare_fact(turn, one, encoder)) is not None]
 
     def write(recorder: Recorder) -> Mapping[str, int]:
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for proposal in proposals:
-            for name, count in _write(turn, proposal, recorder).items():
-                counts[name] = counts.get(name, 0) + count
+            counts.update(write_fact(turn, proposal, recorder))
         return counts
 
     return Batch({"after": after, "plan": plan}, write, mark=None if plan else after)
 
 
-def _prepare(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> ReadyFact | None:
-    """Embed the fact and look for near ones, before any transaction; None where it is not to be proposed."""
-    events = _read(turn, cluster)
-    if len(events) < len(cluster.keys) or _rests_on_half(events) or _is_barred(turn, events, cluster):
+def prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> ReadyFact | None:
+    """Embed the fact and look up its neighbours, before any transaction; None if it must not be proposed."""
+    events = read_events(turn, cluster)
+    if len(events) < len(cluster.keys) or is_half_used(events) or is_barred(turn, events, cluster):
         return None
-    draft = _draft(turn, events, next(event for event in events if event.key == cluster.text))
+    draft = draft_fact(turn, events, next(event for event in events if event.key == cluster.representative))
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     groups = frozenset({turn.group.key})
     found = probe(ComparedText(draft.content, draft.type), embedded.vectors[0], groups=groups)
     return ReadyFact(cluster, PreparedDraft(draft, embedded, found))
 
 
-def _read(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
-    rows = countable(turn).filter(key__in=cluster.keys)
+def read_events(turn: Turn, cluster: RepeatedEvents) -> list[Memory]:
+    """The events of a cluster that still count, by key."""
+    rows = countable_events(turn).filter(key__in=cluster.keys)
     return list(rows.select_related("group", "thread").order_by("key"))
 
 
-def _draft(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
-    """Give the fact as a draft: no wider and no surer than its events."""
+def draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
+    """The fact in the words of `text`; its scope is no wider, and its confidence no higher, than its events'."""
     return check_draft(
         Draft(
             text.content,
@@ -135,8 +141,8 @@ def _draft(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
     )
 
 
-def _rests_on_half(events: Sequence[Memory]) -> bool:
-    """Say whether some fact, in any state, has at least half of these events as its evidence."""
+def is_half_used(events: Sequence[Memory]) -> bool:
+    """True if some fact, in any state, already has at least half of these events as its evidence."""
     roots = {event.root_key for event in events}
     most = (
         Link.objects.filter(kind=LinkKind.EVIDENCE, target__in=roots)
@@ -148,68 +154,74 @@ def _rests_on_half(events: Sequence[Memory]) -> bool:
     return most is not None and 2 * most["count"] >= len(roots)
 
 
-def _is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> bool:
-    text = next(event.content for event in events if event.key == cluster.text)
+def is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> bool:
+    """True if the fact's text has a tombstone, or a person rejected or hid it."""
+    text = next(event.content for event in events if event.key == cluster.representative)
     return (
         find_tombstone(turn.group, text) is not None
-        or _same_text(turn, text).filter(trust__in=SETTLED).exists()
+        or find_facts_with_text(turn, text).filter(trust__in=SETTLED).exists()
     )
 
 
-def _same_text(turn: Turn, text: str) -> QuerySet[Memory]:
-    """Give the facts of the group that say this letter by letter."""
-    said = says(content_hash(text), fold_hash(text))
-    return Memory.objects.filter(said, group=turn.group, type=Type.SEMANTIC).order_by()
+def find_facts_with_text(turn: Turn, text: str) -> QuerySet[Memory]:
+    """The group's facts with exactly this text, in any state."""
+    has_text = says(content_hash(text), fold_hash(text))
+    return Memory.objects.filter(has_text, group=turn.group, type=Type.SEMANTIC).order_by()
 
 
-def _write(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int]:
-    """Propose a fact, or give the one that says so already its evidence; nothing where either is settled."""
-    events = _read(turn, proposal.cluster)
+def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int]:
+    """Propose a fact, or add the evidence to an equal one that exists; write nothing if either is settled.
+
+    Runs inside the batch's transaction and re-checks what prepare_fact() checked.
+    """
+    events = read_events(turn, proposal.cluster)
     is_whole = len(events) == len(proposal.cluster.keys)
-    if not is_whole or occasions(events) < turn.limits.promote_at_least or _rests_on_half(events):
+    if not is_whole or count_occasions(events) < turn.limits.promote_at_least or is_half_used(events):
         return {}
-    if _is_barred(turn, events, proposal.cluster):
+    if is_barred(turn, events, proposal.cluster):
         return {}
-    nears = proposal.prepared.current_neighbours(turn.group.key)
-    if withdrawn_doubt(nears, proposal.prepared.draft.content):
-        return {}  # it restates what was withdrawn as wrong
-    known = list(_same_text(turn, proposal.prepared.draft.content)) or _restated(turn, nears)
+    neighbours = proposal.prepared.current_neighbours(turn.group.key)
+    if withdrawn_doubt(neighbours, proposal.prepared.draft.content):
+        return {}  # it restates a retracted memory
+    known = list(find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
+        turn, neighbours
+    )
     live = max((fact for fact in known if fact.state == State.LIVE), key=lambda fact: fact.key, default=None)
     if known and live is None:
         return {}  # superseded, forgotten or merged: somebody decided about this text
     if live is not None:
-        return _counted(evidence=_prove(turn, live, events, recorder))
-    fact = _propose(turn, proposal, nears, recorder)
-    evidence = tie_new(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=SAYS_SO)
-    return _counted(promoted=1, evidence=evidence)
+        links = [
+            create_link(recorder, turn, live, event, kind=LinkKind.EVIDENCE, reason=EVIDENCE_REASON)
+            for event in events
+        ]
+        return {"evidence": sum(links)} if any(links) else {}
+    fact = propose_fact(turn, proposal, neighbours, recorder)
+    evidence = create_links(recorder, turn, fact, events, kind=LinkKind.EVIDENCE, reason=EVIDENCE_REASON)
+    return {"promoted": 1, "evidence": evidence}
 
 
-def _counted(**counts: int) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
-
-
-def _restated(turn: Turn, nears: Sequence[Neighbour]) -> list[Memory]:
-    """Give the group's own fact that says the same in other words."""
+def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
+    """The group's own fact that states the same in other words, as a list of at most one."""
     return [
-        near.memory
-        for near in nears
-        if near.is_same and near.memory.group_id == turn.group.key and near.memory.trust not in SETTLED
+        neighbour.memory
+        for neighbour in neighbours
+        if neighbour.is_same
+        and neighbour.memory.group_id == turn.group.key
+        and neighbour.memory.trust not in SETTLED
     ][:1]
 
 
-def _propose(turn: Turn, proposal: ReadyFact, nears: Sequence[Neighbour], recorder: Recorder) -> Memory:
+def propose_fact(
+    turn: Turn, proposal: ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
+) -> Memory:
+    """Insert the fact as a candidate, with links to its possible duplicates and conflicts."""
     fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=Trust.CANDIDATE, now=turn.now)
-    recorder.made(fact, "state", "trust", "pinned", "updated_at")
+    recorder.record_created(fact, "state", "trust", "pinned", "updated_at")
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
-    for near in nears:
-        if near.link_kind is not None:
-            tie(
-                recorder, turn, fact, near.memory,
-                kind=near.link_kind, score=near.cosine, reason=near.why, evidence=near.evidence,
+    for neighbour in neighbours:
+        if neighbour.link_kind is not None:
+            create_link(
+                recorder, turn, fact, neighbour.memory,
+                kind=neighbour.link_kind, score=neighbour.cosine, reason=neighbour.why, evidence=neighbour.evidence,
             )  # fmt: skip
     return fact
-
-
-def _prove(turn: Turn, fact: Memory, events: Sequence[Memory], recorder: Recorder) -> int:
-    """Give a fact its events as evidence; count those that it did not have."""
-    return sum(tie(recorder, turn, fact, event, kind=LinkKind.EVIDENCE, reason=SAYS_SO) for event in events)

@@ -1,4 +1,4 @@
-"""What a run writes passes through a Recorder: by compare-and-set, and kept with its values before, so that it can be undone."""
+"""Every write of a run goes through a Recorder: compare-and-set, with the old values saved so that it can be undone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from memories.queries.snapshot import as_json
 from memories.types import State
 from storage.bulk_update import write_columns
 
-ROWS_AT_ONCE = 200  # in one statement; SQLite takes a limited number of variables
+ROWS_AT_ONCE = 200  # per statement; SQLite limits the number of variables
 
 
 @dataclass
 class Recorder:
-    """Keeps what one batch changes; lives as long as the batch's transaction. `actor` carries the run's id."""
+    """Records the changes of one batch; lives as long as the batch's transaction. `actor` carries the run's id."""
 
     actor: Actor
     run: Run
@@ -32,7 +32,7 @@ class Recorder:
     _events: list[audit.AuditEvent] = field(default_factory=list)
 
     def edit(self, row: Model, **new: Any) -> bool:
-        """Write fields of a row where they still are what `row` says; False, and nothing written, where not."""
+        """Update fields of a row if they still hold the values in `row`; False, with nothing written, if not."""
         old = {name: getattr(row, name) for name in new}
         if old == new:
             return False
@@ -42,11 +42,14 @@ class Recorder:
             setattr(row, name, value)
         if old.get("state") == State.LIVE and new.get("state") != State.LIVE:
             self.retired += 1
-        self._keep(row, before=_as_json(old), after=_as_json(new))
+        self._record(row, before=old, after=new)
         return True
 
     def edit_many(self, rows: Sequence[Model], **columns: Sequence[Any]) -> int:
-        """Write one value per row and field, of rows read in this transaction; one change for all. Give their number."""
+        """Update one value per row and field, of rows read in this transaction; return the number of rows.
+
+        All of it is recorded as one change.
+        """
         if not rows:
             return 0
         model = type(rows[0])
@@ -62,16 +65,15 @@ class Recorder:
             table=model._meta.db_table,
             row=keys[0],
             is_batch=True,
-            before=packed(keys, before),
-            after=packed(keys, columns),
+            before=pack_batch(keys, before),
+            after=pack_batch(keys, columns),
         )
         self._changes.append(change)
         return len(rows)
 
-    def made(self, row: Model, *fields: str) -> None:
-        """Keep that the run made a row; undoing deletes it while `fields` are what they are now."""
-        values = {name: getattr(row, name) for name in fields}
-        self._keep(row, before=None, after=_as_json(values))
+    def record_created(self, row: Model, *fields: str) -> None:
+        """Record that the run created a row; undo deletes it if `fields` still hold their present values."""
+        self._record(row, before=None, after={name: getattr(row, name) for name in fields})
 
     def log(
         self,
@@ -82,7 +84,7 @@ class Recorder:
         subject: str = "",
         payload: Mapping[str, Any] | None = None,
     ) -> None:
-        """Note an event for the audit log; all of a batch are appended at its end."""
+        """Queue an event for the audit log; flush() appends them all."""
         self._events.append(audit.AuditEvent(operation, memory, group, subject, payload or {}))
 
     def retire(
@@ -91,75 +93,79 @@ class Recorder:
         operation: str,
         *,
         at: datetime,
-        why: str,
-        into: Memory | None = None,
+        reason: str,
+        successor: Memory | None = None,
         **new: Any,
     ) -> bool:
-        """Take a live memory out of what counts, with its row in the audit log; False where it changed meanwhile.
+        """Move a live memory to another state and log it; False if it changed meanwhile.
 
-        `into` is the memory that stands for it from now on. The caller refreshes the contexts of those beside it.
+        `successor` is the memory that replaces it. The caller refreshes the contexts of its neighbours in the thread.
         """
         new |= {"state_changed_at": at, "updated_at": at}
-        said = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in new.items()}
-        if into is not None:
-            new["superseded_by_id"] = into.key
-            said["superseded_by"] = [None, str(into.id)]
+        logged = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in new.items()}
+        if successor is not None:
+            new["superseded_by_id"] = successor.key
+            logged["superseded_by"] = [None, str(successor.id)]
         if not self.edit(memory, **new):
             return False
         self.log(
             operation,
             memory=memory.id,
             group=memory.group.id,
-            payload={"changes": said, "reason": why, "step": self.step},
+            payload={"changes": logged, "reason": reason, "step": self.step},
         )
         return True
 
     def flush(self) -> None:
-        """Write what was kept; inside the batch's transaction."""
+        """Write the recorded changes and audit events, inside the batch's transaction."""
         RunChange.objects.bulk_create(self._changes, batch_size=ROWS_AT_ONCE)
         audit.append_many(self.actor, self._events)
         self._changes, self._events = [], []
 
-    def _keep(self, row: Model, *, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
-        table = type(row)._meta.db_table
-        change = RunChange(run=self.run, step=self.step, table=table, row=row.pk, before=before, after=after)
+    def _record(self, row: Model, *, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
+        change = RunChange(
+            run=self.run,
+            step=self.step,
+            table=type(row)._meta.db_table,
+            row=row.pk,
+            before=None if before is None else values_to_json(before),
+            after=values_to_json(after),
+        )
         self._changes.append(change)
 
 
-def packed(keys: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Give the columns of a batch as JSON; one that holds the same value throughout as that value."""
-    said: dict[str, Any] = {"pk": list(keys)}
+def pack_batch(keys: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """The columns of a batch as JSON; a column of one repeated value is stored as that value."""
+    packed: dict[str, Any] = {"pk": list(keys)}
     for name, values in columns.items():
         listed = [as_json(value) for value in values]
         is_constant = all(value == listed[0] for value in listed) and not isinstance(listed[0], list)
-        said[name] = listed[0] if is_constant else listed
-    return said
+        packed[name] = listed[0] if is_constant else listed
+    return packed
 
 
-def unpacked(said: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    """Give `(pk, {field: value})` for each row of a batch."""
-    keys: list[int] = said["pk"]
-    names = [name for name in said if name != "pk"]
-    columns = {n: said[n] if isinstance(said[n], list) else [said[n]] * len(keys) for n in names}
+def unpack_batch(packed: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    """`(pk, {field: value})` for each row of a batch; the inverse of pack_batch()."""
+    keys: list[int] = packed["pk"]
+    names = [name for name in packed if name != "pk"]
+    columns = {n: packed[n] if isinstance(packed[n], list) else [packed[n]] * len(keys) for n in names}
     return [(key, {name: columns[name][at] for name in names}) for at, key in enumerate(keys)]
 
 
-def model_of(table: str) -> type[Model]:
-    """Give the model of a table."""
+def model_for_table(table: str) -> type[Model]:
+    """The model that a database table belongs to."""
     return next(model for model in apps.get_models() if model._meta.db_table == table)
 
 
-def from_json(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a change's values as the model's fields have them."""
-    return {name: _typed(model, name, value) for name, value in values.items()}
-
-
-def _typed(model: type[Model], name: str, value: Any) -> Any:
-    declared: Field[Any, Any] = model._meta.get_field(name.removesuffix("_id"))  # type: ignore[assignment]
-    if isinstance(declared, ForeignKey):
-        return value
-    return declared.to_python(value)
-
-
-def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+def values_to_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Field values as JSON, as a change stores them."""
     return {name: as_json(value) for name, value in values.items()}
+
+
+def values_from_json(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A change's values converted back to the types of the model's fields; foreign keys stay keys."""
+    typed = {}
+    for name, value in values.items():
+        declared: Field[Any, Any] = model._meta.get_field(name.removesuffix("_id"))  # type: ignore[assignment]
+        typed[name] = value if isinstance(declared, ForeignKey) else declared.to_python(value)
+    return typed

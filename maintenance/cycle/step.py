@@ -1,4 +1,4 @@
-"""What a step of the cycle is: it gives one batch after another, each small enough for one short transaction."""
+"""The interface of the cycle's steps: each yields batches small enough for one short transaction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from maintenance.cycle.recorder import Recorder
 
 @dataclass(frozen=True)
 class Turn:
-    """One group's turn in a run: who acts, in which group, and the moment that the run takes for now.
+    """One group's turn in a run: the actor, the group, and the run's current time.
 
-    `mark` is where the step came to in this group in an earlier run, as it said itself; None before the first.
+    `mark` is the progress that the step saved for this group in an earlier run; None before the first.
     """
 
     actor: Actor
@@ -26,9 +26,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Batch:
-    """What is to be written next. `write` runs inside one transaction and gives what it counted.
+    """The next rows to write. `write` runs inside one transaction and returns its counts by name.
 
-    `cursor` (JSON) is where the step goes on after it, `mark` (JSON) what the next run finds in `Turn.mark`.
+    `cursor` (JSON) is where the step continues after this batch; `mark` (JSON) becomes `Turn.mark` of the next run.
     """
 
     cursor: Any
@@ -37,15 +37,15 @@ class Batch:
 
 
 class Step(Protocol):
-    """One kind of maintenance. Slow work (embedding, comparing) belongs into next_batch(), outside any transaction."""
+    """One kind of maintenance. Slow work (embedding, comparing) belongs in next_batch(), outside any transaction."""
 
     @property
     def name(self) -> str:
-        """Give the step's name, as runs show it."""
+        """The step's name, as runs show it."""
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the batch that follows `cursor` (None at first); None where there is nothing left to do.
+        """The batch that follows `cursor` (None at first); None when nothing is left to do.
 
-        `write` looks again at what it changes: others may have written since. A batch that is written twice, since
-        the process died after it, changes nothing the second time.
+        `write` re-checks the rows that it changes, since others may have written meanwhile. Writing a batch a second
+        time, after the process died, changes nothing.
         """

@@ -1,7 +1,6 @@
-"""Taking a run back: every field that it changed gets its value from before, where nobody changed it since."""
+"""Undo of a run: each field that it changed gets its old value back, unless somebody changed it since."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -14,8 +13,8 @@ from access import audit
 from access.actor import CURATE, READ, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
-from maintenance.cycle.recorder import from_json, model_of, unpacked
-from maintenance.dry_run import tried
+from maintenance.cycle.recorder import model_for_table, unpack_batch, values_from_json
+from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunChange, RunStatus
 from memories.models import Link, LinkStatus, Memory, Piece
 from memories.queries.snapshot import as_json
@@ -24,9 +23,9 @@ from memories.store.tombstones import find_tombstone
 from memories.types import State
 from storage.bulk_update import write_columns
 
-CHANGES_AT_ONCE = 50  # in one transaction, which ends with the first batch of decay: that is many rows
+CHANGES_AT_ONCE = 50  # per transaction; one ends at the first batch change, which covers many rows
 ENDED = (RunStatus.DONE, RunStatus.STOPPED, RunStatus.FAILED)
-# Somebody decided since that the row counts no more, and may have put another in its place.
+# Somebody decided since that the row no longer counts, and may have replaced it.
 DECIDED = (State.RETRACTED, State.SUPERSEDED, State.MERGED)
 
 
@@ -42,7 +41,11 @@ class SkippedRow:
 
 @dataclass(frozen=True)
 class UndoResult:
-    """What undo_run() did or, as a dry run, would do: rows set back, rows deleted that the run had made, rows left."""
+    """What undo_run() did or, as a dry run, would do.
+
+    `restored` counts rows set back, `deleted` rows that the run had created; `kept` are the rows left as they are, and
+    `earlier` the later runs that were undone first.
+    """
 
     run: UUID
     restored: int
@@ -53,7 +56,7 @@ class UndoResult:
 
 
 def find_run(actor: Actor, id_: str | UUID) -> Run:
-    """Give the run of this id, or of the only one whose id begins or ends so, that the actor may see.
+    """The visible run of this id, or the only one whose id begins or ends with it.
 
     Raises:
         NotFound: there is none. InvalidInput: there are several. NotPermitted: the actor may not read.
@@ -63,17 +66,19 @@ def find_run(actor: Actor, id_: str | UUID) -> Run:
     rows = Run.objects.select_related("group")
     if not actor.all_groups:
         rows = rows.filter(group__in=list(actor.roles))
-    said = str(id_).strip().lower().replace("-", "")
-    named = [run for run in rows if said and (run.id.hex.startswith(said) or run.id.hex.endswith(said))]
-    if not named:
+    part = str(id_).strip().lower().replace("-", "")
+    matches = [run for run in rows if part and (run.id.hex.startswith(part) or run.id.hex.endswith(part))]
+    if not matches:
         raise NotFound(
-            "There is no run of that id that you may see.", hint="`loci runs` lists them.", field="id"
+            f"No run with the id '{id_}' exists, or you may not see it.",
+            hint="`loci runs` lists them.",
+            field="id",
         )
-    if len(named) > 1:
+    if len(matches) > 1:
         raise InvalidInput(
-            f"{len(named)} runs have '{id_}' in their id.", hint="Give more of it.", field="id"
+            f"{len(matches)} runs match the id '{id_}'.", hint="Use more characters of the id.", field="id"
         )
-    return named[0]
+    return matches[0]
 
 
 def undo_run(
@@ -83,70 +88,82 @@ def undo_run(
     with_later: bool = False,
     force: bool = False,
 ) -> UndoResult:
-    """Take a run back, its last change first, in short transactions; one that was interrupted goes on.
+    """Undo a run, last change first, in short transactions; an interrupted undo resumes.
 
-    A row that was changed since is left and listed; with `force` the fields that the run changed are set back there
-    too, unless it was retracted, superseded or merged. A withdrawn text never comes back. Rows that a later run changed
-    as well want that run taken back first: `with_later` does it.
+    Rows that changed since are skipped and listed. With `force` the fields that the run changed are set back there
+    too, unless the row was retracted, superseded or merged. A withdrawn text never comes back. If later runs changed
+    the same rows, those must be undone first; `with_later` does that.
 
     Raises:
-        Conflict: the run, or a later one that goes first, is at work; it is taken back already; later ones touched
-            its rows.
-        NotPermitted: the actor may not curate what it, or a later one that goes first, touched.
+        Conflict: the run, or a later one to undo first, has not ended or is undone already; or later runs changed its
+            rows.
+        NotPermitted: the actor may not curate the groups of the run or of such a later one.
     """
     run = find_run(actor, id_)
-    _check(actor, run)
-    later = later_runs(run)
+    check_undoable(actor, run)
+    later = find_later_runs(run)
     for other in later if with_later else ():
-        _check(actor, other)
+        check_undoable(actor, other)
     if later and not (with_later or force):
         names = ", ".join(str(other.id) for other in later)
         raise Conflict(
             f"Later runs changed the same memories: {names}.",
-            hint="Take them back first, or repeat with --with-later, which does it.",
+            hint="Undo them first, or repeat with --with-later, which undoes them too.",
         )
-    return replace(_undo_all(actor, [*later, run] if with_later else [run], force=force), run=run.id)
+    results = [
+        revert_changes(replace(actor, run=one.id), one, force=force)
+        for one in ([*later, run] if with_later else [run])
+    ]
+    return UndoResult(
+        run.id,
+        restored=sum(result.restored for result in results),
+        deleted=sum(result.deleted for result in results),
+        kept=tuple(row for result in results for row in result.kept),
+        earlier=tuple(result.run for result in results[:-1]),
+    )
 
 
 def preview_undo(
     actor: Actor, id_: str | UUID, *, with_later: bool = False, force: bool = False
 ) -> UndoResult:
-    """Give what undo_run() would do, found out on a copy of the store.
+    """What undo_run() would do, tried on a copy of the store.
 
     Raises:
         As undo_run() does.
     """
-    _check(actor, find_run(actor, id_))  # before the whole store is copied for somebody who may not
-    done = tried(lambda: undo_run(actor, id_, with_later=with_later, force=force))
+    check_undoable(actor, find_run(actor, id_))  # before the whole store is copied
+    done = run_on_copy(lambda: undo_run(actor, id_, with_later=with_later, force=force))
     return replace(done, dry_run=True)
 
 
-def _check(actor: Actor, run: Run) -> None:
+def check_undoable(actor: Actor, run: Run) -> None:
+    """Raise NotPermitted or Conflict if the actor cannot undo the run."""
     allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
     if not allowed:
         raise NotPermitted(
-            "You may not take this run back.",
-            hint="It takes the right to curate every group that it went over.",
+            "You may not undo this run.",
+            hint="Needs the right to curate every group that the run covered.",
         )
     if run.status == RunStatus.UNDONE:
-        raise Conflict("This run was taken back already.", hint="Nothing was done.")
+        raise Conflict("This run was already undone.", hint="Nothing was changed.")
     if run.status not in ENDED:
-        raise Conflict(
-            "This run is not at its end yet.", hint="Let it finish, `loci compact` goes on with it."
-        )
+        raise Conflict("This run has not ended yet.", hint="Let it finish; `loci compact` resumes it.")
     if "expired" in run.cursor:
         raise Conflict(
-            "What this run changed is no longer kept.",
-            hint="maintenance.runs_days says how long runs can be undone.",
+            "The changes of this run have been deleted.",
+            hint="The setting maintenance.runs_days says how long runs can be undone.",
         )
 
 
-def later_runs(run: Run) -> list[Run]:
-    """Give the later runs, newest first, that changed rows which this run or one of them changed, and still stand."""
-    own, found = _touched(run), list[Run]()
+def find_later_runs(run: Run) -> list[Run]:
+    """Later runs, newest first, that changed the same rows and are not undone.
+
+    Rows of a run found here count too, so the result is what has to be undone before `run`.
+    """
+    own, found = read_changed_rows(run), list[Run]()
     later = Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE)
     for other in later.select_related("group").order_by("key"):
-        touched = _touched(other)
+        touched = read_changed_rows(other)
         if any(own[table] & rows for table, rows in touched.items()):
             found.insert(0, other)
             for table, rows in touched.items():
@@ -154,31 +171,24 @@ def later_runs(run: Run) -> list[Run]:
     return found
 
 
-def _touched(run: Run) -> dict[str, set[int]]:
+def read_changed_rows(run: Run) -> dict[str, set[int]]:
+    """Keys of the rows that the run changed, by table; a defaultdict, without undone changes."""
     rows: dict[str, set[int]] = defaultdict(set)
     for change in run.changes.filter(undone_at=None).only("table", "row", "is_batch", "after").iterator():
         rows[change.table].update((change.after or {})["pk"] if change.is_batch else [change.row])
     return rows
 
 
-def _undo_all(actor: Actor, runs: Sequence[Run], *, force: bool) -> UndoResult:
-    restored = deleted = 0
-    kept: list[SkippedRow] = []
-    for run in runs:
-        one = _undo_one(replace(actor, run=run.id), run, force=force)
-        restored, deleted, kept = restored + one.restored, deleted + one.deleted, [*kept, *one.kept]
-    return UndoResult(runs[-1].id, restored, deleted, tuple(kept), tuple(run.id for run in runs[:-1]))
-
-
-def _undo_one(actor: Actor, run: Run, *, force: bool) -> UndoResult:
-    tally = _Tally(run, force=force)
-    while changes := _last_changes(run):
+def revert_changes(actor: Actor, run: Run, *, force: bool) -> UndoResult:
+    """Revert all changes of one run that still stand, and mark it as undone; `actor` carries the run's id."""
+    reverter = RunReverter(run, force=force)
+    while changes := read_next_changes(run):
         with transaction.atomic():
             for change in changes:
-                tally.take_back(change)
-            refresh_around(tally.moved())
+                reverter.revert(change)
+            refresh_around(reverter.take_moved())
             RunChange.objects.filter(pk__in=[c.pk for c in changes]).update(undone_at=timezone.now())
-            audit.append_many(actor, tally.events())
+            audit.append_many(actor, reverter.take_events())
     with transaction.atomic():
         now = timezone.now()
         Run.objects.filter(pk=run.pk).update(status=RunStatus.UNDONE, undone_at=now, undone_by=actor.name)
@@ -187,44 +197,48 @@ def _undo_one(actor: Actor, run: Run, *, force: bool) -> UndoResult:
             Operation.RUN,
             group=run.group.id if run.group else None,
             subject=f"{run.kind} undone",
-            payload={"restored": tally.restored, "deleted": tally.deleted, "kept": len(tally.kept)},
+            payload={
+                "restored": reverter.restored,
+                "deleted": reverter.deleted,
+                "kept": len(reverter.skipped),
+            },
         )
-    return UndoResult(run.id, tally.restored, tally.deleted, tuple(tally.kept))
+    return UndoResult(run.id, reverter.restored, reverter.deleted, tuple(reverter.skipped))
 
 
-def _last_changes(run: Run) -> list[RunChange]:
-    """Give the last changes that stand, as many as one transaction takes back."""
+def read_next_changes(run: Run) -> list[RunChange]:
+    """The last changes that still stand, as many as one transaction reverts."""
     standing = run.changes.filter(undone_at=None).order_by("-key")
     kinds = list(standing.values_list("pk", "is_batch")[:CHANGES_AT_ONCE])
     end = next((at for at, (_, is_batch) in enumerate(kinds, start=1) if is_batch), len(kinds))
     return list(standing.filter(pk__in=[key for key, _ in kinds[:end]]))
 
 
-class _Tally:
-    """Takes changes back one by one and keeps count."""
+class RunReverter:
+    """Reverts a run's changes one by one and counts them."""
 
     def __init__(self, run: Run, *, force: bool) -> None:
         self.run = run
         self.force = force
         self.restored = self.deleted = 0
-        self.kept: list[SkippedRow] = []
+        self.skipped: list[SkippedRow] = []
         self._moved: list[int] = []
         self._events: list[audit.AuditEvent] = []
         self._staying: dict[int, bool] = {}
 
-    def moved(self) -> list[Memory]:
-        """Give the memories whose standing changed since the last call; contexts beside them are to be refreshed."""
+    def take_moved(self) -> list[Memory]:
+        """The memories restored since the last call; the contexts of their neighbours must be refreshed."""
         keys, self._moved = self._moved, []
         return list(Memory.objects.filter(key__in=keys))
 
-    def events(self) -> list[audit.AuditEvent]:
-        """Give what the log is to say since the last call."""
+    def take_events(self) -> list[audit.AuditEvent]:
+        """The audit events queued since the last call."""
         events, self._events = self._events, []
         return events
 
-    def take_back(self, change: RunChange) -> None:
-        """Set one change back."""
-        model = model_of(change.table)
+    def revert(self, change: RunChange) -> None:
+        """Revert one change, or record why it was skipped."""
+        model = model_for_table(change.table)
         if change.before is None:
             self._delete(model, change)
         elif change.is_batch:
@@ -234,88 +248,88 @@ class _Tally:
 
     def _restore(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
         rows = model._base_manager.filter(pk=row)
-        if model is Memory and before.get("state") == State.LIVE and (why := _why_not_live(row)):
-            self._keep(model, row, why)
+        if model is Memory and before.get("state") == State.LIVE and (why := why_not_live(row)):
+            self._skip(model, row, why)
             return
-        expected = {} if self.force else from_json(model, after)
+        expected = {} if self.force else values_from_json(model, after)
         try:
             with transaction.atomic():
-                is_restored = rows.filter(**expected).update(**from_json(model, before)) == 1
+                is_restored = rows.filter(**expected).update(**values_from_json(model, before)) == 1
         except IntegrityError:
-            self._keep(model, row, "the same text is live again")
+            self._skip(model, row, "the same text is live again")
             return
         if is_restored:
             self.restored += 1
-            self._note(model, row, before, after)
+            if model is Memory:
+                self._note_restored(row, before, after)
         else:
-            self._keep(model, row, "changed since" if rows.exists() else "gone")
+            self._skip(model, row, "changed since" if rows.exists() else "deleted since")
 
     def _restore_batch(self, model: type[Model], change: RunChange) -> None:
-        before, after = unpacked(change.before or {}), unpacked(change.after or {})
+        before, after = unpack_batch(change.before or {}), unpack_batch(change.after or {})
         names = list(after[0][1])
         found = model._base_manager.in_bulk([key for key, _ in after])
         fitting: dict[int, dict[str, Any]] = {}
         for (key, old), (_, new) in zip(before, after, strict=True):
             row = found.get(key)
             if row is None or not (self.force or all(as_json(getattr(row, n)) == new[n] for n in names)):
-                self._keep(model, key, "gone" if row is None else "changed since")
+                self._skip(model, key, "deleted since" if row is None else "changed since")
             else:
-                fitting[key] = from_json(model, old)
+                fitting[key] = values_from_json(model, old)
         columns = {name: [values[name] for values in fitting.values()] for name in names}
         self.restored += write_columns(model, list(fitting), columns)
 
     def _delete(self, model: type[Model], change: RunChange) -> None:
         row = model._base_manager.filter(pk=change.row).first()
         if row is None:
-            self._keep(model, change.row, "gone")
-        elif _has_changed(row, change):
-            self._keep(model, change.row, "changed since")
-        elif tie := _first_tie(row):
-            self._keep(model, change.row, f"{tie} hangs on it")
+            self._skip(model, change.row, "deleted since")
+        elif has_changed(row, change):
+            self._skip(model, change.row, "changed since")
+        elif referrer := find_referrer(row):
+            self._skip(model, change.row, f"still referenced ({referrer})")
         elif isinstance(row, Link) and self._stays(row.source_id):
-            self._keep(model, change.row, "what it belongs to stays")
+            self._skip(model, change.row, "its memory stays")
         else:
             if isinstance(row, Memory):
-                self._events.append(_undo_event(row, {"state": [row.state, None]}))
+                self._events.append(make_undo_event(row, {"state": [row.state, None]}))
             row.delete()
             self.deleted += 1
 
     def _stays(self, key: int) -> bool:
-        """Say whether a memory that the run made has to be left: what leads from it to its sources is left too."""
+        """True if a memory that the run created cannot be deleted; its links to its sources then stay too."""
         if key not in self._staying:
             table = Memory._meta.db_table
-            made = self.run.changes.filter(table=table, row=key, before__isnull=True).first()
+            created = self.run.changes.filter(table=table, row=key, before__isnull=True).first()
             row = Memory.objects.filter(pk=key).first()
             self._staying[key] = (
-                made is not None
+                created is not None
                 and row is not None
-                and (_has_changed(row, made) or bool(_first_tie(row, besides=self.run)))
+                and (has_changed(row, created) or bool(find_referrer(row, besides=self.run)))
             )
         return self._staying[key]
 
-    def _note(self, model: type[Model], row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
-        if model is not Memory:
-            return
-        self._moved.append(row)
-        memory = Memory.objects.select_related("group").get(pk=row)
-        said = {
+    def _note_restored(self, key: int, before: dict[str, Any], after: dict[str, Any]) -> None:
+        self._moved.append(key)
+        memory = Memory.objects.select_related("group").get(pk=key)
+        fields = {
             name: [after.get(name), value] for name, value in before.items() if name != "superseded_by_id"
         }
-        self._events.append(_undo_event(memory, said))
+        self._events.append(make_undo_event(memory, fields))
 
-    def _keep(self, model: type[Model], row: int, why: str) -> None:
+    def _skip(self, model: type[Model], row: int, why: str) -> None:
         found = model._base_manager.filter(pk=row).first()
-        self.kept.append(SkippedRow(model._meta.db_table, row, str(getattr(found, "id", "")), why))
+        self.skipped.append(SkippedRow(model._meta.db_table, row, str(getattr(found, "id", "")), why))
 
 
-def _undo_event(memory: Memory, said: dict[str, Any]) -> audit.AuditEvent:
+def make_undo_event(memory: Memory, fields: dict[str, Any]) -> audit.AuditEvent:
+    """The audit event of an undone change; `fields` is `{name: [before, after]}`."""
     return audit.AuditEvent(
-        Operation.RUN, memory.id, memory.group.id, "undone", {"changes": said, "action": "undo"}
+        Operation.RUN, memory.id, memory.group.id, "undone", {"changes": fields, "action": "undo"}
     )
 
 
-def _why_not_live(key: int) -> str:
-    """Say why a memory may not count again, whatever the run did to it; empty where it may."""
+def why_not_live(key: int) -> str:
+    """Why a memory may not become live again, whatever the run did to it; empty if it may."""
     memory = Memory.objects.select_related("group").filter(pk=key).first()
     if memory is None:
         return ""
@@ -324,14 +338,15 @@ def _why_not_live(key: int) -> str:
     return "its text was withdrawn" if find_tombstone(memory.group, memory.content) else ""
 
 
-def _has_changed(row: Model, made: RunChange) -> bool:
-    return any(as_json(getattr(row, name)) != value for name, value in (made.after or {}).items())
+def has_changed(row: Model, created: RunChange) -> bool:
+    """True if a row no longer holds the values recorded when the run created it."""
+    return any(as_json(getattr(row, name)) != value for name, value in (created.after or {}).items())
 
 
-def _first_tie(row: Model, *, besides: Run | None = None) -> str:
-    """Say what would go with a row or lose its hold; empty where nothing does. Its own pieces go with it.
+def find_referrer(row: Model, *, besides: Run | None = None) -> str:
+    """The verbose name of a model with rows that refer to this one; empty if there are none. Pieces do not count.
 
-    `besides` leaves out the links that this run made and nobody decided about.
+    `besides` leaves out the links that this run created and nobody decided about.
     """
     for relation in row._meta.related_objects:
         if relation.related_model is Piece:

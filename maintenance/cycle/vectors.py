@@ -1,4 +1,4 @@
-"""The vectors of whole memories, as maintenance compares them: without what their dates add to them."""
+"""Vectors of whole memories for comparison in maintenance, with the influence of their dates removed."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -14,16 +14,16 @@ from memories.store.pieces import as_vector, embedded_text
 from memories.types import State
 
 Matrix = NDArray[np.float32]
-KEYS_AT_ONCE = 500  # in one statement; every database takes that many parameters
+KEYS_AT_ONCE = 500  # per statement; every database accepts that many parameters
 TINY = 1e-6
 
 
 def read_vectors(keys: Sequence[int], *, encoder: Encoder) -> dict[int, NDArray[np.float32]]:
-    """Give the memories' vectors (float32[384], unit length) by key; those that are owed theirs are left out."""
+    """The memories' vectors (float32[384], unit length) by key; memories without vectors are left out."""
     found: dict[int, NDArray[np.float32]] = {}
     for start in range(0, len(keys), KEYS_AT_ONCE):
         rows = Memory.objects.filter(key__in=keys[start : start + KEYS_AT_ONCE])
-        owners, matrix = _read(rows, encoder=encoder)
+        owners, matrix = read_mean_vectors(rows, encoder=encoder)
         found |= dict(zip(owners, matrix, strict=True))
     return found
 
@@ -31,39 +31,27 @@ def read_vectors(keys: Sequence[int], *, encoder: Encoder) -> dict[int, NDArray[
 def stream_vectors(
     memories: QuerySet[Memory], *, encoder: Encoder, rows: int
 ) -> Iterator[tuple[list[int], Matrix]]:
-    """Give the memories' keys and vectors in blocks of about `rows`, by key: a large group takes no more room."""
+    """The memories' keys and vectors by key, in blocks of about `rows`, so that memory use stays constant."""
     after = 0
     while True:
         keys = list(memories.filter(key__gt=after).order_by("key").values_list("key", flat=True)[:rows])
         if not keys:
             return
-        yield _read(memories.filter(key__gt=after, key__lte=keys[-1]), encoder=encoder)
+        yield read_mean_vectors(memories.filter(key__gt=after, key__lte=keys[-1]), encoder=encoder)
         after = keys[-1]
 
 
-def first_owed(group: Group) -> int | None:
-    """Give the lowest key of the group's live memories whose vectors are owed; None where all have theirs.
+def first_key_without_vector(group: Group) -> int | None:
+    """The lowest key of the group's live memories that still lack a vector; None if all have theirs.
 
-    A pass over new memories ends before it, so that those are looked at once they have their vectors.
+    A pass over new memories stops before it, so that the next pass compares those once they have vectors.
     """
-    owed = Piece.objects.filter(memory__group=group, memory__state=State.LIVE, embedding__isnull=True)
-    return owed.order_by("memory_id").values_list("memory_id", flat=True).first()
+    missing = Piece.objects.filter(memory__group=group, memory__state=State.LIVE, embedding__isnull=True)
+    return missing.order_by("memory_id").values_list("memory_id", flat=True).first()
 
 
-def without_date(vectors: Matrix, moment: datetime | None, *, encoder: Encoder) -> Matrix:
-    """Give vectors (float32[n, 384]) without the direction of the date that their texts were embedded with.
-
-    Two unrelated events of one week have a cosine of about 0.3 with their dates written before them and of 0.1 without
-    that direction, as their bare texts have.
-    """
-    if moment is None:
-        return vectors
-    [date] = encoder.encode([embedded_text("", moment).strip()])
-    return _unit(vectors - np.outer(vectors @ date, date).astype(np.float32))
-
-
-def _read(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:
-    """Give keys in order and the mean vector of each memory's pieces, its date taken out."""
+def read_mean_vectors(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], Matrix]:
+    """Keys in order and the mean vector of each memory's pieces (float32[n, 384], unit length), date removed."""
     pieces = Piece.objects.filter(
         memory__in=memories.order_by().values("key"), embedding__isnull=False, model=encoder.model_id
     )
@@ -75,23 +63,37 @@ def _read(memories: QuerySet[Memory], *, encoder: Encoder) -> tuple[list[int], M
         sums[key] = sums[key] + as_vector(blob) if key in sums else as_vector(blob)
         dates[key] = moment
     owners = list(sums)
-    matrix = _unit(np.stack([*sums.values()])) if owners else np.zeros((0, 384), dtype=np.float32)
-    return owners, _undated(matrix, [dates[key] for key in owners], encoder=encoder)
+    matrix = unit_rows(np.stack([*sums.values()])) if owners else np.zeros((0, 384), dtype=np.float32)
+    return owners, remove_dates(matrix, [dates[key] for key in owners], encoder=encoder)
 
 
-def _undated(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
+def remove_date(vectors: Matrix, moment: datetime | None, *, encoder: Encoder) -> Matrix:
+    """Project the direction of one date out of vectors (float32[n, 384]) whose texts were embedded with it.
+
+    Two unrelated events of one week have a cosine of about 0.3 with their dates in front, and of 0.1 without that
+    direction, like their bare texts.
+    """
+    if moment is None:
+        return vectors
+    [date] = encoder.encode([embedded_text("", moment).strip()])
+    return unit_rows(vectors - np.outer(vectors @ date, date).astype(np.float32))
+
+
+def remove_dates(matrix: Matrix, dates: Sequence[datetime | None], *, encoder: Encoder) -> Matrix:
+    """As remove_date(), with a date of its own for each row; rows without a date stay as they are."""
     texts = [embedded_text("", moment).strip() for moment in dates]
-    named = [text for text in dict.fromkeys(texts) if text]
-    if not named:
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    if not distinct:
         return matrix
-    said = dict(zip(named, encoder.encode(named), strict=True))
+    encoded = dict(zip(distinct, encoder.encode(distinct), strict=True))
     none = np.zeros(matrix.shape[1], dtype=np.float32)
-    directions = np.stack([said.get(text, none) for text in texts])
+    directions = np.stack([encoded.get(text, none) for text in texts])
     along = np.einsum("ij,ij->i", matrix, directions)
-    return _unit(matrix - along[:, None] * directions)
+    return unit_rows(matrix - along[:, None] * directions)
 
 
-def _unit(matrix: Matrix) -> Matrix:
+def unit_rows(matrix: Matrix) -> Matrix:
+    """The rows scaled to unit length."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit: Matrix = (matrix / np.maximum(lengths, TINY)).astype(np.float32)
     return unit

@@ -1,4 +1,4 @@
-"""Tables of the maintenance room."""
+"""Tables of the maintenance package."""
 
 from maintenance.models.lock import JobLock
 from maintenance.models.run import Run, RunChange, RunStatus

@@ -1,14 +1,14 @@
-"""Locks and pauses that hold between processes and across restarts."""
+"""Job locks and pauses, shared by processes and kept across restarts."""
 
 from django.db import models
 from django.utils import timezone
 
 
 class JobLock(models.Model):
-    """Who is doing a job, until when; how it went; and whether a person has paused it.
+    """A job's lock and its expiry, its last results, and whether a person has paused or requested it.
 
-    `last_finished` is when it last came to a good end, `last_failed` when it last did not. `expected_since` is from when
-    on it is missed where it does not run: when it was first known, or when a pause ended.
+    `last_finished` is its last success, `last_failed` its last failure. `expected_since` is the time from which a
+    missing run counts as overdue: when the job was first seen, or when a pause ended.
     """
 
     name = models.CharField(max_length=40, primary_key=True)

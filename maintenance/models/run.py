@@ -1,4 +1,4 @@
-"""A run is one execution of maintenance, undoable as a whole."""
+"""Runs: executions of maintenance, each undoable as a whole."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,7 +9,7 @@ from storage.ids import new_id
 
 
 class RunStatus(models.TextChoices):
-    """How far a run is."""
+    """The status of a run."""
 
     RUNNING = "running", "running: at work, or stopped midway and to be resumed"
     DONE = "done", "done: finished"
@@ -19,7 +19,7 @@ class RunStatus(models.TextChoices):
 
 
 class Run(models.Model):
-    """One execution of maintenance. `steps` lists what it did, `cursor` is where it resumes."""
+    """One execution of maintenance. `steps` lists the work done, `cursor` is the position to resume from."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -33,9 +33,7 @@ class Run(models.Model):
     cursor = models.JSONField(default=dict)
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
-    now = models.DateTimeField(
-        null=True
-    )  # the moment that the run took for now, also where it was resumed later
+    now = models.DateTimeField(null=True)  # the run's current time, kept when it is resumed
     undone_at = models.DateTimeField(null=True)
     undone_by = models.CharField(max_length=300, blank=True, default="")
     error = models.TextField(blank=True, default="")
@@ -51,10 +49,10 @@ class Run(models.Model):
 
 
 class RunChange(models.Model):
-    """What a run changed: the values of a row's fields before and after. A row that it made has no `before`.
+    """One change of a run: a row's fields before and after. A row that the run created has no `before`.
 
     A batch (`is_batch`) holds many rows in columns: `before` and `after` are `{"pk": [...], field: [...], ...}`, and
-    `row` is the first of them. Decay touches nearly every memory each day, and a row for each would outgrow the store.
+    `row` is the first of them. Decay changes nearly every memory each day; one RunChange each would outgrow the store.
     """
 
     key = models.BigAutoField(primary_key=True)

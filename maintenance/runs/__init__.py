@@ -1,1 +1,1 @@
-"""Runs of maintenance as people read them: lists and words."""
+"""Runs of maintenance as people read them: lists, changes and wording."""

@@ -1,4 +1,4 @@
-"""The list of maintenance's runs, page by page."""
+"""The list of maintenance runs, page by page."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 
 
 def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> Page[Run]:
-    """List runs, newest first: all for a superuser, else those of the groups that the actor may enter.
+    """A page of runs, newest first: all of them for a superuser, else those of the actor's groups.
 
     Raises:
         NotPermitted: the actor may not read.
-        InvalidInput: the cursor or the limit is not allowed.
+        InvalidInput: the cursor or the limit is invalid.
     """
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
@@ -24,7 +24,7 @@ def list_runs(actor: Actor, *, cursor: str = "", limit: int = DEFAULT_LIMIT) -> 
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """Give a run as JSON values."""
+    """A run as JSON values."""
     return {
         "id": str(run.id),
         "kind": run.kind,

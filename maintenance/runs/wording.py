@@ -1,4 +1,4 @@
-"""A run in words: its steps as bars, its changes as "before → after"."""
+"""A run in words: its counts, its steps and its changes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,30 +8,29 @@ from typing import Any
 
 from maintenance.runs.preview import PreviewedChange
 
-# The column, as people call it; what is not named here stands under its own name.
+# Labels of columns; the others keep their own names.
 FIELD_WORDS = {
-    "superseded_by_id": "replaced by",
+    "superseded_by_id": "superseded by",
     "access_count": "recalls",
     "decayed_at": "decayed",
     "retired_at": "retired",
     "state_changed_at": "state since",
     "updated_at": "changed",
 }
-# What is counted and is no past participle, of one alone.
+# Singular of counts that are plural nouns; the others are participles, such as "decayed".
 SINGULAR = {
     "summaries": "summary",
     "summaries dropped": "summary dropped",
     "possible duplicates": "possible duplicate",
     "conflicts": "conflict",
 }
-# Of a row that the run wrote, the text says enough.
-NOTHING = "nothing"
+EMPTY_VALUE = "nothing"
 MAX_VALUE_CHARS = 60
 
 
 @dataclass(frozen=True)
 class ShownStep:
-    """One step of a run: what it counted, how long it took, and its share of the run's time (0–100)."""
+    """One step of a run: its counts, its duration, and its share of the run's duration (0–100)."""
 
     name: str
     counts: str
@@ -52,7 +51,7 @@ class ShownField:
 
 @dataclass(frozen=True)
 class ShownChange:
-    """A row that a run changed. `is_memory`: its id leads to a page."""
+    """A row that a run changed. `is_memory`: its id has a page. `made`: the run created it; `fields` is empty."""
 
     text: str
     id: str
@@ -61,75 +60,77 @@ class ShownChange:
     fields: tuple[ShownField, ...]
 
 
-def counts_words(counts: dict[str, Any]) -> str:
-    """Give counts in one line; empty where nothing was counted."""
-    return ", ".join(f"{count} {_counted(name, count)}" for name, count in counts.items() if count)
+def format_counts(counts: dict[str, Any]) -> str:
+    """Counts in one line, without zeros: "3 decayed, 1 summary"; empty if there are none."""
+    parts = []
+    for name, count in counts.items():
+        if count:
+            words = name.replace("_", " ")
+            parts.append(f"{count} {SINGULAR.get(words, words) if count == 1 else words}")
+    return ", ".join(parts)
 
 
-def _counted(name: str, count: int) -> str:
-    words = name.replace("_", " ")
-    return SINGULAR.get(words, words) if count == 1 else words
-
-
-def shown_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
-    """Give the steps with each one's share of the time."""
-    whole = sum(_number(step, "seconds") for step in steps) or 1.0
+def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
+    """A run's stored steps with each one's share of the time; missing or malformed numbers count as 0."""
+    whole = sum(read_number(step, "seconds") for step in steps) or 1.0
     return [
         ShownStep(
             name=str(step.get("step", "")),
-            counts=counts_words(step.get("counts", {})),
-            seconds=_number(step, "seconds"),
-            batches=int(_number(step, "batches")),
-            longest_lock_ms=round(1000 * _number(step, "longest_lock_s")),
-            share=round(100 * _number(step, "seconds") / whole),
+            counts=format_counts(step.get("counts", {})),
+            seconds=read_number(step, "seconds"),
+            batches=int(read_number(step, "batches")),
+            longest_lock_ms=round(1000 * read_number(step, "longest_lock_s")),
+            share=round(100 * read_number(step, "seconds") / whole),
         )
         for step in steps
     ]
 
 
-def shown_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[ShownChange]]]:
-    """Give the changes by step, in the order in which they were made."""
+def read_number(step: dict[str, Any], name: str) -> float:
+    """A number of a stored step; 0 if it is missing or of another type."""
+    value = step.get(name, 0)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[ShownChange]]]:
+    """The changes grouped by step, in the order in which they were made."""
     return [
-        (step, [_shown(change) for change in of_step])
+        (step, [format_change(change) for change in of_step])
         for step, of_step in groupby(changes, key=lambda change: change.step)
     ]
 
 
-def _shown(change: PreviewedChange) -> ShownChange:
+def format_change(change: PreviewedChange) -> ShownChange:
+    """One changed row in words; of a row that the run created, its text is enough."""
+    fields = [
+        ShownField(FIELD_WORDS.get(name, name.replace("_", " ")), format_value(before), format_value(after))
+        for name, (before, after) in change.fields.items()
+    ]
     return ShownChange(
         text=change.text or f"{change.table} {change.id}",
         id=change.id,
         is_memory=change.table == "memories_memory"
         and len(change.id) == len("00000000-0000-0000-0000-000000000000"),
         made=change.made,
-        fields=() if change.made else tuple(_fields(change)),
+        fields=() if change.made else tuple(fields),
     )
 
 
-def _fields(change: PreviewedChange) -> Iterable[ShownField]:
-    for name, (before, after) in change.fields.items():
-        yield ShownField(FIELD_WORDS.get(name, name.replace("_", " ")), _value(before), _value(after))
-
-
-def _value(value: Any) -> str:
-    """Give a value as a person reads it: three decimals, minutes, no more than a line."""
+def format_value(value: Any) -> str:
+    """A value for people: numbers with three decimals, times to the minute, at most a line."""
     if value is None or value == "":
-        return NOTHING
+        return EMPTY_VALUE
     if isinstance(value, float):
         return f"{value:.3f}".rstrip("0").rstrip(".")
-    if isinstance(value, str) and (moment := _moment(value)):
+    if isinstance(value, str) and (moment := parse_moment(value)):
         return f"{moment:%Y-%m-%d %H:%M}"
     text = str(value)
     return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"
 
 
-def _moment(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
+    """The time that an ISO 8601 text states; None for any other text."""
     try:
         return datetime.fromisoformat(text) if "T" in text else None
     except ValueError:
         return None
-
-
-def _number(step: dict[str, Any], name: str) -> float:
-    value = step.get(name, 0)
-    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,4 +1,4 @@
-"""Work that other rooms bring for the worker: each registers what to do and how to know that something waits."""
+"""Work that other packages register for the worker, so that maintenance need not import them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from access.actor import Actor
 
 @dataclass(frozen=True)
 class RegisteredWork:
-    """`is_waiting` says cheaply whether there is something to do; `do` does it and says what, None for nothing."""
+    """`is_waiting` is a cheap check for pending work; `do` does it and returns a summary, None if nothing was done."""
 
     is_waiting: Callable[[], bool]
     do: Callable[[Actor], str | None]
 
 
-BROUGHT: dict[str, RegisteredWork] = {}
+REGISTERED_WORK: dict[str, RegisteredWork] = {}
 
 
-def is_waiting(name: str) -> bool:
-    """Say whether there is something to do of this name; never where nobody brought any."""
-    return name in BROUGHT and BROUGHT[name].is_waiting()
+def has_registered_work(name: str) -> bool:
+    """True if work of this name is registered and pending."""
+    return name in REGISTERED_WORK and REGISTERED_WORK[name].is_waiting()
 
 
-def do_waiting(name: str, actor: Actor) -> str | None:
-    """Do what waits."""
-    return BROUGHT[name].do(actor) if name in BROUGHT else None
+def do_registered_work(name: str, actor: Actor) -> str | None:
+    """Do the pending work of this name; None if none is registered."""
+    return REGISTERED_WORK[name].do(actor) if name in REGISTERED_WORK else None

@@ -1,4 +1,4 @@
-"""How a job stands, in the words that the command and the browser share."""
+"""Job statuses in words, shared by the command and the browser."""
 
 from datetime import datetime
 from typing import Final
@@ -7,21 +7,21 @@ from maintenance.schedule import JobStatus
 
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
-# What each job does, for who looks at the schedule.
-MEANINGS: Final = {
+# What each job does, as the schedule shows it.
+JOB_DESCRIPTIONS: Final = {
     "heartbeat": "Shows that the worker is alive.",
-    "embed_owed": "Gives vectors to memories that were stored without one.",
-    "backup": "Makes a verified backup; the oldest give way.",
-    "purge_backups": "Takes what was purged out of the backups that still hold it.",
-    "cycle": "Decays, summarises, promotes and tidies; each run can be taken back as a whole.",
-    "retention": "Removes what is past the time it is kept, such as old recalls.",
-    "tidy_access": "Removes what has ended: sessions, codes, attempts.",
-    "import": "Looks through and imports the files that people sent.",
+    "embed_owed": "Embeds memories that were stored without a vector.",
+    "backup": "Makes a verified backup and deletes the oldest.",
+    "purge_backups": "Removes purged memories from the backups that still contain them.",
+    "cycle": "Decays, summarises, promotes and cleans up; each run can be undone as a whole.",
+    "retention": "Deletes data past its retention time, such as old recalls.",
+    "tidy_access": "Deletes expired sessions, codes and sign-in attempts.",
+    "import": "Checks and imports uploaded files.",
 }
 
 
-def duration(seconds: float | None) -> str:
-    """Give a length of time in its largest whole unit, else rounded; "-" for none."""
+def format_duration(seconds: float | None) -> str:
+    """A duration in its largest whole unit, else rounded: "2 h", "1.3 s", "4 ms"; "-" for None."""
     if seconds is None:
         return "-"
     if seconds < 1:
@@ -32,35 +32,35 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 
-def moment(at: datetime | None) -> str:
-    """Give a moment (UTC) to the second, "-" for none."""
+def format_moment(at: datetime | None) -> str:
+    """A time (UTC) to the second; "-" for None."""
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else "-"
 
 
-def every_words(job: JobStatus) -> str:
-    """Say how often it runs."""
-    return duration(job.every_s) if job.every_s else "never"
+def format_interval(job: JobStatus) -> str:
+    """How often the job runs: "1 d", or "never"."""
+    return format_duration(job.every_s) if job.every_s else "never"
 
 
-def next_words(job: JobStatus) -> str:
-    """Say when it runs next."""
+def format_next_run(job: JobStatus) -> str:
+    """When the job runs next: a time, "next tick" or "when needed"."""
     if job.state in ("due", "overdue", "asked"):
         return "next tick"
     if job.state == "idle" and job.next_run is None:
         return "when needed"
-    return moment(job.next_run)
+    return format_moment(job.next_run)
 
 
-def state_words(job: JobStatus) -> str:
-    """Say how a job stands, in one line."""
+def format_state(job: JobStatus) -> str:
+    """The job's state in one line, with its failures."""
     times = "once" if job.failures == 1 else f"{job.failures} times"
     failed = f"failed {times}: {job.error}" if job.failures else ""
     words = {
-        "running": f"running since {moment(job.since)}",
+        "running": f"running since {format_moment(job.since)}",
         "paused": f"paused by {job.by}",
-        "asked": f"asked for by {job.by}",
+        "asked": f"requested by {job.by}",
         "failing": failed,
-        "overdue": f"overdue since {moment(job.since)}",
-        "off": "runs only when asked for",
+        "overdue": f"overdue since {format_moment(job.since)}",
+        "off": "runs only on request",
     }.get(job.state, job.state)
     return f"{words}; {failed}" if failed and job.state != "failing" else words

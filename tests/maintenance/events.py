@@ -60,7 +60,7 @@ def happen(
     group: str = "ledger",
     **fields: Any,
 ) -> list[Memory]:
-    """Store texts as events, `step` apart from `start` on; give them in order."""
+    """Store texts as events, `step` apart from `start`; return them in order."""
     drafts = [
         Draft(text, type="episodic", group=group, valid_from=start + at * step, **fields)
         for at, text in enumerate(texts)
@@ -71,12 +71,12 @@ def happen(
 
 
 def turn_of(group: Group, *, now: datetime = NOW, mark: Any = None, **limits: Any) -> Turn:
-    """Give a group's turn in a run; `limits` are settings of the section maintenance."""
+    """A group's turn in a run; `limits` overrides settings of the section maintenance."""
     return Turn(operator(), group, now, replace(settings.LOCI.maintenance, **limits), mark)
 
 
 def drive(step: Step, turn: Turn) -> tuple[Counter[str], Any, Run]:
-    """Run a step to its end as the cycle does: a transaction for each batch; give its counts, its mark and the run."""
+    """Run a step to its end, one transaction per batch, as the cycle does; return its counts, its mark and the run."""
     run = Run.objects.create(kind="cycle", actor=turn.actor.name, now=turn.now)
     turn = replace(turn, actor=replace(turn.actor, run=run.id))
     counts: Counter[str] = Counter()

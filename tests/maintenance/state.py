@@ -1,4 +1,4 @@
-"""The whole state of the store, to be compared before and after."""
+"""The whole state of the store, for comparisons before and after."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TABLES: tuple[type[Model], ...] = (Memory, Piece, Link, Relation, RelationEviden
 
 
 def whole_state() -> dict[str, Any]:
-    """Give every field of every row that a run may change, and what the two indexes hold."""
+    """Every field of every row that a run may change, and the contents of both indexes."""
     rows = {
         model._meta.db_table: {row["pk"]: row for row in model._base_manager.values("pk", *_fields(model))}
         for model in TABLES
@@ -33,5 +33,5 @@ def _fields(model: type[Model]) -> list[str]:
 
 
 def index_faults() -> list[str]:
-    """Say where the indexes do not agree with the rows."""
+    """Differences between the indexes and the rows."""
     return search_index().faults()

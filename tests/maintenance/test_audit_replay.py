@@ -1,4 +1,4 @@
-"""How each memory stood at each moment can be rebuilt from the audit log, whatever was done to it."""
+"""Every memory's fields at any past time can be rebuilt from the audit log, whatever happened to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 @dataclass
 class Witness:
-    """Looks at every memory after each step, and remembers what it saw."""
+    """Records every memory after each step."""
 
     seen: list[tuple[str, datetime, dict[str, dict[str, Any]]]] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ class Witness:
         self.seen.append((step, timezone.now(), truth))
 
     def compare(self) -> int:
-        """Rebuild every memory at every moment; give how many were compared."""
+        """Rebuild every memory at every recorded time; return the number of comparisons."""
         count = 0
         for step, at, truth in self.seen:
             for id_, fields in truth.items():
@@ -72,7 +72,7 @@ def witness() -> Witness:
     return Witness()
 
 
-def test_every_field_is_rebuilt_but_the_counters_of_recalls() -> None:
+def test_every_field_except_recall_counters_is_rebuilt() -> None:
     assert set(FIELDS) - set(REBUILT) == {"access_count", "last_accessed"}
 
 
@@ -101,7 +101,7 @@ def test_storing_restating_and_editing(remember: Remember, witness: Witness, led
     assert witness.compare() == 1 + 1 + 1 + 2 + 3
 
 
-def test_what_a_curator_does(remember: Remember, witness: Witness) -> None:
+def test_curators_changes(remember: Remember, witness: Witness) -> None:
     memory = remember("The queue is called ledger-events")
     steps: list[tuple[str, Callable[[], object]]] = [
         ("pin", lambda: pin(operator(), memory.id)),
@@ -120,7 +120,7 @@ def test_what_a_curator_does(remember: Remember, witness: Witness) -> None:
     assert witness.compare() == 9
 
 
-def test_one_takes_another_ones_place(remember: Remember, witness: Witness) -> None:
+def test_superseding(remember: Remember, witness: Witness) -> None:
     old = remember("The port is 8081")
     witness.look("store")
     remember("The port is 9090", supersedes=str(old.id))
@@ -132,7 +132,7 @@ def test_one_takes_another_ones_place(remember: Remember, witness: Witness) -> N
     assert witness.compare() == 1 + 2 + 4 + 4
 
 
-def test_two_become_one(remember: Remember, witness: Witness) -> None:
+def test_merging(remember: Remember, witness: Witness) -> None:
     kept = remember("Deploys run on Friday evening")
     gone = remember("Every Friday in the evening there is a deploy")
     witness.look("store")
@@ -141,9 +141,7 @@ def test_two_become_one(remember: Remember, witness: Witness) -> None:
     assert witness.compare() >= 4
 
 
-def test_a_former_version_comes_back_and_what_was_wrong_gets_a_successor(
-    remember: Remember, witness: Witness
-) -> None:
+def test_restoring_a_version_and_superseding_a_retracted_one(remember: Remember, witness: Witness) -> None:
     memory = remember("The port is 8081")
     edit(operator(), memory.id, EditDraft(content="The port is 9090"))
     restore(operator(), memory.id)
@@ -180,7 +178,7 @@ def test_a_candidate_is_approved(witness: Witness, ledger: Group, alice: Any) ->
     assert witness.compare() == 2 + 3 + 3 + 4 + 4
 
 
-def test_texts_whose_time_is_over_make_way(witness: Witness, ledger: Group) -> None:
+def test_expired_texts_are_replaced(witness: Witness, ledger: Group) -> None:
     past = timezone.now() - timedelta(days=1)
     for text in ("The port is 8081", "The bridge is closed"):
         store(operator(), Draft(text, group="ledger", valid_to=past))
@@ -203,7 +201,7 @@ def test_a_batch_with_sources_that_change(witness: Witness, ledger: Group) -> No
     assert witness.compare() >= 2 + 3
 
 
-def test_what_the_cycle_did_and_its_undoing(remember: Remember, witness: Witness, ledger: Group) -> None:
+def test_a_cycle_and_its_undo(remember: Remember, witness: Witness, ledger: Group) -> None:
     decaying = remember("The queue is called ledger-events", confidence=0.8)
     expiring = remember("The bridge is closed", expires_at=timezone.now() + timedelta(milliseconds=1))
     unsure = remember("Perhaps the colour is green", confidence=0.04)
@@ -234,8 +232,8 @@ def test_what_the_cycle_did_and_its_undoing(remember: Remember, witness: Witness
     assert witness.compare() >= 15
 
 
-def test_what_a_run_retired_into_another_memory(remember: Remember, witness: Witness, ledger: Group) -> None:
-    """As compaction does it, and undoing takes it back."""
+def test_a_memory_retired_in_favour_of_another(remember: Remember, witness: Witness, ledger: Group) -> None:
+    """As compaction does it, and then its undo."""
     sources = [remember(f"The deploy of {day} failed", type="episodic") for day in ("Monday", "Tuesday")]
     summary = remember("Deploys failed on Monday and Tuesday")
     run = Run.objects.create(kind="cycle", actor="operator", status="done", group=ledger, now=timezone.now())
@@ -247,8 +245,8 @@ def test_what_a_run_retired_into_another_memory(remember: Remember, witness: Wit
                 Memory.objects.select_related("group").get(pk=source.pk),
                 Operation.RUN,
                 at=timezone.now(),
-                why="a summary stands for it",
-                into=summary,
+                reason="a summary replaces it",
+                successor=summary,
                 state="compacted",
             )
         recorder.flush()
@@ -259,7 +257,7 @@ def test_what_a_run_retired_into_another_memory(remember: Remember, witness: Wit
     assert witness.compare() == 9
 
 
-def test_where_the_beginning_is_not_in_the_log_the_row_as_it_is_now_is_taken_back(remember: Remember) -> None:
+def test_without_a_start_in_the_log_the_present_row_is_reverted(remember: Remember) -> None:
     memory = remember("The port is 8081")
     pin(operator(), memory.id)
     before = timezone.now()
@@ -269,7 +267,7 @@ def test_where_the_beginning_is_not_in_the_log_the_row_as_it_is_now_is_taken_bac
     assert (told.basis, told.fields["tags"], told.fields["pinned"]) == ("row", [], True)
 
 
-def test_a_later_row_that_holds_the_whole_memory_serves_as_well(remember: Remember) -> None:
+def test_a_later_entry_with_the_whole_memory_serves_as_well(remember: Remember) -> None:
     memory = remember("The port is 8081")
     before = timezone.now()
     remember("The port is 9090", supersedes=str(memory.id))
@@ -278,7 +276,7 @@ def test_a_later_row_that_holds_the_whole_memory_serves_as_well(remember: Rememb
     assert (told.basis, told.fields["state"], told.fields["superseded_by"]) == ("log", "live", None)
 
 
-def test_before_what_retention_dropped_nothing_is_told(remember: Remember) -> None:
+def test_times_before_the_retained_log_are_refused(remember: Remember) -> None:
     memory = remember("The port is 8081")
     early = timezone.now()
     pin(operator(), memory.id)
@@ -288,7 +286,7 @@ def test_before_what_retention_dropped_nothing_is_told(remember: Remember) -> No
     assert memory_at(operator(), memory.id, timezone.now()).fields["pinned"] is True
 
 
-def test_what_a_run_no_longer_keeps_is_said_to_be_unsure(remember: Remember) -> None:
+def test_fields_whose_changes_were_deleted_are_unsure(remember: Remember) -> None:
     memory = remember("The port is 8081")
     run_cycle(operator(), RunPlan(now=timezone.now() + timedelta(days=3)))
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ()
@@ -296,7 +294,7 @@ def test_what_a_run_no_longer_keeps_is_said_to_be_unsure(remember: Remember) -> 
     assert memory_at(operator(), memory.id, timezone.now()).unsure == ("confidence", "decayed_at")
 
 
-def test_moments_that_make_no_sense_are_refused(remember: Remember) -> None:
+def test_impossible_times_are_refused(remember: Remember) -> None:
     memory = remember("The port is 8081")
     with pytest.raises(NotFound, match="was not stored yet"):
         memory_at(operator(), memory.id, memory.created_at - timedelta(seconds=1))
@@ -306,7 +304,7 @@ def test_moments_that_make_no_sense_are_refused(remember: Remember) -> None:
         memory_at(operator(), memory.id, datetime(2026, 1, 1))  # noqa: DTZ001 - that is what is refused
 
 
-def test_the_log_of_a_foreign_group_is_not_told(garden: Group, bob: Any) -> None:
+def test_the_log_of_a_foreign_group_is_not_shown(garden: Group, bob: Any) -> None:
     def kept(scope: str) -> Memory:
         memory = store(operator(), Draft(f"Tulips, {scope}", group="garden", scope=scope)).memory
         assert memory is not None

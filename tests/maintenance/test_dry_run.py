@@ -1,4 +1,4 @@
-"""Copies that dry runs work on are gone at their end; what a killed one left goes with the next purge."""
+"""A dry run deletes its copy when it ends; the next purge deletes the copy of a killed one."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from access.tokens import operator
-from maintenance.dry_run import Trials, _holding, tried
+from maintenance.dry_run import DryRunCopies, hold_copy, run_on_copy
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 
@@ -30,10 +30,10 @@ def no_copies() -> Iterator[None]:
 
 @pytest.fixture
 def left() -> Path:
-    """A copy as a dry run that was killed leaves it."""
+    """The copy of a killed dry run."""
     folder = Path(settings.LOCI.home) / ".trial-left"
     folder.mkdir()
-    with _holding(folder):
+    with hold_copy(folder):
         (folder / "memory.db").write_text(SECRET)
     return folder
 
@@ -45,24 +45,24 @@ def test_a_purge_removes_the_copy_of_a_dry_run_that_was_killed(remember: Remembe
     assert done.certificate.remains == ()
 
 
-def test_a_purge_names_the_copies_that_are_worked_on(remember: Remember, left: Path) -> None:
-    with _holding(left):
+def test_a_purge_reports_copies_in_use(remember: Remember, left: Path) -> None:
+    with hold_copy(left):
         done = purge(operator(), remember(SECRET).id)
     assert left.exists()
     assert done.certificate is not None
     assert done.certificate.remains == (
-        "copies of the store that dry runs work on may hold it until these end: 1",
+        "copies of the store used by dry runs may contain it until those end: 1",
     )
 
 
-def test_a_dry_run_holds_its_copy_as_long_as_it_works() -> None:
-    seen = tried(lambda: Trials().clear(frozenset(), ()).remains)
+def test_a_dry_run_holds_its_copy_until_it_ends() -> None:
+    seen = run_on_copy(lambda: DryRunCopies().clear(frozenset(), ()).remains)
     assert len(seen) == 1
     assert copies() == []
 
 
-def test_a_folder_that_is_just_being_made_is_left() -> None:
+def test_a_folder_that_is_just_being_created_is_left() -> None:
     folder = Path(settings.LOCI.home) / ".trial-new"
     folder.mkdir()
-    Trials().clear(frozenset(), ())
+    DryRunCopies().clear(frozenset(), ())
     assert folder.exists()

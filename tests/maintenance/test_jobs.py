@@ -1,4 +1,4 @@
-"""A job runs once at a time, when its row says that it is due; it says when it ran, and keeps what went wrong."""
+"""A job runs once at a time, when its row says that it is due, and records its runs and errors."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ Set = Callable[[datetime], None]
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Set:
-    """Set what jobs take for now."""
+    """Set the current time of jobs."""
 
     def at(moment: datetime) -> None:
         monkeypatch.setattr("maintenance.jobs.timezone.now", lambda: moment)
@@ -95,11 +95,11 @@ def test_a_clock_that_was_far_ahead_does_not_stop_a_job_for_a_year(clock: Set) -
     assert not run_job(job())
 
 
-def test_a_hold_and_a_failure_of_the_future_end_as_if_they_were_of_now(clock: Set) -> None:
+def test_a_lock_and_a_failure_in_the_future_do_not_block_a_job(clock: Set) -> None:
     clock(NOON + 365 * DAY)
     assert take_lock("tidy", holder="of the future", at_most=MINUTE)
     clock(NOON)
-    assert not run_job(job())  # counted as a holder that died: the next try waits a tick
+    assert not run_job(job())  # counted as a dead holder: the next try waits a tick
     assert row().last_failed == NOON
     clock(NOON + MINUTE)
     assert run_job(job())
@@ -107,7 +107,7 @@ def test_a_hold_and_a_failure_of_the_future_end_as_if_they_were_of_now(clock: Se
     assert run_job(job())
 
 
-def test_a_job_whose_period_is_zero_waits_until_it_is_asked_for() -> None:
+def test_a_job_without_a_period_waits_for_a_request() -> None:
     never = job(every=timedelta(0))
     assert not run_job(never)
     JobLock.objects.create(name="tidy", asked_at=timezone.now(), asked_by="ann")
@@ -116,13 +116,13 @@ def test_a_job_whose_period_is_zero_waits_until_it_is_asked_for() -> None:
     assert not run_job(never)
 
 
-def test_who_asks_is_answered_before_the_job_is_due(clock: Set) -> None:
+def test_a_requested_job_runs_before_it_is_due(clock: Set) -> None:
     assert run_job(job())
     JobLock.objects.update(asked_at=NOON, asked_by="ann")
     assert run_job(job(is_due=lambda: False))
 
 
-def test_while_it_is_under_way_nobody_else_does_it() -> None:
+def test_a_running_job_is_not_started_elsewhere() -> None:
     again: list[bool] = []
     quick = job(every=timedelta(0))
     assert do_job(job(lambda actor: again.append(do_job(quick, actor=actor))), actor=jobs.job_actor("tidy"))
@@ -130,18 +130,18 @@ def test_while_it_is_under_way_nobody_else_does_it() -> None:
     assert do_job(quick, actor=jobs.job_actor("tidy"))
 
 
-def test_of_two_workers_that_both_find_it_due_one_does_it(clock: Set) -> None:
+def test_of_two_workers_that_find_a_job_due_one_does_it(clock: Set) -> None:
     JobLock.objects.create(name="tidy")
     seen = row()
     done: list[Actor] = []
     actor = jobs.job_actor("tidy")
     assert do_job(job(done.append), actor=actor, seen=seen)
-    # The first has ended, so its lock is free again; what the second read is older than that.
+    # The first has ended, so its lock is free again; the second read its row before that.
     assert not do_job(job(done.append), actor=actor, seen=seen)
     assert len(done) == 1
 
 
-def test_a_lock_whose_holder_died_is_free_when_its_time_is_over() -> None:
+def test_the_lock_of_a_dead_holder_expires() -> None:
     assert take_lock("tidy", holder="dead", at_most=MINUTE)
     assert not take_lock("tidy", holder="next", at_most=MINUTE)
     JobLock.objects.filter(name="tidy").update(held_until=timezone.now() - MINUTE)
@@ -150,7 +150,7 @@ def test_a_lock_whose_holder_died_is_free_when_its_time_is_over() -> None:
     assert release_lock("tidy", holder="next")
 
 
-def test_a_holder_at_work_keeps_its_lock_and_a_stranger_cannot_renew_it(clock: Set) -> None:
+def test_a_working_holder_keeps_its_lock_and_a_stranger_cannot_renew_it(clock: Set) -> None:
     assert take_lock("tidy", holder="slow", at_most=MINUTE)
     clock(NOON + timedelta(seconds=50))
     renew_lock("tidy", holder="stranger", at_most=MINUTE)
@@ -159,7 +159,7 @@ def test_a_holder_at_work_keeps_its_lock_and_a_stranger_cannot_renew_it(clock: S
     assert row().held_until == NOON + timedelta(seconds=110)
 
 
-def test_while_the_work_goes_on_its_hold_is_renewed_and_afterwards_no_more(
+def test_the_lock_is_renewed_during_the_work_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     renewed, calls = Event(), []
@@ -169,16 +169,16 @@ def test_while_the_work_goes_on_its_hold_is_renewed_and_afterwards_no_more(
         renewed.set()
 
     monkeypatch.setattr("maintenance.jobs.renew_lock", renew)
-    # A hold of 40 ms: the first renewal comes after 10.
+    # A lock of 40 ms: the first renewal comes after 10.
     assert run_job(
         job(lambda actor: renewed.wait(30) or pytest.fail("no renewal"), held=timedelta(milliseconds=40))
     )
-    assert calls[0] == ("tidy", jobs._holder())
+    assert calls[0] == ("tidy", jobs.holder_id())
     assert not any(thread.name == "loci-hold-tidy" for thread in jobs.threading.enumerate())
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_job_that_takes_longer_than_its_hold_is_still_its_holders() -> None:
+def test_a_job_longer_than_its_lock_keeps_it() -> None:
     taken, ends = [], []
 
     def slow(actor: Actor) -> None:
@@ -192,7 +192,7 @@ def test_a_job_that_takes_longer_than_its_hold_is_still_its_holders() -> None:
     assert (taken, ends[0] > timedelta(0), row().holder) == ([False], True, "")
 
 
-def test_a_renewal_that_meets_a_busy_database_is_told_and_tried_again(
+def test_a_renewal_on_a_busy_database_is_logged_and_retried(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def busy(**_: object) -> None:
@@ -200,16 +200,16 @@ def test_a_renewal_that_meets_a_busy_database_is_told_and_tried_again(
 
     monkeypatch.setattr(JobLock.objects, "filter", busy)
     renew_lock("tidy", holder="slow", at_most=MINUTE)
-    assert "tidy: its hold was not renewed (DatabaseError)" in caplog.text
+    assert "tidy: its lock was not renewed (DatabaseError)" in caplog.text
 
 
-def test_a_job_that_outlives_its_hold_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_job_that_lost_its_lock_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert run_job(job(lambda actor: JobLock.objects.update(holder="somebody else") and None))
-    assert "tidy: was held by another process before it ended" in caplog.text
+    assert "tidy: another process took its lock before it ended" in caplog.text
     assert row().holder == "somebody else"
 
 
-def test_a_paused_job_is_left_alone_even_when_asked_for() -> None:
+def test_a_paused_job_does_not_run_even_when_requested() -> None:
     now = timezone.now()
     JobLock.objects.create(name="tidy", paused_at=now, paused_by="ann", asked_at=now, asked_by="bob")
     assert not run_job(job(pytest.fail))
@@ -221,7 +221,7 @@ def test_a_job_that_is_not_due_writes_nothing() -> None:
     assert not JobLock.objects.exists()
 
 
-def test_what_went_wrong_is_kept_until_it_works_again(clock: Set) -> None:
+def test_an_error_is_kept_until_the_next_success(clock: Set) -> None:
     with pytest.raises(ValueError, match="no room"):
         run_job(job(breaks))
     failed = row()
@@ -233,7 +233,7 @@ def test_what_went_wrong_is_kept_until_it_works_again(clock: Set) -> None:
     assert (worked.last_error, worked.failures, worked.last_finished) == ("", 0, NOON + MINUTE)
 
 
-def test_after_each_failure_it_waits_longer(clock: Set) -> None:
+def test_the_wait_grows_after_each_failure(clock: Set) -> None:
     daily, tried = job(breaks), []
     for minutes in range(40):
         clock(NOON + minutes * MINUTE)
@@ -267,7 +267,7 @@ def test_work_that_kills_its_process_counts_as_failed_and_waits(clock: Set) -> N
     assert row().failures == 0
 
 
-def test_ctrl_c_gives_the_lock_back_and_is_no_failure() -> None:
+def test_ctrl_c_releases_the_lock_and_is_not_a_failure() -> None:
     def interrupted(actor: Actor) -> None:
         raise KeyboardInterrupt
 
@@ -276,12 +276,12 @@ def test_ctrl_c_gives_the_lock_back_and_is_no_failure() -> None:
     assert (row().holder, row().held_until, row().failures, row().last_finished) == ("", None, 0, None)
 
 
-def test_how_long_it_took_is_kept(clock: Set) -> None:
+def test_the_duration_is_recorded(clock: Set) -> None:
     assert run_job(job(lambda actor: clock(NOON + timedelta(seconds=90))))
     assert row().last_took_s == 90
 
 
-def test_when_it_is_due_is_read_off_its_row() -> None:
+def test_the_next_run_follows_from_the_row() -> None:
     fresh = JobLock(name="tidy", expected_since=NOON)
     assert next_run(job(), fresh) == NOON
     assert is_due(job(), fresh, now=NOON)
@@ -301,7 +301,7 @@ def test_a_message_expires_before_the_next_one_comes() -> None:
     assert set(app.conf.beat_schedule) == {job.name for job in JOBS} >= {"heartbeat", "embed_owed", "cycle"}
 
 
-def test_tasks_travel_as_json_through_folders_of_ours() -> None:
+def test_tasks_travel_as_json_through_our_own_folders() -> None:
     assert (app.conf.task_serializer, app.conf.accept_content) == ("json", ["json"])
     options = app.conf.broker_transport_options
     assert options["polling_interval"] == 0.2

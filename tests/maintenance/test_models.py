@@ -1,4 +1,4 @@
-"""The tables of runs hold what undoing needs, and only known words."""
+"""The tables of runs hold what undo needs, and only known statuses."""
 
 import pytest
 from django.db import IntegrityError, transaction

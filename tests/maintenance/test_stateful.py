@@ -1,4 +1,4 @@
-"""Whatever people, agents and cycles do in whatever order: nothing is lost, and what is taken back is as it was."""
+"""Whatever people, agents and cycles do, in any order: nothing is lost, and undo restores the former state."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -59,14 +59,14 @@ STEP = st.one_of(
 
 @dataclass
 class World:
-    """One store, its people, and a clock that the cycles move on."""
+    """One store, its users, and a clock that the cycles advance."""
 
     alice: Actor
     days: int = 0
     seen: dict[str, str] = field(default_factory=dict)
 
     def take(self, step: tuple[Any, ...]) -> None:
-        """Take one step; what is refused changes nothing."""
+        """Take one step; a refusal changes nothing."""
         before = whole_state()
         try:
             with transaction.atomic():
@@ -135,7 +135,7 @@ class World:
             )
 
     def _nothing_lost(self, step: tuple[Any, ...]) -> None:
-        """What people said goes only by their purge; its words are never changed."""
+        """People's memories disappear only by their own purge, and their text never changes."""
         now = {str(m.id): m.content for m in Memory.objects.exclude(source__startswith="loci:")}
         if step[0] != "purge":
             assert {id_: now.get(id_) for id_ in self.seen} == self.seen

@@ -13,7 +13,7 @@ from access.actor import ADMIN, Actor
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
-from maintenance.schedule import standings
+from maintenance.schedule import job_statuses
 from memories.types import State, Trust
 
 RUNS_LOOKED_AT = timedelta(days=14)
@@ -84,7 +84,7 @@ def _jobs(actor: Actor) -> list[Figure]:
     """The jobs that failed or are overdue, for those who can do something about it."""
     if not _looks_after_all(actor):
         return []
-    bad = sum(job.needs_care for job in standings())
+    bad = sum(job.needs_care for job in job_statuses())
     return [Figure("jobs that failed or are overdue", bad, list_of("maintenance_joblock"), "schedule")]
 
 

@@ -1,39 +1,39 @@
-"""Compaction: old events of one topic give way to a summary, each only once the summary answers what it answered."""
+"""Compaction: a summary replaces old events of one topic, each only if the summary answers the queries it answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from django.conf import settings
 from django.db import transaction
-from numpy.typing import NDArray
 
 from access.audit.operations import Operation
 from access.visibility import Visibility
 from maintenance.cycle.compaction.buckets import (
     SUMMARY_SOURCE,
     Bucket,
-    compactable,
+    compactable_events,
+    compute_next_mark,
     find_page,
-    new_keys,
-    new_mark,
+    select_new_keys,
 )
 from maintenance.cycle.compaction.summary import Summary, SummarySource, get_summariser, span_text
 from maintenance.cycle.compaction.topics import find_topics
 from maintenance.cycle.compaction.verify import (
     SourceQuery,
-    answered_by,
-    answered_by_sources,
+    find_replaceable_sources,
     make_probes,
-    may_answer,
+    select_answerable_probes,
+    select_promising_probes,
 )
-from maintenance.cycle.links import tie_new
+from maintenance.cycle.links import create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
-from maintenance.cycle.vectors import first_owed, read_vectors, without_date
+from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_date
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
@@ -45,30 +45,38 @@ from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
 from memories.types import Scope, State, Trust, Type
 
-# Each source costs a search, its row and the contexts beside it; 24 of them take about 60 ms of write lock.
+# Each source costs a search, its row and its neighbours' contexts; 24 of them take about 60 ms of write lock.
 MAX_SOURCES = 24
 
-Vectors = Mapping[int, NDArray[np.float32]]
-Topic = tuple[int, ...]
+Topic = tuple[int, ...]  # keys of events, in order of time
 
 
 @dataclass(frozen=True)
 class CompactionCursor:
-    """Where compaction is in a group: the last bucket of its page, the windows left, the topics left of one of them."""
+    """Progress in a group: the last bucket of its page, the remaining windows, and topics of the current one."""
 
     after: Bucket | None = None
     windows: tuple[Topic, ...] = ()
     topics: tuple[Topic, ...] = ()
     is_done: bool = False
 
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any] | None) -> "CompactionCursor":
+        """The cursor that a run stored; the start if there is none."""
+        if not stored:
+            return cls()
+        kind, which, scope = stored["after"] or ("", "", "")
+        windows, topics = (tuple(tuple(keys) for keys in stored[name]) for name in ("windows", "topics"))
+        return cls((kind, which, scope) if kind else None, windows, topics, is_done=stored["done"])
+
     def as_json(self) -> dict[str, Any]:
-        """Give it as a run's cursor keeps it."""
+        """The cursor as a run stores it."""
         return {"after": self.after, "windows": self.windows, "topics": self.topics, "done": self.is_done}
 
 
 @dataclass(frozen=True)
 class ReadySummary:
-    """A summary that is ready to be written: its sources in order of time, and the probes it may answer."""
+    """A summary ready to be written: its sources in order of time, and the probes that it may answer."""
 
     sources: tuple[Memory, ...]
     prepared: PreparedDraft
@@ -79,66 +87,54 @@ class ReadySummary:
 class Compact:
     """Events older than `compact_after_days`, by scope, thread or ISO week, and topic, become summaries.
 
-    The sources stay as compacted rows that can be restored. A topic whose summary fails is not tried again before
-    something new belongs to it. Without the index's model nothing is done.
+    The sources remain as compacted rows that can be restored. A topic whose summary fails is not retried until a new
+    event joins it. Without the index's model the step does nothing.
     """
 
     name: str = "compact"
 
     def next_batch(self, turn: Turn, cursor: Any) -> Batch | None:
-        """Give the next summary to write; at the end the mark."""
+        """The next summary to write; at the end, the mark."""
         encoder = usable_encoder()
-        place = _place(cursor)
+        place = CompactionCursor.from_json(cursor)
         if encoder is None or place.is_done:
             return None
         while True:
             if place.topics:
-                topic, place = place.topics[0], _without_topic(place)
-                made = _make(turn, topic, encoder)
-                if made is not None:
-                    return Batch(cursor=place.as_json(), write=_writing(turn, made))
+                topic, place = place.topics[0], replace(place, topics=place.topics[1:])
+                ready = prepare_summary(turn, topic, encoder)
+                if ready is not None:
+                    return Batch(cursor=place.as_json(), write=partial(write_summary, turn, ready))
             elif place.windows:
-                topics = _topics(turn, place.windows[0], encoder)
+                topics = find_new_topics(turn, place.windows[0], encoder)
                 place = CompactionCursor(place.after, place.windows[1:], topics)
             else:
                 page = find_page(turn, after=place.after)
                 if page.last is None:
-                    return _end(turn, place)
+                    return prepare_final_batch(turn, place)
                 place = CompactionCursor(page.last, page.windows)
 
 
-def _place(cursor: Any) -> CompactionCursor:
-    if not cursor:
-        return CompactionCursor()
-    kind, which, scope = cursor["after"] or ("", "", "")
-    windows, topics = (tuple(tuple(keys) for keys in cursor[name]) for name in ("windows", "topics"))
-    return CompactionCursor((kind, which, scope) if kind else None, windows, topics, is_done=cursor["done"])
+def prepare_final_batch(turn: Turn, place: CompactionCursor) -> Batch | None:
+    """A batch that only saves the mark; None if there was nothing new to compare.
 
-
-def _without_topic(place: CompactionCursor) -> CompactionCursor:
-    return CompactionCursor(place.after, place.windows, place.topics[1:])
-
-
-def _end(turn: Turn, place: CompactionCursor) -> Batch | None:
-    """Give a batch that writes the mark alone; None where nothing new was looked at.
-
-    Where vectors are still owed no mark is left: those events are to be looked at once they have theirs.
+    No mark is saved while vectors are missing: those events must be compared once they have theirs.
     """
-    mark = new_mark(turn)
-    if mark is None or first_owed(turn.group) is not None:
+    mark = compute_next_mark(turn)
+    if mark is None or first_key_without_vector(turn.group) is not None:
         return None
     done = CompactionCursor(place.after, is_done=True)
     return Batch(cursor=done.as_json(), write=lambda recorder: {}, mark=mark.as_json())
 
 
 def usable_encoder() -> Encoder | None:
-    """Give the encoder of the index's model; None where there is none, so that vectors cannot be compared."""
+    """The encoder of the index's model; None if it is unavailable, so that vectors cannot be compared."""
     encoder = available_encoder()
     return encoder if encoder is not None and indexed_model() == encoder.model_id else None
 
 
-def _topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic, ...]:
-    """Give the topics of a window that hold something new, cut where one summary cannot stand for all."""
+def find_new_topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic, ...]:
+    """The window's topics that contain a new event, split where one summary cannot cover all their events."""
     vectors = read_vectors(window, encoder=encoder)
     keys = [key for key in window if key in vectors]
     if len(keys) < turn.limits.compact_at_least:
@@ -149,13 +145,13 @@ def _topics(turn: Turn, window: Topic, encoder: Encoder) -> tuple[Topic, ...]:
         cosine=limits.compact_cosine,
         at_least=limits.compact_at_least,
     )
-    fresh = new_keys(turn, window)
+    new = select_new_keys(turn, window)
     topics = (tuple(keys[row] for row in rows) for rows in found)
-    return tuple(part for topic in topics if fresh & set(topic) for part in _cut(topic, turn))
+    return tuple(part for topic in topics if new & set(topic) for part in split_topic(topic, turn))
 
 
-def _cut(topic: Topic, turn: Turn) -> list[Topic]:
-    """Cut a topic into equal parts, in order of time, with a sentence for each source in one summary."""
+def split_topic(topic: Topic, turn: Turn) -> list[Topic]:
+    """Split a topic into equal parts, in order of time, so that a summary has room for a sentence per source."""
     least = turn.limits.compact_at_least
     most = min(max(turn.limits.compact_sentences, least), max(MAX_SOURCES, least))
     parts = max(1, min(-(-len(topic) // most), len(topic) // least))
@@ -163,35 +159,36 @@ def _cut(topic: Topic, turn: Turn) -> list[Topic]:
     return [topic[start:end] for start, end in pairwise(edges)]
 
 
-def _make(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary | None:
-    """Write a summary and ask it what its sources answer; None where it would not stand for enough of them."""
-    sources = _read(turn, topic)
+def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary | None:
+    """Draft and probe a summary, before any transaction; None if it could not replace enough of its sources."""
+    sources = read_sources(turn, topic)
     if len(sources) < len(topic):
         return None
-    draft = _draft(turn, sources)
+    draft = draft_summary(turn, sources)
     if draft is None or find_tombstone(turn.group, draft.content):
         return None
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
-    probes = _probes(turn, sources, draft, embedded, encoder)
-    if len(probes) < _needed(turn, len(sources)):
+    probes = find_probes(turn, sources, draft, embedded, encoder)
+    if len(probes) < count_sources_needed(turn, len(sources)):
         return None
     return ReadySummary(tuple(sources), PreparedDraft(draft, embedded), tuple(probes))
 
 
-def _read(turn: Turn, topic: Topic) -> list[Memory]:
-    rows = compactable(turn).filter(key__in=topic)
+def read_sources(turn: Turn, topic: Topic) -> list[Memory]:
+    """The topic's events that are still compactable, in order of time."""
+    rows = compactable_events(turn).filter(key__in=topic)
     return list(rows.select_related("group", "thread").order_by("at", "key"))
 
 
-def _needed(turn: Turn, sources: int) -> int:
-    """Give how many sources a summary must replace to be kept: enough for one, and half."""
+def count_sources_needed(turn: Turn, sources: int) -> int:
+    """The number of sources that a summary must replace to be kept: `compact_at_least`, and half of them."""
     return max(int(turn.limits.compact_at_least), (sources + 1) // 2)
 
 
-def _draft(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
-    """Give the summary as a draft: no wider and no surer than its sources."""
-    moments = [_at(source) for source in sources]
-    summary = _summarised(turn, sources, moments)
+def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
+    """The summary as a draft, its scope no wider and its confidence no higher than its sources'; None if empty."""
+    moments = [source.valid_from or source.created_at for source in sources]
+    summary = summarise_sources(turn, sources, moments)
     if not summary.text.strip():
         return None
     thread = sources[0].thread
@@ -218,16 +215,19 @@ def _draft(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
     )
 
 
-def _summarised(turn: Turn, sources: Sequence[Memory], moments: Sequence[datetime]) -> Summary:
+def summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[datetime]) -> Summary:
+    """The configured summariser's text, titled "5 events of “thread”, 8 May 2023 to 12 May 2023:"."""
     thread = sources[0].thread
     where = f" of “{thread.name}”" if thread else ""
     title = f"{len(sources)} events{where}, {span_text(min(moments), max(moments))}:"
-    said = [SummarySource(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)]
-    return get_summariser().summarise(said, title=title, sentences=turn.limits.compact_sentences)
+    events = [
+        SummarySource(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)
+    ]
+    return get_summariser().summarise(events, title=title, sentences=turn.limits.compact_sentences)
 
 
 def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Give the tags of several memories, those that most of them have first, as many as one may have."""
+    """The tags of several memories, the most frequent first, up to the maximum of one memory."""
     counted: dict[str, int] = {}
     for each in tags:
         for tag in each:
@@ -236,29 +236,23 @@ def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(ranked[: settings.LOCI.storage.max_tags])
 
 
-def _at(memory: Memory) -> datetime:
-    return memory.valid_from or memory.created_at
-
-
-def _probes(
+def find_probes(
     turn: Turn, sources: Sequence[Memory], draft: Draft, embedded: EmbeddedText, encoder: Encoder
 ) -> list[SourceQuery]:
-    """Give the probes that the sources answer now and the summary may answer then."""
+    """The probes that the sources answer now and the summary may answer later."""
     vectors = read_vectors([source.key for source in sources], encoder=encoder)
     probes = make_probes(sources, vectors, around=[source.content for source in sources])
-    pieces = without_date(embedded.vectors, draft.valid_from, encoder=encoder)
-    hopeful = may_answer(probes, draft.content, pieces, cosine=turn.limits.compact_cosine)
-    if len(hopeful) < _needed(turn, len(sources)):
-        return hopeful
-    return answered_by_sources(hopeful, _recalled(turn), top=_top())
+    pieces = remove_date(embedded.vectors, draft.valid_from, encoder=encoder)
+    promising = select_promising_probes(probes, draft.content, pieces, cosine=turn.limits.compact_cosine)
+    if len(promising) < count_sources_needed(turn, len(sources)):
+        return promising
+    return select_answerable_probes(
+        promising, recall_visibility(turn), top=settings.LOCI.retrieval.max_results
+    )
 
 
-def _top() -> int:
-    return int(settings.LOCI.retrieval.max_results)
-
-
-def _recalled(turn: Turn) -> Visibility:
-    """Give what a recall in the group sees now."""
+def recall_visibility(turn: Turn) -> Visibility:
+    """What a recall in the group sees now."""
     return Visibility(
         groups=frozenset({turn.group.key}),
         include_global=True,
@@ -268,51 +262,56 @@ def _recalled(turn: Turn) -> Visibility:
     )
 
 
-def _writing(turn: Turn, made: ReadySummary) -> Any:
-    def write(recorder: Recorder) -> Mapping[str, int]:
-        return _write(turn, made, recorder)
-
-    return write
-
-
-def _write(turn: Turn, made: ReadySummary, recorder: Recorder) -> dict[str, int]:
-    """Write the summary, ask the index, retire the sources that it stands for; all of it or nothing."""
-    sources = _read(turn, tuple(source.key for source in made.sources))
-    if len(sources) < len(made.sources):
-        return {}  # somebody changed one meanwhile: the summary may say what no longer counts
-    if restated_withdrawn(turn.group, made.prepared):
+def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[str, int]:
+    """Write the summary, query the index, retire the sources that it replaces; all of it or nothing."""
+    sources = read_sources(turn, tuple(source.key for source in ready.sources))
+    if len(sources) < len(ready.sources):
+        return {}  # one changed meanwhile: the summary may state something outdated
+    if restated_withdrawn(turn.group, ready.prepared):
         return {"summaries_dropped": 1}
     keys = {source.key for source in sources}
     with transaction.atomic():
-        summary = insert_version(recorder.actor, made.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
-        passing = answered_by(summary.key, made.probes, _recalled(turn), sources=keys, top=_top())
-        is_kept = len(passing) >= _needed(turn, len(sources))
-        transaction.set_rollback(not is_kept)
-    if not is_kept:
+        summary = insert_version(recorder.actor, ready.prepared, turn.group, trust=Trust.ACTIVE, now=turn.now)
+        passing = find_replaceable_sources(
+            summary.key,
+            ready.probes,
+            recall_visibility(turn),
+            sources=keys,
+            top=settings.LOCI.retrieval.max_results,
+        )
+        is_useful = len(passing) >= count_sources_needed(turn, len(sources))
+        transaction.set_rollback(not is_useful)
+    if not is_useful:
         return {"summaries_dropped": 1}
-    _keep(turn, summary, sources, recorder)
+    record_summary(turn, summary, sources, recorder)
     retired = [
-        source for source in sources if source.key in passing and _retire(source, summary, turn, recorder)
+        source
+        for source in sources
+        if source.key in passing and compact_source(source, summary, turn, recorder)
     ]
     refresh_around([source for source in retired if source.thread_id is not None])
     return {"summaries": 1, "compacted": len(retired)}
 
 
-def _keep(turn: Turn, summary: Memory, sources: Sequence[Memory], recorder: Recorder) -> None:
-    recorder.made(summary, "state", "trust", "pinned", "updated_at")
+def record_summary(turn: Turn, summary: Memory, sources: Sequence[Memory], recorder: Recorder) -> None:
+    """Record the new summary for undo and the audit log, and link it to its sources."""
+    recorder.record_created(summary, "state", "trust", "pinned", "updated_at")
     recorder.log(
         Operation.STORE, memory=summary.id, group=turn.group.id, payload={"after": snapshot(summary)}
     )
-    tie_new(recorder, turn, summary, sources, kind=LinkKind.DERIVED, reason="a summary of it")
+    create_links(recorder, turn, summary, sources, kind=LinkKind.DERIVED, reason="summarises it")
 
 
-def _retire(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:
-    """Let the summary stand for a source; it is still what was believed then, so its record time goes on."""
+def compact_source(source: Memory, summary: Memory, turn: Turn, recorder: Recorder) -> bool:
+    """Replace a source by the summary; False if it changed meanwhile.
+
+    It is still what was believed then, so its record time does not end.
+    """
     return recorder.retire(
         source,
         Operation.RUN,
-        why=f"{summary.id} stands for it",
+        reason=f"summarised in {summary.id}",
         at=turn.now,
-        into=summary,
+        successor=summary,
         state=State.COMPACTED,
     )

@@ -1,4 +1,4 @@
-"""Buckets: the events that compaction looks at together, a thread's or a week's, and which of them it has seen before."""
+"""Buckets: the events that compaction compares, by thread or ISO week, and the mark of those compared before."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,18 +15,18 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.types import State, Trust, Type
 
 SUMMARY_SOURCE: Final = "loci:compact"
-# Keys that a run's cursor holds at a time: they are written with every batch, and each page reads the group once.
+# Keys in a run's cursor at a time: the cursor is written with every batch, and each page reads the group once.
 PAGE_KEYS = 5_000
 
-Bucket = tuple[str, str, str]  # thread or week, which, scope
+Bucket = tuple[str, str, str]  # "thread" or "week", its key, scope
 
 
 @dataclass(frozen=True)
 class CompactionMark:
-    """Where compaction came to in a group: it looked at what happened before `horizon`, of keys up to `key`.
+    """How far compaction got in a group: events before `horizon`, with keys up to `key`, were compared.
 
-    `seen` is the latest change of any event that was looked at: what changed later may have become ready since. It is
-    compared with other changes alone, never with the run's own moment, which need not be that of the clock.
+    `seen` is the latest change of any compared event: events changed later may have become compactable since. It is
+    only ever compared with other changes, never with the run's own time, which need not be the clock's.
     """
 
     horizon: datetime
@@ -34,22 +34,22 @@ class CompactionMark:
     seen: datetime
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as a run keeps it."""
+        """The mark as a run stores it."""
         return {"horizon": self.horizon.isoformat(), "key": self.key, "seen": self.seen.isoformat()}
 
 
-def read_mark(kept: Mapping[str, Any] | None) -> CompactionMark | None:
-    """Give the mark that a run kept."""
-    if not kept:
+def parse_mark(stored: Mapping[str, Any] | None) -> CompactionMark | None:
+    """The mark that a run stored; None if there is none."""
+    if not stored:
         return None
     return CompactionMark(
-        datetime.fromisoformat(kept["horizon"]), kept["key"], datetime.fromisoformat(kept["seen"])
+        datetime.fromisoformat(stored["horizon"]), stored["key"], datetime.fromisoformat(stored["seen"])
     )
 
 
 @dataclass(frozen=True)
 class EventRow:
-    """What grouping needs of an event."""
+    """The columns of an event that bucketing needs."""
 
     key: int
     bucket: Bucket
@@ -59,26 +59,26 @@ class EventRow:
 
 @dataclass(frozen=True)
 class WindowPage:
-    """Windows of events to be compared with one another, by their keys, and the last bucket among them."""
+    """Windows of event keys, each to be compared within itself, and the last bucket among them."""
 
     windows: tuple[tuple[int, ...], ...]
     last: Bucket | None
 
 
-def horizon_of(turn: Turn) -> datetime:
-    """Give the moment before which events are old enough."""
+def age_horizon(turn: Turn) -> datetime:
+    """The time before which events are old enough."""
     moment: datetime = turn.now - timedelta(days=turn.limits.compact_after_days)
     return moment
 
 
-def compactable(turn: Turn) -> Any:
-    """Give the query for the group's events that may be summarised, with `at`, when they happened.
+def compactable_events(turn: Turn) -> Any:
+    """The group's events that may be summarised, annotated with `at`, when they happened.
 
-    Old ones that count, unpinned, active and without an end to their life; none that a person is deciding about, that
-    is a summary, or that went into one: who restored it wants it whole. A withdrawn summary does not count.
+    Old, live, active and unpinned events without an end date. Excluded are summaries, events with an open conflict,
+    and events that went into a summary: who restored one wants it whole. A retracted summary does not count.
     """
-    summarised = _links_to_event(LinkKind.DERIVED).filter(source__source=SUMMARY_SOURCE)
-    decided = _links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
+    summarised = find_links_to_event(LinkKind.DERIVED).filter(source__source=SUMMARY_SOURCE)
+    disputed = find_links_to_event(LinkKind.CONFLICT).filter(status=LinkStatus.OPEN)
     summarised = summarised.exclude(source__state=State.RETRACTED)
     return (
         Memory.objects.filter(
@@ -90,14 +90,14 @@ def compactable(turn: Turn) -> Any:
             expires_at=None,
         )
         .annotate(at=Coalesce(F("valid_from"), F("created_at")))
-        .filter(~Q(source=SUMMARY_SOURCE), ~Exists(summarised), ~Exists(decided), at__lt=horizon_of(turn))
+        .filter(~Q(source=SUMMARY_SOURCE), ~Exists(summarised), ~Exists(disputed), at__lt=age_horizon(turn))
     )
 
 
-def _links_to_event(kind: str) -> QuerySet[Link]:
-    """Give the links of a kind that lead to the event in the query around it.
+def find_links_to_event(kind: str) -> QuerySet[Link]:
+    """Links of a kind that lead to the event of the outer query.
 
-    The kind is compared as an expression: SQLite would else walk all links of the kind for each event, instead of the
+    The kind is compared as an expression: otherwise SQLite walks all links of the kind for each event, instead of the
     few that lead to it (12 s in a group of 20,000).
     """
     links = Link.objects.filter(target_id=Coalesce(OuterRef("root_id"), OuterRef("key")))
@@ -105,10 +105,9 @@ def _links_to_event(kind: str) -> QuerySet[Link]:
 
 
 def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
-    """Give the next windows of buckets, in order, that have something new and may hold enough for a summary."""
-    mark = read_mark(turn.mark)
+    """The next windows, in order of buckets, that hold something new and may hold enough for a summary."""
     buckets: defaultdict[Bucket, list[EventRow]] = defaultdict(list)
-    for event in _lights(turn, mark):
+    for event in read_events(turn, parse_mark(turn.mark)):
         if after is None or event.bucket > after:
             buckets[event.bucket].append(event)
     windows: list[tuple[int, ...]] = []
@@ -116,50 +115,53 @@ def find_page(turn: Turn, *, after: Bucket | None) -> WindowPage:
     for bucket in sorted(buckets):
         if keys >= PAGE_KEYS:
             break
-        found = list(_windows(buckets[bucket], at_least=turn.limits.compact_at_least))
+        found = list(cut_windows(buckets[bucket], at_least=turn.limits.compact_at_least))
         windows += found
         keys, last = keys + sum(map(len, found)), bucket
     return WindowPage(tuple(windows), last)
 
 
-def new_mark(turn: Turn) -> CompactionMark | None:
-    """Give the mark that a finished pass leaves; None where nothing new was there to be looked at."""
-    mark = read_mark(turn.mark)
-    events = list(_lights(turn, mark))
+def compute_next_mark(turn: Turn) -> CompactionMark | None:
+    """The mark that a finished pass leaves; None if it had nothing new to compare."""
+    mark = parse_mark(turn.mark)
+    events = list(read_events(turn, mark))
     if not any(event.is_new for event in events):
         return None
     keys = [event.key for event in events] + ([mark.key] if mark else [])
     changes = [event.updated for event in events] + ([mark.seen] if mark else [])
-    return CompactionMark(horizon_of(turn), max(keys), max(changes))
+    return CompactionMark(age_horizon(turn), max(keys), max(changes))
 
 
-def new_keys(turn: Turn, keys: tuple[int, ...]) -> set[int]:
-    """Give those of the events that no earlier run looked at: a topic without one was tried, and failed, before."""
-    mark = read_mark(turn.mark)
-    rows = compactable(turn).filter(key__in=keys).values_list("key", "at", "updated_at")
-    return {key for key, at, updated in rows if _is_new(mark, key, at, updated)}
+def select_new_keys(turn: Turn, keys: tuple[int, ...]) -> set[int]:
+    """Those of the events that no earlier run compared: a topic without any was tried before and failed."""
+    mark = parse_mark(turn.mark)
+    rows = compactable_events(turn).filter(key__in=keys).values_list("key", "at", "updated_at")
+    return {key for key, at, updated in rows if is_new(mark, key, at, updated)}
 
 
-def _lights(turn: Turn, mark: CompactionMark | None) -> Iterator[EventRow]:
-    rows = compactable(turn).order_by("at", "key")
+def read_events(turn: Turn, mark: CompactionMark | None) -> Iterator[EventRow]:
+    """The group's compactable events in order of time, with their buckets."""
+    rows = compactable_events(turn).order_by("at", "key")
     columns = rows.values_list("key", "thread_id", "scope", "at", "updated_at")
     for key, thread, scope, at, updated in columns.iterator(chunk_size=2000):
-        yield EventRow(key, _bucket(thread, scope, at), updated, _is_new(mark, key, at, updated))
+        yield EventRow(key, bucket_of(thread, scope, at), updated, is_new(mark, key, at, updated))
 
 
-def _bucket(thread: int | None, scope: str, at: datetime) -> Bucket:
+def bucket_of(thread: int | None, scope: str, at: datetime) -> Bucket:
+    """The bucket of an event: its thread, else its ISO week; per scope."""
     if thread is not None:
         return "thread", f"{thread:012d}", scope
     year, week, _ = at.isocalendar()
     return "week", f"{year:04d}-W{week:02d}", scope
 
 
-def _is_new(mark: CompactionMark | None, key: int, at: datetime, updated: datetime) -> bool:
+def is_new(mark: CompactionMark | None, key: int, at: datetime, updated: datetime) -> bool:
+    """True if no earlier run compared an event with this key, time and last change."""
     return mark is None or key > mark.key or at >= mark.horizon or updated > mark.seen
 
 
-def _windows(events: list[EventRow], *, at_least: int) -> Iterator[tuple[int, ...]]:
-    """Cut a bucket, in order of time, into windows that are small enough to compare all with all."""
+def cut_windows(events: list[EventRow], *, at_least: int) -> Iterator[tuple[int, ...]]:
+    """Cut a bucket, in order of time, into windows small enough to compare all pairs; skip those with nothing new."""
     for start in range(0, len(events), WINDOW):
         window = events[start : start + WINDOW]
         if len(window) >= at_least and any(event.is_new for event in window):

@@ -1,4 +1,4 @@
-"""System checks of the maintenance room."""
+"""System checks of the maintenance package."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from maintenance.cycle.compaction.summary import get_summariser
 
 @register("loci")
 def summariser_is_usable(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """The class that maintenance.summariser names can be imported and used."""
+    """Check that the class named by maintenance.summariser can be imported and used."""
     try:
         get_summariser()
-    except Unavailable as fault:
-        return [Error(fault.message, hint=fault.hint, id="maintenance.E001")]
+    except Unavailable as error:
+        return [Error(error.message, hint=error.hint, id="maintenance.E001")]
     return []

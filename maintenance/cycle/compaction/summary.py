@@ -1,4 +1,4 @@
-"""Summaries: what stands for several events. The default takes their own sentences; another one is a setting away."""
+"""Summaries of several events. The default quotes their own sentences; a setting names another summariser."""
 
 import re
 from collections import Counter
@@ -19,22 +19,21 @@ from memories.language.word_forms import root
 from memories.search.query_terms import STOP_WORDS, words
 
 MAX_SENTENCE_CHARS = 400
-DATES_NAMED = 3  # of a sentence that was said more often, the first and the last day are named
-# Carbonell & Goldstein 1998 (MMR): relevance against what is said already.
-RELEVANCE = 0.7
-IMPORTANCE_WEIGHT = 0.02  # for each step of importance above the middle
-TELLING_WEIGHT = 0.1  # of a sentence with numbers or names
+DATES_NAMED = 3  # of a sentence with more dates, only the first and the last day are named
+RELEVANCE = 0.7  # weight of merit against redundancy: MMR, Carbonell & Goldstein 1998
+IMPORTANCE_WEIGHT = 0.02  # per step of importance above the middle (5)
+NUMBER_OR_NAME_WEIGHT = 0.1  # bonus of a sentence with numbers or names
 _SPEAKER = re.compile(r"^([\w .'’-]{1,40}): ")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])|\n+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|dr|mr|mrs|ms|prof|st|no|vs|approx|e\.g|i\.e|etc|cf)\.$", re.I
 )
-_TELLING = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
+_NUMBER_OR_NAME = re.compile(r"\d|(?<=[\w,;] )[A-Z][a-z]")
 
 
 @dataclass(frozen=True)
 class SummarySource:
-    """An event to be summarised: its name, its text, when it happened, and its importance (1–10)."""
+    """An event to summarise: its id, its text, when it happened, and its importance (1–10)."""
 
     id: UUID
     content: str
@@ -44,7 +43,7 @@ class SummarySource:
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """A sentence of a summary, and the events that it is taken from."""
+    """A sentence of a summary, and the events that it comes from."""
 
     text: str
     sources: tuple[UUID, ...]
@@ -52,48 +51,51 @@ class SummaryLine:
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary's text, and its lines with their sources; an empty text says that there is none to be made."""
+    """A summary's text, and its lines with their sources; an empty text means that no summary is possible."""
 
     text: str
     lines: tuple[SummaryLine, ...] = ()
 
 
 class Summariser(Protocol):
-    """Makes one text of several. The same events must give the same text, else a preview does not tell what comes."""
+    """Makes one text of several. The same events must yield the same text, else a preview differs from the run."""
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
-        """Give a text of at most so many sentences that says which event each is from; `sources` are in order of time.
+        """A text of at most `sentences` sentences, each naming its event; `sources` are in order of time.
 
-        It is called outside any transaction, and may take its time. `title` names the events: how many and when.
+        Called outside any transaction, so it may be slow. `title` describes the events: how many and when.
         """
 
 
+def get_summariser() -> Summariser:
+    """The summariser that the settings name. Raises Unavailable if it cannot be used."""
+    return load_summariser(settings.LOCI.maintenance.summariser)
+
+
 @lru_cache
-def _made(path: str) -> Summariser:
+def load_summariser(path: str) -> Summariser:
+    """An instance of the class at a dotted path. Raises Unavailable if it cannot be used."""
     try:
-        maker = import_string(path)
-        made: Summariser = maker()
-    except Exception as fault:  # whatever a foreign module raises while it is imported
+        summariser: Summariser = import_string(path)()
+    except Exception as error:  # a foreign module may raise anything while it is imported
         raise Unavailable(
-            f"maintenance.summariser '{path}' cannot be used: {type(fault).__name__}: {fault}",
-            hint="Name a class by its dotted path, such as maintenance.cycle.compaction.summary.Extractive.",
-        ) from fault
-    if not callable(getattr(made, "summarise", None)):
+            f"maintenance.summariser '{path}' cannot be used: {type(error).__name__}: {error}",
+            hint="Set a class by its dotted path, such as maintenance.cycle.compaction.summary.Extractive.",
+        ) from error
+    if not callable(getattr(summariser, "summarise", None)):
         raise Unavailable(
             f"maintenance.summariser '{path}' has no method summarise().",
             hint="See Summariser in maintenance/cycle/compaction/summary.py.",
         )
-    return made
-
-
-def get_summariser() -> Summariser:
-    """Give the summariser that the settings name. Raises Unavailable where it cannot be imported."""
-    return _made(settings.LOCI.maintenance.summariser)
+    return summariser
 
 
 @dataclass(frozen=True)
-class _Sentence:
-    """A sentence, with who said it, the events that have it, and the weight of each of its words."""
+class SourceSentence:
+    """A sentence with its speaker, the positions of the events that contain it, and the weight of each word.
+
+    `order` is the position of its first event, and its own within that event.
+    """
 
     text: str
     speaker: str
@@ -103,25 +105,25 @@ class _Sentence:
 
 
 class Extractive:
-    """Chooses sentences of the events themselves, each with its date and who said it; no word is its own.
+    """Quotes sentences of the events, each with its date and speaker, and adds no words of its own.
 
-    First one for each event, by how much of the event it holds, how central it is and how little of it is said
-    already; then others while there is room.
+    One sentence per event first, by its share of the event, its centrality, and its novelty among those already
+    chosen; then others up to the limit.
     """
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
-        """Give the sentences chosen, in order of time, a line each."""
-        candidates = _candidates(sources)
-        chosen = sorted(_chosen(candidates, sources, limit=sentences), key=lambda s: s.order)
+        """The chosen sentences in order of time, one per line, below the title."""
+        candidates = collect_sentences(sources)
+        chosen = sorted(choose_sentences(candidates, sources, limit=sentences), key=lambda s: s.order)
         lines = tuple(
-            SummaryLine(_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen
+            SummaryLine(format_line(s, sources), tuple(sources[at].id for at in s.sources)) for s in chosen
         )
         text = "\n".join([title, *(line.text for line in lines)]) if lines else ""
         return Summary(text, lines)
 
 
 def split_sentences(text: str) -> list[str]:
-    """Give the sentences of a text, trimmed; a line's end ends one too, a title's or an initial's dot does not."""
+    """The sentences of a text, trimmed. A line break ends one; the dot of a title or an initial does not."""
     parts: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
@@ -134,18 +136,18 @@ def split_sentences(text: str) -> list[str]:
 
 
 def day_text(moment: datetime) -> str:
-    """Give a date as memories are embedded with it: 8 May 2023."""
+    """A date as memories are embedded with it: 8 May 2023."""
     return f"{moment.day} {moment:%B %Y}"
 
 
 def span_text(first: datetime, last: datetime) -> str:
-    """Give the days from the first to the last event."""
+    """The days of the first and last event: "8 May 2023 to 12 May 2023", or one day."""
     days = dict.fromkeys([day_text(first), day_text(last)])
     return " to ".join(days)
 
 
-def _candidates(sources: Sequence[SummarySource]) -> list[_Sentence]:
-    """Give every sentence once, with all events that have it."""
+def collect_sentences(sources: Sequence[SummarySource]) -> list[SourceSentence]:
+    """Each distinct sentence once, with all events that contain it."""
     found: dict[tuple[str, str], tuple[str, tuple[int, int], list[int]]] = {}
     for at, source in enumerate(sources):
         label = _SPEAKER.match(source.content)
@@ -155,50 +157,52 @@ def _candidates(sources: Sequence[SummarySource]) -> list[_Sentence]:
             _, _, known = found.setdefault((speaker, fold(text)), (text, (at, order), []))
             if at not in known:
                 known.append(at)
-    spread = Counter(word for text, _, _ in found.values() for word in set(_roots(text)))
+    spread = Counter(word for text, _, _ in found.values() for word in set(content_roots(text)))
     return [
-        _Sentence(text, speaker, order, tuple(known), _weights(text, spread, total=len(found)))
+        SourceSentence(text, speaker, order, tuple(known), tfidf_weights(text, spread, total=len(found)))
         for (speaker, _), (text, order, known) in found.items()
     ]
 
 
-def _roots(text: str) -> list[str]:
+def content_roots(text: str) -> list[str]:
+    """The roots of a text's words, without stop words."""
     return [root(word) for word in words(text) if word not in STOP_WORDS]
 
 
-def _weights(text: str, spread: Counter[str], *, total: int) -> dict[str, float]:
-    """Give TF-IDF weights of unit length over the sentences of all events."""
-    raw = {word: n * log(1 + total / spread[word]) for word, n in Counter(_roots(text)).items()}
+def tfidf_weights(text: str, spread: Counter[str], *, total: int) -> dict[str, float]:
+    """TF-IDF weights of unit length; `spread` counts the sentences that have each root, out of `total`."""
+    raw = {word: n * log(1 + total / spread[word]) for word, n in Counter(content_roots(text)).items()}
     length = sqrt(sum(weight * weight for weight in raw.values())) or 1.0
     return {word: weight / length for word, weight in raw.items()}
 
 
-def _chosen(
-    candidates: Sequence[_Sentence], sources: Sequence[SummarySource], *, limit: int
-) -> list[_Sentence]:
-    merits = _merits(candidates, sources)
-    said = [0.0] * len(candidates)  # how much of each the chosen ones say already
-    open_, left = set(range(len(sources))), set(range(len(candidates)))
-    chosen: list[_Sentence] = []
+def choose_sentences(
+    candidates: Sequence[SourceSentence], sources: Sequence[SummarySource], *, limit: int
+) -> list[SourceSentence]:
+    """Up to `limit` sentences by maximal marginal relevance; events without a sentence yet go first."""
+    merits = rate_sentences(candidates, sources)
+    overlap = [0.0] * len(candidates)  # the highest cosine of each to a chosen one
+    uncovered, left = set(range(len(sources))), set(range(len(candidates)))
+    chosen: list[SourceSentence] = []
     while left and len(chosen) < limit:
-        pool = [at for at in left if open_ & set(candidates[at].sources)] or list(left)
+        pool = [at for at in left if uncovered & set(candidates[at].sources)] or list(left)
         best = max(
             pool,
             key=lambda at: (
-                RELEVANCE * merits[at] - (1 - RELEVANCE) * said[at],
+                RELEVANCE * merits[at] - (1 - RELEVANCE) * overlap[at],
                 [-n for n in candidates[at].order],
             ),
         )
         left.discard(best)
         chosen.append(candidates[best])
-        open_ -= set(candidates[best].sources)
+        uncovered -= set(candidates[best].sources)
         for at in left:
-            said[at] = max(said[at], _cosine(candidates[at].weights, candidates[best].weights))
+            overlap[at] = max(overlap[at], sparse_dot(candidates[at].weights, candidates[best].weights))
     return chosen
 
 
-def _merits(candidates: Sequence[_Sentence], sources: Sequence[SummarySource]) -> list[float]:
-    """Give what speaks for each sentence: how central it is, how much of its event it holds, what it tells."""
+def rate_sentences(candidates: Sequence[SourceSentence], sources: Sequence[SummarySource]) -> list[float]:
+    """The merit of each sentence: centrality + share of its event + numbers or names + importance."""
     centre: Counter[str] = Counter()
     whole: Counter[int] = Counter()
     for sentence in candidates:
@@ -208,21 +212,23 @@ def _merits(candidates: Sequence[_Sentence], sources: Sequence[SummarySource]) -
     centred = {word: weight / length for word, weight in centre.items()}
     merits = []
     for sentence in candidates:
-        first = sentence.sources[0]
-        share = len(sentence.weights) / (whole[first] or 1)
+        share = len(sentence.weights) / (whole[sentence.sources[0]] or 1)
         importance = max(sources[at].importance for at in sentence.sources) - 5
-        telling = TELLING_WEIGHT if _TELLING.search(sentence.text) else 0.0
-        merits.append(_cosine(sentence.weights, centred) + share + telling + IMPORTANCE_WEIGHT * importance)
+        bonus = NUMBER_OR_NAME_WEIGHT if _NUMBER_OR_NAME.search(sentence.text) else 0.0
+        centrality = sparse_dot(sentence.weights, centred)
+        merits.append(centrality + share + bonus + IMPORTANCE_WEIGHT * importance)
     return merits
 
 
-def _cosine(one: dict[str, float], other: dict[str, float]) -> float:
+def sparse_dot(one: dict[str, float], other: dict[str, float]) -> float:
+    """The dot product of two sparse vectors; of unit vectors their cosine."""
     if len(other) < len(one):
         one, other = other, one
     return sum(weight * other.get(word, 0.0) for word, weight in one.items())
 
 
-def _line(sentence: _Sentence, sources: Sequence[SummarySource]) -> str:
+def format_line(sentence: SourceSentence, sources: Sequence[SummarySource]) -> str:
+    """A sentence as a line of a summary: "[8 May 2023] Maria: …", cut at MAX_SENTENCE_CHARS."""
     moments = [sources[at].at for at in sentence.sources]
     days = list(dict.fromkeys(day_text(moment) for moment in moments))
     when = ", ".join(days) if len(days) <= DATES_NAMED else f"{days[0]} to {days[-1]}, {len(moments)} times"

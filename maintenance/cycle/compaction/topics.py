@@ -1,4 +1,4 @@
-"""Topics: which of a bucket's memories speak of the same thing. Deterministic; nothing is drawn at random."""
+"""Topics: groups of a bucket's memories about the same thing. Deterministic, without random choices."""
 
 from collections.abc import Sequence
 
@@ -10,87 +10,77 @@ WINDOW = 1_000  # memories compared with one another: 4 MB of cosines, a quarter
 
 
 def find_topics(vectors: Matrix, *, cosine: float, at_least: int) -> list[list[int]]:
-    """Give the rows of each topic of at least so many: each row's mean cosine to the others is at least `cosine`.
+    """The rows of each topic of at least `at_least` rows; each row's mean cosine to the others is at least `cosine`.
 
     `vectors` is float32[n, 384] of unit length. Clusters are joined by average linkage (UPGMA) while the mean cosine
-    between two is at least `cosine`; a row that fits the whole worse than that is left out afterwards. Work and room
-    grow with the square of n: give at most WINDOW rows. Topics and their rows come in order.
+    between two is at least `cosine`; rows that fit the whole worse than that are dropped afterwards. Time and memory
+    grow with the square of n: pass at most WINDOW rows. Topics and their rows are in ascending order.
     """
     similar = vectors @ vectors.T
-    joined = (_fitting(similar, rows, cosine=cosine) for rows in _linked(similar, cosine=cosine))
-    return sorted(rows for rows in joined if len(rows) >= at_least)
+    clusters = AverageLinkage(similar).join(cosine=cosine)
+    topics = (drop_outliers(similar, rows, cosine=cosine) for rows in clusters)
+    return sorted(rows for rows in topics if len(rows) >= at_least)
 
 
-def _linked(similar: Matrix, *, cosine: float) -> list[list[int]]:
-    """Join by average linkage along chains of nearest neighbours (Murtagh 1983): n² instead of n³ steps.
+class AverageLinkage:
+    """Average-linkage clusters of the rows of a similarity matrix, by nearest-neighbour chains (Murtagh 1983).
 
-    Average linkage is reducible: joining two others never brings a third nearer than the nearer of them was. So what
-    has no neighbour within `cosine` will never get one.
+    n² steps instead of n³. Average linkage is reducible: joining two clusters never brings a third nearer than the
+    nearer of them was. So a cluster without a neighbour within `cosine` will never get one.
     """
-    count = len(similar)
-    sums = similar.astype(np.float64)
-    sizes = np.ones(count)
-    free = np.ones(count, dtype=bool)
-    members = [[row] for row in range(count)]
-    done: list[list[int]] = []
-    chain: list[int] = []
-    while free.any():
-        if not chain:
-            chain.append(int(np.argmax(free)))
-        at = chain[-1]
-        near, best = _nearest(sums, sizes, free, at, before=chain[-2] if len(chain) > 1 else None)
-        if best < cosine:
-            free[at] = False
-            done.append(sorted(members[at]))
-            chain.pop()
-        elif len(chain) > 1 and near == chain[-2]:
-            del chain[-2:]
-            _join(sums, sizes, free, members, min(at, near), max(at, near))
-        else:
-            chain.append(near)
-    return done
+
+    def __init__(self, similar: Matrix) -> None:
+        count = len(similar)
+        self.members = [[row] for row in range(count)]
+        self._sums = similar.astype(np.float64)
+        self._sizes = np.ones(count)
+        self._is_free = np.ones(count, dtype=bool)
+
+    def join(self, *, cosine: float) -> list[list[int]]:
+        """Join clusters while the mean cosine between two is at least `cosine`; the rows of each, ascending."""
+        done: list[list[int]] = []
+        chain: list[int] = []
+        while self._is_free.any():
+            if not chain:
+                chain.append(int(np.argmax(self._is_free)))
+            at = chain[-1]
+            nearest, best = self._find_nearest(at, before=chain[-2] if len(chain) > 1 else None)
+            if best < cosine:
+                self._is_free[at] = False
+                done.append(sorted(self.members[at]))
+                chain.pop()
+            elif len(chain) > 1 and nearest == chain[-2]:
+                del chain[-2:]
+                self._merge(min(at, nearest), max(at, nearest))
+            else:
+                chain.append(nearest)
+        return done
+
+    def _find_nearest(self, at: int, *, before: int | None) -> tuple[int, float]:
+        """The cluster with the highest mean cosine to `at`, and that cosine; ties go to `before`, then to the first."""
+        means = np.where(self._is_free, self._sums[at] / (self._sizes * self._sizes[at]), -np.inf)
+        means[at] = -np.inf
+        nearest = int(np.argmax(means))
+        if before is not None and means[before] >= means[nearest]:
+            nearest = before
+        return nearest, float(means[nearest])
+
+    def _merge(self, into: int, other: int) -> None:
+        self._sums[into] += self._sums[other]
+        self._sums[:, into] += self._sums[:, other]
+        self._sizes[into] += self._sizes[other]
+        self._is_free[other] = False
+        self.members[into] += self.members[other]
 
 
-def _nearest(
-    sums: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    free: NDArray[np.bool_],
-    at: int,
-    *,
-    before: int | None,
-) -> tuple[int, float]:
-    """Give the cluster with the highest mean cosine to `at`, and that; of equal ones the chain's last, else the first."""
-    means = np.where(free, sums[at] / (sizes * sizes[at]), -np.inf)
-    means[at] = -np.inf
-    near = int(np.argmax(means))
-    if before is not None and means[before] >= means[near]:
-        near = before
-    return near, float(means[near])
-
-
-def _join(
-    sums: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    free: NDArray[np.bool_],
-    members: list[list[int]],
-    into: int,
-    other: int,
-) -> None:
-    sums[into] += sums[other]
-    sums[:, into] += sums[:, other]
-    sizes[into] += sizes[other]
-    free[other] = False
-    members[into] += members[other]
-
-
-def _fitting(similar: Matrix, rows: Sequence[int], *, cosine: float) -> list[int]:
-    """Leave out the row that fits least, until each fits: its mean cosine to the others is at least `cosine`."""
-    kept = list(rows)
-    while len(kept) > 1:
-        block = similar[np.ix_(kept, kept)]
-        means = (block.sum(axis=1) - np.diagonal(block)) / (len(kept) - 1)
+def drop_outliers(similar: Matrix, rows: Sequence[int], *, cosine: float) -> list[int]:
+    """Drop the worst-fitting row until each one's mean cosine to the others is at least `cosine`."""
+    remaining = list(rows)
+    while len(remaining) > 1:
+        block = similar[np.ix_(remaining, remaining)]
+        means = (block.sum(axis=1) - np.diagonal(block)) / (len(remaining) - 1)
         worst = int(np.argmin(means))
         if means[worst] >= cosine:
             break
-        del kept[worst]
-    return kept
+        del remaining[worst]
+    return remaining

@@ -1,4 +1,4 @@
-"""Whether a summary answers what its sources answered: a source is retired only after that."""
+"""Verify that a summary answers the queries its sources answered; a source is retired only then."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -15,14 +15,14 @@ from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import STOP_WORDS, Match, words
 
-PROBE_WORDS = 6  # a question has about so many words that say something
-# Of the words asked for, the summary has at least so many: recall takes a text with fewer for half an answer.
-SHARED = 0.5
+PROBE_WORDS = 6  # about the number of meaningful words in a query
+# The share of a probe's words that the summary must contain: recall rates a text with fewer as a partial answer.
+MIN_WORD_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class SourceQuery:
-    """A question that a source answers: its most distinctive words, and its own vector in the place of their meaning."""
+    """A query that a source answers: its most distinctive words, with its own vector as the query vector."""
 
     source: int
     match: Match
@@ -32,7 +32,7 @@ class SourceQuery:
 def make_probes(
     sources: Sequence[Memory], vectors: Mapping[int, NDArray[np.float32]], *, around: Sequence[str]
 ) -> list[SourceQuery]:
-    """Give a probe for each source that has words and a vector; `around` are the texts it is to be told from."""
+    """A probe for each source that has words and a vector; `around` are the texts to distinguish it from."""
     spread = Counter(word for text in around for word in set(words(text)))
     probes = []
     for source in sources:
@@ -43,38 +43,40 @@ def make_probes(
 
 
 def distinctive_words(text: str, spread: Counter[str], *, total: int) -> tuple[str, ...]:
-    """Give the words that tell a text from the others best, at most PROBE_WORDS; of equal ones the first."""
-    said = Counter(words(text))
-    telling = [word for word in said if word not in STOP_WORDS] or list(said)
-    ranked = sorted(telling, key=lambda word: -said[word] * log(1 + total / max(spread[word], 1)))
+    """The PROBE_WORDS words with the highest TF-IDF; ties keep the order of the text.
+
+    `spread` counts the texts that have each word, out of `total`.
+    """
+    counts = Counter(words(text))
+    content_words = [word for word in counts if word not in STOP_WORDS] or list(counts)
+    ranked = sorted(content_words, key=lambda word: -counts[word] * log(1 + total / max(spread[word], 1)))
     return tuple(ranked[:PROBE_WORDS])
 
 
-def may_answer(
+def select_promising_probes(
     probes: Sequence[SourceQuery], text: str, pieces: Matrix, *, cosine: float
 ) -> list[SourceQuery]:
-    """Give the probes that a text might answer, before it is in any index.
+    """The probes that a text might answer, before it is in any index.
 
-    It has enough of the words, and its nearest piece (float32[n, 384]) is as near as the events of a topic are. This
-    costs no lock, and decides the meaning for good: a text's cosine is the same in the index as here.
+    The text has enough of their words, and its nearest piece (`pieces`, float32[n, 384]) is as close as the events of
+    a topic are. This takes no lock, and settles the vector part: a text's cosine is the same in the index as here.
     """
-    said = {root(word) for word in words(text)}
-    return [
-        probe
-        for probe in probes
-        if _share(probe, said) >= SHARED and float((pieces @ probe.vector).max(initial=-1.0)) >= cosine
-    ]
+    roots = {root(word) for word in words(text)}
+    promising = []
+    for probe in probes:
+        wanted = {root(word) for word in probe.match.terms}
+        if (
+            len(wanted & roots) / len(wanted) >= MIN_WORD_SHARE
+            and float((pieces @ probe.vector).max(initial=-1.0)) >= cosine
+        ):
+            promising.append(probe)
+    return promising
 
 
-def _share(probe: SourceQuery, said: Collection[str]) -> float:
-    wanted = {root(word) for word in probe.match.terms}
-    return len(wanted.intersection(said)) / len(wanted)
-
-
-def answered_by_sources(
+def select_answerable_probes(
     probes: Sequence[SourceQuery], visibility: Visibility, *, top: int
 ) -> list[SourceQuery]:
-    """Give the probes whose source is among the first `top` that the keyword index finds."""
+    """The probes whose source is among the first `top` keyword hits."""
     index = search_index()
     return [
         probe
@@ -83,13 +85,13 @@ def answered_by_sources(
     ]
 
 
-def answered_by(
+def find_replaceable_sources(
     summary: int, probes: Sequence[SourceQuery], visibility: Visibility, *, sources: Collection[int], top: int
 ) -> set[int]:
-    """Give the sources whose probe finds the summary among the first `top`, once those it stands for are out of the way.
+    """The sources whose probe finds the summary among the first `top` hits once the replaced sources are gone.
 
-    Reads the real index, so it runs inside the transaction that wrote the summary. Sources that stay keep their place
-    before it: it is asked again until no more of them stay.
+    Reads the real index, so it runs inside the transaction that wrote the summary. Sources that remain still rank
+    above it, so the check repeats until the set is stable.
     """
     index = search_index()
     found = {
@@ -98,11 +100,11 @@ def answered_by(
     }
     passing = set(found)
     while True:
-        kept = {
+        still_passing = {
             source
             for source in passing
             if summary in [key for key in found[source] if key not in passing][:top]
         }
-        if kept == passing:
-            return kept
-        passing = kept
+        if still_passing == passing:
+            return still_passing
+        passing = still_passing

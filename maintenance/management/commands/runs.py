@@ -11,7 +11,7 @@ from maintenance.cycle.undo import UndoResult, find_run, preview_undo, undo_run
 from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run
 from maintenance.runs.listing import list_runs, run_json
-from maintenance.runs.preview import changes_of
+from maintenance.runs.preview import read_changes
 from memories.management.output import FaceCommand
 from memories.queries.pages import MAX_LIMIT
 
@@ -75,7 +75,7 @@ class Command(FaceCommand):
 
     def _show(self, options: dict[str, Any]) -> int:
         run = find_run(operator(), options["id"])
-        changes, total = changes_of(run, limit=options["changes"])
+        changes, total = read_changes(run, limit=options["changes"])
         if options["json"]:
             body = {
                 **run_json(run),

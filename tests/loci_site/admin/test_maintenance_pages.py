@@ -82,7 +82,7 @@ def test_undo_is_shown_first_and_done_only_when_asked(
     assert (run.status, run.undone_by) == ("undone", "bob")
     assert AuditEntry.objects.filter(operation="run", subject="cycle undone", actor="bob").count() == 1
     again = member.post(place, {"do": "undo"}, follow=True).content.decode()
-    assert "taken back already" in again
+    assert "already undone" in again
 
 
 def test_later_runs_stand_in_the_way_and_go_first(member: Client, remember: Remember, ledger: Group) -> None:

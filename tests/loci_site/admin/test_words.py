@@ -14,7 +14,7 @@ from access.models import Group
 from access.tokens import create_token, operator
 from loci_site.admin.dashboard.todo import Figure
 from maintenance.schedule import JOBS
-from maintenance.schedule.wording import MEANINGS
+from maintenance.schedule.wording import JOB_DESCRIPTIONS
 from memories.models import Link, LinkKind, Memory
 from tests.loci_site.admin.conftest import Remember, page
 
@@ -73,9 +73,9 @@ def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Rememb
 
 
 def test_every_job_of_the_schedule_says_what_it_does(owner: Client) -> None:
-    assert set(MEANINGS) == {job.name for job in JOBS}
+    assert set(JOB_DESCRIPTIONS) == {job.name for job in JOBS}
     said = text_of(owner, "/admin/maintenance/joblock/")
-    assert all(meaning in said for meaning in MEANINGS.values())
+    assert all(meaning in said for meaning in JOB_DESCRIPTIONS.values())
 
 
 def test_people_are_listed_with_what_they_reach(

@@ -71,7 +71,7 @@ def test_a_run_longer_than_a_request_is_left_to_a_worker(
     begun = curator.post("/maintenance/runs", {"group": "ledger"})
     assert begun["run"]["status"] == "running"
     assert JobLock.objects.get(name="cycle").asked_by == "alice/curates"
-    cycle_job.scheduled_cycle(job_actor("cycle"))
+    cycle_job.run_scheduled_cycle(job_actor("cycle"))
     assert fresh(over).state == "expired"
     assert not Run.objects.filter(status="running").exists()
 

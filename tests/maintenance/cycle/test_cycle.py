@@ -1,4 +1,4 @@
-"""A run: decay, expiry and cleanup in batches, resumed where it was stopped, empty the second time."""
+"""A run: decay, expiry and cleanup in batches, resumed after an interruption, without effect the second time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from maintenance.cycle.decay import Decay, decayed_confidence
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.models import Run, RunChange, RunStatus
-from maintenance.runs.preview import changes_of, preview_cycle
+from maintenance.runs.preview import preview_cycle, read_changes
 from memories.models import Memory
 from tests.maintenance.state import index_faults, whole_state
 from tests.memories.builders import NOW, day, fresh, row
@@ -60,7 +60,7 @@ def test_a_missed_week_is_caught_up_as_if_none_was_missed(ledger: Group) -> None
     assert fresh(daily).confidence == pytest.approx(fresh(once).confidence, abs=1e-5)
 
 
-def test_less_than_a_period_changes_nothing_and_the_rest_of_one_counts_next_time(ledger: Group) -> None:
+def test_a_partial_period_changes_nothing_and_counts_next_time(ledger: Group) -> None:
     memory = row(ledger, "a", confidence=0.8)
     run_cycle(operator(), RunPlan(kind="decay", now=NOW + timedelta(hours=23)))
     assert fresh(memory).confidence == 0.8
@@ -80,9 +80,7 @@ def test_less_than_a_period_changes_nothing_and_the_rest_of_one_counts_next_time
     ],
     ids=str,
 )
-def test_what_is_pinned_verified_history_or_at_the_floor_does_not_decay(
-    ledger: Group, kept: dict[str, Any]
-) -> None:
+def test_pinned_verified_retired_and_floor_memories_do_not_decay(ledger: Group, kept: dict[str, Any]) -> None:
     spared = row(ledger, "spared", **{"confidence": 0.8} | kept)
     other = row(ledger, "decays", confidence=0.8)
     decays(3)
@@ -115,7 +113,7 @@ def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     assert whole_state() == before
 
 
-def test_a_memory_expires_when_its_time_is_over(ledger: Group) -> None:
+def test_a_memory_expires_after_its_end_date(ledger: Group) -> None:
     over = row(ledger, "until the third", expires_at=day(3))
     lives = row(ledger, "until the ninth", expires_at=day(9))
     run_cycle(operator(), RunPlan(now=day(3)))
@@ -138,7 +136,7 @@ def test_a_memory_expires_when_its_time_is_over(ledger: Group) -> None:
     ],
     ids=str,
 )
-def test_cleanup_forgets_what_nobody_believes_or_uses(
+def test_cleanup_forgets_unused_memories_of_low_confidence(
     ledger: Group, standing: dict[str, Any], state: str
 ) -> None:
     memory = row(ledger, "an old doubt", **{"confidence": 0.04} | standing)
@@ -146,14 +144,14 @@ def test_cleanup_forgets_what_nobody_believes_or_uses(
     assert fresh(memory).state == state
 
 
-def test_the_groups_are_gone_over_separately_and_one_can_be_named(ledger: Group, garden: Group) -> None:
+def test_groups_are_processed_separately_and_one_can_be_chosen(ledger: Group, garden: Group) -> None:
     here, there = row(ledger, "here", expires_at=day(1)), row(garden, "there", expires_at=day(1))
     run = run_cycle(operator(), RunPlan(group=ledger, now=day(2)))
     assert (fresh(here).state, fresh(there).state) == ("expired", "live")
     assert run.group == ledger
 
 
-def test_a_run_is_in_the_log_with_each_memory_that_it_retired(ledger: Group) -> None:
+def test_a_run_and_each_memory_that_it_retired_are_logged(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
     run = run_cycle(operator(), RunPlan(now=day(2)))
     said = AuditEntry.objects.get(memory_id=memory.id)
@@ -195,9 +193,7 @@ class Stumbles:
         return Batch(cursor=memory.key, write=write)
 
 
-def test_a_run_that_died_goes_on_where_its_last_batch_ended(
-    ledger: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_resumes_after_its_last_batch(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(cycle.KINDS, "decay", (Stumbles(),))
     texts = ["one", "two", "stumble", "four"]
     rows = [row(ledger, text) for text in texts]
@@ -216,7 +212,7 @@ def test_a_run_that_died_goes_on_where_its_last_batch_ended(
     assert resumed.changes.count() == 4
 
 
-def test_a_step_that_fails_leaves_a_failed_run_that_says_why(
+def test_a_failing_step_leaves_a_failed_run_with_the_error(
     ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Fails(Stumbles):
@@ -246,7 +242,7 @@ def test_a_run_stops_before_it_retires_more_than_its_share(ledger: Group) -> Non
     assert not Memory.objects.filter(state="live").exists()
 
 
-def test_the_groups_after_one_that_is_over_its_share_are_looked_after(ledger: Group, garden: Group) -> None:
+def test_groups_after_one_over_its_share_are_still_processed(ledger: Group, garden: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
     last = row(garden, "until tomorrow", expires_at=day(1))
@@ -256,7 +252,7 @@ def test_the_groups_after_one_that_is_over_its_share_are_looked_after(ledger: Gr
     assert fresh(last).state == "expired"
 
 
-def test_a_run_that_was_over_a_share_says_so_where_it_is_resumed(ledger: Group, garden: Group) -> None:
+def test_a_resumed_run_keeps_the_error_about_its_share(ledger: Group, garden: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
     last = row(garden, "until tomorrow", expires_at=day(1))
@@ -274,7 +270,7 @@ def test_a_run_that_was_over_a_share_says_so_where_it_is_resumed(ledger: Group, 
     assert Memory.objects.filter(group=ledger, state="live").count() == 30
 
 
-def test_a_resumed_run_may_retire_what_it_was_begun_with(ledger: Group) -> None:
+def test_a_resumed_run_keeps_its_share(ledger: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
     begun = run_cycle(operator(), RunPlan(now=day(2), max_share=1, max_seconds=0))
@@ -282,10 +278,10 @@ def test_a_resumed_run_may_retire_what_it_was_begun_with(ledger: Group) -> None:
     ended = run_cycle(operator())  # as the worker does
     assert (ended.pk, ended.status) == (begun.pk, RunStatus.DONE)
     assert not Memory.objects.filter(group=ledger, state="live").exists()
-    assert "max_share" not in ended.cursor  # what was allowed once is not allowed for ever
+    assert "max_share" not in ended.cursor  # a larger share applies to one run only
 
 
-def test_a_run_that_is_resumed_twice_keeps_the_share_it_was_given_in_between(ledger: Group) -> None:
+def test_a_run_resumed_twice_keeps_the_share_set_in_between(ledger: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
     begun = run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
@@ -302,7 +298,7 @@ def test_a_few_memories_are_always_within_the_share(ledger: Group) -> None:
     assert fresh(memory).state == "expired"
 
 
-def test_a_run_that_runs_out_of_time_goes_on_later(ledger: Group) -> None:
+def test_a_run_out_of_time_resumes_later(ledger: Group) -> None:
     memory = row(ledger, "until tomorrow", expires_at=day(1))
     run = run_cycle(operator(), RunPlan(now=day(2), max_seconds=0))
     assert run.status == RunStatus.RUNNING
@@ -312,7 +308,7 @@ def test_a_run_that_runs_out_of_time_goes_on_later(ledger: Group) -> None:
     assert fresh(memory).state == "expired"
 
 
-def test_only_who_curates_may_run_it(ledger: Group, garden: Group) -> None:
+def test_only_curators_may_run_it(ledger: Group, garden: Group) -> None:
     reader = replace(operator(), scopes=frozenset({READ}))
     with pytest.raises(NotPermitted):
         run_cycle(reader)
@@ -325,14 +321,14 @@ def test_only_who_curates_may_run_it(ledger: Group, garden: Group) -> None:
     assert not Run.objects.exclude(group=ledger).exists()
 
 
-def test_an_unknown_kind_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="tidy") as refused:
         run_cycle(operator(), RunPlan(kind="tidy"))
     assert "cleanup" in str(refused.value)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_dry_run_says_exactly_what_the_run_then_does_and_changes_nothing(ledger: Group) -> None:
+def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -> None:
     row(ledger, "until tomorrow", expires_at=day(1))
     row(ledger, "an old doubt", type="episodic", confidence=0.04)
     row(ledger, "a fact", confidence=0.8)
@@ -341,7 +337,7 @@ def test_a_dry_run_says_exactly_what_the_run_then_does_and_changes_nothing(ledge
     assert whole_state() == before
     assert not Run.objects.exists()
     run = run_cycle(operator(), RunPlan(now=day(120)))
-    changes, total = changes_of(run, limit=1000)
+    changes, total = read_changes(run, limit=1000)
     assert preview.changes == changes
     assert preview.total == total == 5  # three decay, one of them expires and one is forgotten
     assert preview.run["counts"] == run.counts == {"decayed": 3, "expired": 1, "forgotten": 1}
@@ -353,7 +349,7 @@ def test_a_dry_run_leaves_no_copy_behind(ledger: Group, settings: Settings) -> N
     assert list(settings.LOCI.home.glob(".trial-*")) == []
 
 
-def test_the_settings_say_how_fast_and_how_deep_it_decays(ledger: Group, settings: Settings) -> None:
+def test_settings_control_the_rate_and_the_floor_of_decay(ledger: Group, settings: Settings) -> None:
     memory = row(ledger, "a", confidence=0.8)
     rules = replace(settings.LOCI.maintenance, decay_period_days=7, decay_other=0.5)
     with override_settings(LOCI=replace(settings.LOCI, maintenance=rules)):

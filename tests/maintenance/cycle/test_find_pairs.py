@@ -1,4 +1,4 @@
-"""Findings: what came in past the write path's eyes is compared, and ties are proposed once."""
+"""Pairs that the write path did not see are compared, and links are proposed once."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ALIKE = ("Deploys happen every Friday afternoon", "Every Friday afternoon there 
 
 
 def imported(texts: tuple[str, ...], *, group: str = "ledger", scope: str = "group") -> list[Memory]:
-    """Store facts in bulk, which looks for nothing near."""
+    """Store facts in bulk, without looking for neighbours."""
     drafts = [Draft(text, group=group, scope=scope) for text in texts]
     ids = [id_ for id_ in store_many(operator(), drafts).ids if id_ is not None]
     assert not Link.objects.filter(source__id__in=ids).exists()
@@ -50,12 +50,12 @@ def test_facts_that_may_be_the_same_become_a_possible_duplicate(ledger: Group) -
     assert Link.objects.get().kind == "duplicate"
 
 
-def test_facts_that_have_nothing_to_do_with_each_other_are_left_alone(ledger: Group) -> None:
+def test_unrelated_facts_are_left_alone(ledger: Group) -> None:
     imported(("Anna keeps bees", "The printer is on floor 3", "Lisbon lies on the Tagus"))
     assert found(ledger) == {}
 
 
-def test_a_second_pass_makes_nothing(ledger: Group) -> None:
+def test_a_second_pass_changes_nothing(ledger: Group) -> None:
     imported(CONTRARY)
     _, mark, _ = drive(FindPairs(), turn_of(ledger))
     state = whole_state()
@@ -64,7 +64,7 @@ def test_a_second_pass_makes_nothing(ledger: Group) -> None:
     assert whole_state() == state
 
 
-def test_what_a_person_dismissed_is_not_found_again(ledger: Group) -> None:
+def test_a_dismissed_pair_is_not_found_again(ledger: Group) -> None:
     imported(CONTRARY)
     found(ledger)
     Link.objects.update(status=LinkStatus.DISMISSED)
@@ -72,25 +72,25 @@ def test_what_a_person_dismissed_is_not_found_again(ledger: Group) -> None:
     assert Link.objects.get().status == LinkStatus.DISMISSED
 
 
-def test_only_what_is_new_is_looked_at(ledger: Group) -> None:
+def test_only_new_memories_are_compared(ledger: Group) -> None:
     old = imported(CONTRARY)[-1]
     assert found(ledger, mark=old.key) == {}
     imported(("The API server listens on port 7070",))
     assert found(ledger, mark=old.key) == {"conflicts_found": 2}
 
 
-def test_groups_are_looked_at_apart(ledger: Group, garden: Group) -> None:
+def test_groups_are_compared_separately(ledger: Group, garden: Group) -> None:
     imported(CONTRARY[:1])
     imported(CONTRARY[1:], group="garden")
     assert found(ledger) == found(garden) == {}
 
 
-def test_events_that_are_alike_are_two_events(ledger: Group) -> None:
+def test_similar_events_are_not_linked(ledger: Group) -> None:
     happen([*ALIKE, *CONTRARY])
     assert found(ledger) == {}
 
 
-def test_what_has_no_vector_yet_is_looked_at_later(ledger: Group) -> None:
+def test_memories_without_vectors_are_compared_later(ledger: Group) -> None:
     old, _ = imported(CONTRARY)
     vector = Piece.objects.get(memory=old).embedding
     Piece.objects.filter(memory=old).update(embedding=None)
@@ -100,7 +100,7 @@ def test_what_has_no_vector_yet_is_looked_at_later(ledger: Group) -> None:
     assert found(ledger, mark=mark) == {"conflicts_found": 1}
 
 
-def test_a_tie_that_somebody_made_meanwhile_is_not_made_twice(ledger: Group) -> None:
+def test_a_link_created_meanwhile_is_not_duplicated(ledger: Group) -> None:
     imported(CONTRARY)
     batch = FindPairs().next_batch(turn_of(ledger), None)
     assert batch is not None
@@ -112,7 +112,7 @@ def test_a_tie_that_somebody_made_meanwhile_is_not_made_twice(ledger: Group) -> 
     assert Link.objects.count() == 1
 
 
-def test_what_stopped_to_count_meanwhile_is_not_tied(ledger: Group) -> None:
+def test_a_memory_retired_meanwhile_is_not_linked(ledger: Group) -> None:
     old, _ = imported(CONTRARY)
     batch = FindPairs().next_batch(turn_of(ledger), None)
     assert batch is not None
@@ -122,7 +122,7 @@ def test_what_stopped_to_count_meanwhile_is_not_tied(ledger: Group) -> None:
     assert not Link.objects.exists()
 
 
-def test_undoing_the_run_takes_the_ties_away(ledger: Group) -> None:
+def test_undoing_the_run_removes_the_links(ledger: Group) -> None:
     imported(CONTRARY)
     state = whole_state()
     _, _, run = drive(FindPairs(), turn_of(ledger))

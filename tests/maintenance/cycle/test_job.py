@@ -1,4 +1,4 @@
-"""Who runs maintenance for one group, or may not at all, changes nothing about when the scheduled cycle is due."""
+"""A run over one group, or a refused one, does not change when the scheduled cycle is due."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,7 +21,7 @@ def curator(user: User) -> None:
     Membership.objects.filter(user=user).update(role=Role.CURATOR)
 
 
-def test_a_run_that_one_may_not_do_is_no_failure_of_the_cycle(ledger: Group, bob: User) -> None:
+def test_a_refused_run_is_not_a_failure_of_the_cycle(ledger: Group, bob: User) -> None:
     for plan in (RunPlan(), RunPlan(group=ledger)):
         with pytest.raises(NotPermitted):
             run_alone(person(bob), plan)
@@ -31,13 +31,15 @@ def test_a_run_that_one_may_not_do_is_no_failure_of_the_cycle(ledger: Group, bob
 def test_no_copy_is_made_for_somebody_who_may_not_run(
     ledger: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maintenance.runs.preview.tried", lambda work: pytest.fail("the store was copied"))
+    monkeypatch.setattr(
+        "maintenance.runs.preview.run_on_copy", lambda work: pytest.fail("the store was copied")
+    )
     with pytest.raises(NotPermitted):
         preview_cycle(person(bob), RunPlan())
 
 
 @pytest.mark.parametrize("kind", ["cycle", "cleanup"])
-def test_a_run_over_one_group_leaves_the_cycle_due_and_asked_for(ledger: Group, bob: User, kind: str) -> None:
+def test_a_run_over_one_group_leaves_the_cycle_due_and_requested(ledger: Group, bob: User, kind: str) -> None:
     curator(bob)
     asked = timezone.now()
     JobLock.objects.create(name="cycle", asked_at=asked, asked_by="alice")
@@ -54,7 +56,7 @@ def test_a_run_over_all_groups_is_the_cycle(ledger: Group) -> None:
     assert row.asked_at is None
 
 
-def test_a_run_over_one_group_that_breaks_is_no_failure_of_the_cycle(
+def test_a_failed_run_over_one_group_is_not_a_failure_of_the_cycle(
     ledger: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     curator(bob)

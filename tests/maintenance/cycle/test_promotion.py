@@ -1,4 +1,4 @@
-"""Promotion: what events say on several occasions is proposed as a fact, once, with its evidence, for a person."""
+"""Promotion: a statement repeated on several occasions is proposed as a fact, once, with its evidence."""
 
 from datetime import timedelta
 from typing import Any
@@ -62,7 +62,7 @@ def test_three_like_events_of_three_days_are_proposed_as_a_fact(ledger: Group) -
     assert index_faults() == []
 
 
-def test_recall_gives_it_only_once_a_person_approved_it(ledger: Group, alice: User) -> None:
+def test_recall_returns_it_only_after_approval(ledger: Group, alice: User) -> None:
     happen(ALIKE, step=DAY)
     promoted(ledger)
     (fact,) = facts()
@@ -72,7 +72,7 @@ def test_recall_gives_it_only_once_a_person_approved_it(ledger: Group, alice: Us
     assert fact.id in [item.memory.id for item in recall(operator(), asked).items]
 
 
-def test_the_surest_and_then_the_newest_speaks_for_the_others(ledger: Group) -> None:
+def test_the_most_confident_then_the_newest_is_the_representative(ledger: Group) -> None:
     events = happen(ALIKE, step=DAY)
     Memory.objects.filter(pk=events[0].pk).update(confidence=0.9)
     promoted(ledger)
@@ -99,7 +99,7 @@ def test_what_differs_in_a_number_a_name_or_a_not_is_no_cluster(
     assert promoted(ledger) == {}
 
 
-def test_saying_it_three_times_on_one_day_is_no_evidence(ledger: Group) -> None:
+def test_three_repetitions_on_one_day_are_no_evidence(ledger: Group) -> None:
     happen([SAYS] * 4, step=MINUTE)
     assert promoted(ledger) == {}
     happen([SAYS], start=NOW - 2 * DAY)
@@ -114,7 +114,7 @@ def test_three_threads_of_one_day_are_three_occasions(ledger: Group) -> None:
     assert promoted(ledger) == {"promoted": 1, "evidence": 3}
 
 
-def test_groups_and_scopes_are_never_put_together(ledger: Group, garden: Group) -> None:
+def test_groups_and_scopes_are_never_mixed(ledger: Group, garden: Group) -> None:
     happen(ALIKE[:2], step=DAY)
     happen(ALIKE[:2], step=DAY, group="garden")
     happen(ALIKE[2:], scope="global")
@@ -132,12 +132,12 @@ def test_in_a_private_group_the_fact_is_the_groups_own(ledger: Group) -> None:
     assert [fact.scope for fact in facts()] == ["group"]
 
 
-def test_a_second_pass_makes_nothing(ledger: Group) -> None:
+def test_a_second_pass_changes_nothing(ledger: Group) -> None:
     happen([*ALIKE, *UNRELATED], step=DAY)
     _, mark, _ = drive(Promote(), turn_of(ledger))
     state = whole_state()
     assert Promote().next_batch(turn_of(ledger, mark=mark), None) is None
-    assert promoted(ledger) == {}  # nor where all are looked at again
+    assert promoted(ledger) == {}  # nor if all are compared again
     assert whole_state() == state
 
 
@@ -149,7 +149,7 @@ def test_later_events_find_the_earlier_ones(ledger: Group) -> None:
     assert promoted(ledger, mark=mark) == {"promoted": 1, "evidence": 3}
 
 
-def test_what_a_person_turned_down_is_not_proposed_again(ledger: Group, alice: User) -> None:
+def test_a_rejected_fact_is_not_proposed_again(ledger: Group, alice: User) -> None:
     happen(ALIKE, step=DAY)
     promoted(ledger)
     reject(person(alice), facts()[0].id)
@@ -195,7 +195,7 @@ def test_a_purged_text_is_not_promoted(ledger: Group) -> None:
 
 
 @pytest.mark.parametrize("state", [State.FORGOTTEN, State.SUPERSEDED])
-def test_a_fact_that_somebody_put_away_stays_away(ledger: Group, state: str) -> None:
+def test_a_retired_fact_is_not_proposed_again(ledger: Group, state: str) -> None:
     stored = store(operator(), Draft(SAYS, group="ledger"))
     assert stored.memory is not None
     happen([SAYS] * 3, step=DAY)
@@ -207,7 +207,7 @@ def test_a_fact_that_somebody_put_away_stays_away(ledger: Group, state: str) -> 
     assert len(facts()) == 1
 
 
-def test_a_fact_that_says_so_already_gets_the_evidence(ledger: Group) -> None:
+def test_an_equal_fact_gets_the_evidence(ledger: Group) -> None:
     stored = store(operator(), Draft(SAYS, group="ledger", scope="group"))
     assert stored.memory is not None
     events = happen([SAYS] * 3, step=DAY)
@@ -218,7 +218,7 @@ def test_a_fact_that_says_so_already_gets_the_evidence(ledger: Group) -> None:
     assert promoted(ledger) == {}
 
 
-def test_a_fact_that_is_near_is_linked_for_a_person(ledger: Group) -> None:
+def test_a_similar_fact_is_linked_for_review(ledger: Group) -> None:
     stored = store(operator(), Draft(ALIKE[1], group="ledger", scope="group"))
     assert stored.memory is not None
     happen([ALIKE[2]] * 3, step=DAY)
@@ -228,7 +228,7 @@ def test_a_fact_that_is_near_is_linked_for_a_person(ledger: Group) -> None:
     assert tie.status == LinkStatus.OPEN
 
 
-def test_events_that_a_summary_stands_for_still_count_and_summaries_do_not(ledger: Group) -> None:
+def test_compacted_events_still_count_and_summaries_do_not(ledger: Group) -> None:
     events = happen(
         [*ALIKE, "The staging server needs a restart", "A deploy restarts the staging server"], step=DAY
     )
@@ -238,7 +238,7 @@ def test_events_that_a_summary_stands_for_still_count_and_summaries_do_not(ledge
     assert {fresh(event).state for event in events} == {"compacted"}
 
 
-def test_events_whose_vectors_are_owed_are_looked_at_later(ledger: Group) -> None:
+def test_events_without_vectors_are_compared_later(ledger: Group) -> None:
     happen(ALIKE, step=DAY)
     vectors = {piece.pk: piece.embedding for piece in Piece.objects.all()}
     Piece.objects.update(embedding=None)
@@ -249,7 +249,7 @@ def test_events_whose_vectors_are_owed_are_looked_at_later(ledger: Group) -> Non
     assert promoted(ledger, mark=mark) == {"promoted": 1, "evidence": 3}
 
 
-def test_doubted_and_withdrawn_events_prove_nothing(ledger: Group) -> None:
+def test_disputed_and_retracted_events_are_no_evidence(ledger: Group) -> None:
     events = happen(ALIKE, step=DAY)
     Memory.objects.filter(pk=events[0].pk).update(trust=Trust.DISPUTED)
     assert promoted(ledger) == {}

@@ -1,4 +1,4 @@
-"""A run is taken back exactly, and what was changed since stays as it is."""
+"""Undo restores the exact state before a run, and leaves rows that were changed since."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def filled(group: Group) -> list[Memory]:
-    """Write memories of which a run at day 120 decays, expires and forgets some; all stand in one thread."""
+    """Store memories in one thread, some of which a run at day 120 decays, expires and forgets."""
     thread = Thread.objects.create(group=group, name="talk")
     rows = [
         row(group, "until tomorrow", expires_at=day(1), thread=thread, position=0),
@@ -41,7 +41,7 @@ def cycle(at: int = 120) -> Run:
     return run_cycle(operator(), RunPlan(now=day(at)))
 
 
-def test_a_run_without_later_writes_is_taken_back_exactly_indexes_included(ledger: Group) -> None:
+def test_undo_without_later_writes_restores_rows_and_indexes_exactly(ledger: Group) -> None:
     filled(ledger)
     before = whole_state()
     run = cycle()
@@ -53,7 +53,7 @@ def test_a_run_without_later_writes_is_taken_back_exactly_indexes_included(ledge
     assert Run.objects.get().status == "undone"
 
 
-def test_the_log_tells_of_it_and_stays_whole(ledger: Group) -> None:
+def test_undo_is_logged_and_the_log_stays_intact(ledger: Group) -> None:
     memory = filled(ledger)[0]
     run = cycle()
     undo_run(operator(), run.id)
@@ -63,7 +63,7 @@ def test_the_log_tells_of_it_and_stays_whole(ledger: Group) -> None:
     assert verify_chain().is_whole
 
 
-def test_what_was_changed_since_is_left_and_listed(ledger: Group) -> None:
+def test_rows_changed_since_are_skipped_and_listed(ledger: Group) -> None:
     expired, doubt, fact, _ = filled(ledger)
     run = cycle()
     verbs.restore(operator(), doubt.id)
@@ -76,7 +76,7 @@ def test_what_was_changed_since_is_left_and_listed(ledger: Group) -> None:
     assert fresh(fact).confidence == 0.8
 
 
-def test_force_sets_back_what_was_changed_since(ledger: Group) -> None:
+def test_force_restores_rows_changed_since(ledger: Group) -> None:
     _, doubt, _, _ = filled(ledger)
     run = cycle()
     Memory.objects.filter(pk=doubt.pk).update(confidence=0.5)
@@ -85,7 +85,7 @@ def test_force_sets_back_what_was_changed_since(ledger: Group) -> None:
     assert fresh(doubt).state == "live"
 
 
-def test_later_runs_over_the_same_memories_go_first(ledger: Group) -> None:
+def test_later_runs_over_the_same_memories_are_undone_first(ledger: Group) -> None:
     filled(ledger)
     before = whole_state()
     first, second = cycle(120), cycle(130)
@@ -96,7 +96,7 @@ def test_later_runs_over_the_same_memories_go_first(ledger: Group) -> None:
     assert whole_state() == before
 
 
-def test_a_later_run_over_other_memories_is_none_of_its_business(ledger: Group, garden: Group) -> None:
+def test_a_later_run_over_other_memories_does_not_matter(ledger: Group, garden: Group) -> None:
     filled(ledger)
     row(garden, "elsewhere", expires_at=day(1))
     first = run_cycle(operator(), RunPlan(group=ledger, now=day(120)))
@@ -105,7 +105,7 @@ def test_a_later_run_over_other_memories_is_none_of_its_business(ledger: Group, 
     assert Memory.objects.get(content="elsewhere").state == "expired"
 
 
-def test_taking_back_twice_is_refused(ledger: Group) -> None:
+def test_a_second_undo_is_refused(ledger: Group) -> None:
     filled(ledger)
     run = cycle()
     undo_run(operator(), run.id)
@@ -113,13 +113,13 @@ def test_taking_back_twice_is_refused(ledger: Group) -> None:
         undo_run(operator(), run.id)
 
 
-def test_an_undo_that_was_interrupted_goes_on(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_undo_resumes(ledger: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(ledger)
     before = whole_state()
     run = cycle()
     monkeypatch.setattr(undo, "CHANGES_AT_ONCE", 1)
     calls: list[int] = []
-    real = undo._Tally.take_back
+    real = undo.RunReverter.revert
 
     def stumbling(self: Any, change: RunChange) -> None:
         calls.append(change.pk)
@@ -127,7 +127,7 @@ def test_an_undo_that_was_interrupted_goes_on(ledger: Group, monkeypatch: pytest
             raise KeyboardInterrupt
         real(self, change)
 
-    monkeypatch.setattr(undo._Tally, "take_back", stumbling)
+    monkeypatch.setattr(undo.RunReverter, "revert", stumbling)
     with pytest.raises(KeyboardInterrupt):
         undo_run(operator(), run.id)
     assert RunChange.objects.filter(run=run, undone_at=None).count() == 2
@@ -135,22 +135,22 @@ def test_an_undo_that_was_interrupted_goes_on(ledger: Group, monkeypatch: pytest
     assert whole_state() == before
 
 
-def test_a_row_that_the_run_made_is_deleted_unless_something_hangs_on_it(ledger: Group) -> None:
+def test_a_row_that_the_run_created_is_deleted_unless_it_is_referenced(ledger: Group) -> None:
     run = Run.objects.create(kind="cycle", status="done", actor="job/cycle")
     recorder = Recorder(operator(), run, "compact")
     made, tied = row(ledger, "made"), row(ledger, "made and used")
     old = row(ledger, "old")
     for memory in (made, tied):
-        recorder.made(memory, "content_hash", "state")
+        recorder.record_created(memory, "content_hash", "state")
     recorder.flush()
     Link.objects.create(kind=LinkKind.CONFLICT, source=tied, target=old)
     done = undo_run(operator(), run.id)
     assert not Memory.objects.filter(pk=made.pk).exists()
     assert Memory.objects.filter(pk=tied.pk).exists()
-    assert [(kept.id, kept.why) for kept in done.kept] == [(str(tied.id), "link hangs on it")]
+    assert [(kept.id, kept.why) for kept in done.kept] == [(str(tied.id), "still referenced (link)")]
 
 
-def test_a_text_that_is_live_again_is_not_brought_back_beside_itself(ledger: Group) -> None:
+def test_a_text_that_is_live_again_is_not_restored_twice(ledger: Group) -> None:
     old = row(ledger, "until tomorrow", expires_at=day(1))
     run = cycle(2)
     row(ledger, "until tomorrow")
@@ -159,7 +159,7 @@ def test_a_text_that_is_live_again_is_not_brought_back_beside_itself(ledger: Gro
     assert [kept.why for kept in done.kept] == ["the same text is live again"]
 
 
-def test_a_part_of_the_id_names_a_run(ledger: Group) -> None:
+def test_a_run_is_found_by_a_part_of_its_id(ledger: Group) -> None:
     run = cycle(1)
     assert find_run(operator(), str(run.id)[-6:]) == run
     with pytest.raises(NotFound):
@@ -170,7 +170,7 @@ def test_a_part_of_the_id_names_a_run(ledger: Group) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_preview_says_what_the_undo_then_does(ledger: Group) -> None:
+def test_a_preview_equals_the_undo(ledger: Group) -> None:
     filled(ledger)
     run = cycle()
     after = whole_state()

@@ -1,4 +1,4 @@
-"""Taking a run back after people decided about what it touched: nothing withdrawn returns, nothing kept loses its hold."""
+"""Undo after people decided about the changed memories: nothing retracted returns, nothing kept loses its evidence."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from access.tokens import operator
 from maintenance.cycle import RunPlan, decay, run_cycle, undo
 from maintenance.cycle.compaction import Compact
 from maintenance.cycle.promotion import Promote
-from maintenance.cycle.undo import later_runs, undo_run
+from maintenance.cycle.undo import find_later_runs, undo_run
 from maintenance.models import Run, RunChange
 from memories.draft import Draft
 from memories.lifecycle.verbs import approve, pin, purge, restore, retract
@@ -31,7 +31,7 @@ ALIKE = (
 
 
 def expired(group: Group) -> tuple[Memory, Run]:
-    """Give a memory that a run expired, and that run."""
+    """A memory that a run expired, and that run."""
     memory = row(group, "until tomorrow", expires_at=day(1))
     run = run_cycle(operator(), RunPlan(now=day(2)))
     assert fresh(memory).state == "expired"
@@ -60,7 +60,7 @@ def test_force_does_not_bring_back_what_was_retracted_itself(ledger: Group) -> N
     assert fresh(memory).state == "retracted"
 
 
-def test_force_sets_no_memory_beside_its_successor(ledger: Group) -> None:
+def test_force_does_not_revive_a_superseded_memory(ledger: Group) -> None:
     memory, run = expired(ledger)
     restore(operator(), memory.id)
     store(operator(), Draft("until Friday", group="ledger", supersedes=str(memory.id)))
@@ -68,7 +68,7 @@ def test_force_sets_no_memory_beside_its_successor(ledger: Group) -> None:
     assert fresh(memory).state == "superseded"
 
 
-def test_a_later_run_that_one_may_not_take_back_is_not_taken_back(
+def test_a_later_run_that_the_actor_may_not_undo_is_not_undone(
     ledger: Group, garden: Group, bob: User
 ) -> None:
     Membership.objects.filter(user=bob).update(role=Role.CURATOR)
@@ -83,16 +83,16 @@ def test_a_later_run_that_one_may_not_take_back_is_not_taken_back(
     assert fresh(theirs).confidence == decayed
 
 
-def test_a_later_run_that_is_at_work_is_not_taken_back(ledger: Group) -> None:
+def test_a_later_run_in_progress_is_not_undone(ledger: Group) -> None:
     row(ledger, "decays", confidence=0.8)
     first, second = (run_cycle(operator(), RunPlan(now=day(at))) for at in (1, 2))
     Run.objects.filter(pk=second.pk).update(status="running")
-    with pytest.raises(Conflict, match="not at its end"):
+    with pytest.raises(Conflict, match="has not ended yet"):
         undo_run(operator(), first.id, with_later=True)
     assert Run.objects.get(pk=first.pk).status == "done"
 
 
-def test_a_run_over_the_rows_of_a_later_one_goes_first_as_well(ledger: Group) -> None:
+def test_a_run_that_shares_rows_with_a_later_one_is_undone_first_too(ledger: Group) -> None:
     one, other = row(ledger, "one"), row(ledger, "other")
     runs = [Run.objects.create(kind="cycle", status="done", actor="job/cycle") for _ in range(4)]
     for run, keys in zip(runs, [[one.pk], [one.pk, other.pk], [other.pk], [0]], strict=True):
@@ -100,17 +100,17 @@ def test_a_run_over_the_rows_of_a_later_one_goes_first_as_well(ledger: Group) ->
             RunChange.objects.create(
                 run=run, step="decay", table="memories_memory", row=key, before={}, after={}
             )
-    assert later_runs(runs[0]) == [runs[2], runs[1]]
+    assert find_later_runs(runs[0]) == [runs[2], runs[1]]
 
 
-def test_each_batch_of_decay_is_taken_back_in_a_transaction_of_its_own(
+def test_each_batch_of_decay_is_undone_in_its_own_transaction(
     ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
         row(ledger, f"decays {number}", confidence=0.8)
     monkeypatch.setattr(decay, "ROWS", 2)
     run = run_cycle(operator(), RunPlan(now=day(1)))
-    real, calls = undo._Tally.take_back, list[int]()
+    real, calls = undo.RunReverter.revert, list[int]()
 
     def stumbling(self: Any, change: RunChange) -> None:
         calls.append(change.pk)
@@ -118,7 +118,7 @@ def test_each_batch_of_decay_is_taken_back_in_a_transaction_of_its_own(
             raise KeyboardInterrupt
         real(self, change)
 
-    monkeypatch.setattr(undo._Tally, "take_back", stumbling)
+    monkeypatch.setattr(undo.RunReverter, "revert", stumbling)
     with pytest.raises(KeyboardInterrupt):
         undo_run(operator(), run.id)
     assert Memory.objects.filter(confidence=0.8).count() == 2
@@ -130,7 +130,7 @@ def test_a_summary_that_stays_keeps_its_sources_so_that_a_retraction_reaches_it(
     _, _, run = drive(Compact(), turn_of(ledger))
     summary = Memory.objects.get(source="loci:compact")
     pin(operator(), summary.id)
-    assert whys(run) == {"what it belongs to stays", "changed since"}
+    assert whys(run) == {"its memory stays", "changed since"}
     assert {fresh(event).state for event in events} == {"live"}
     retract(operator(), events[0].id)
     assert fresh(summary).state == "retracted"

@@ -1,7 +1,7 @@
 """A run in words: what people read of its counts, steps and changes."""
 
 from maintenance.runs.preview import PreviewedChange
-from maintenance.runs.wording import ShownField, counts_words, shown_changes, shown_steps
+from maintenance.runs.wording import ShownField, format_changes, format_counts, format_steps
 
 ID = "01a1fea0-c086-7571-b4c1-447add3eb14f"
 
@@ -12,13 +12,13 @@ def change(
     return PreviewedChange(step, table, ID, "The gate is open", made, dict(fields))  # type: ignore[arg-type]
 
 
-def test_counts_are_one_line_without_what_is_nought() -> None:
+def test_counts_are_one_line_without_zeros() -> None:
     assert (
-        counts_words({"decayed": 3, "expired": 0, "possible_duplicates": 1})
+        format_counts({"decayed": 3, "expired": 0, "possible_duplicates": 1})
         == "3 decayed, 1 possible duplicate"
     )
-    assert counts_words({"summaries": 2, "summaries_dropped": 1}) == "2 summaries, 1 summary dropped"
-    assert counts_words({}) == ""
+    assert format_counts({"summaries": 2, "summaries_dropped": 1}) == "2 summaries, 1 summary dropped"
+    assert format_counts({}) == ""
 
 
 def test_steps_share_the_time() -> None:
@@ -26,7 +26,7 @@ def test_steps_share_the_time() -> None:
         {"step": "decay", "batches": 2, "counts": {"decayed": 9}, "seconds": 1.5, "longest_lock_s": 0.0214},
         {"step": "compact", "batches": 1, "counts": {}, "seconds": 0.5, "longest_lock_s": 0.0},
     ]
-    shown = shown_steps(steps)
+    shown = format_steps(steps)
     assert [(one.name, one.counts, one.share, one.longest_lock_ms) for one in shown] == [
         ("decay", "9 decayed", 75, 21),
         ("compact", "", 25, 0),
@@ -34,14 +34,14 @@ def test_steps_share_the_time() -> None:
 
 
 def test_steps_of_no_time_and_of_an_unknown_shape_are_shown() -> None:
-    assert [one.share for one in shown_steps([{"step": "decay", "seconds": 0.0}])] == [0]
-    assert [(one.name, one.seconds) for one in shown_steps([{"step": "x", "seconds": "soon"}])] == [
+    assert [one.share for one in format_steps([{"step": "decay", "seconds": 0.0}])] == [0]
+    assert [(one.name, one.seconds) for one in format_steps([{"step": "x", "seconds": "soon"}])] == [
         ("x", 0.0)
     ]
 
 
-def test_changes_stand_under_their_step_in_order() -> None:
-    groups = shown_changes([change("decay"), change("decay"), change("expire")])
+def test_changes_are_grouped_by_step_in_order() -> None:
+    groups = format_changes([change("decay"), change("decay"), change("expire")])
     assert [(step, len(rows)) for step, rows in groups] == [("decay", 2), ("expire", 1)]
 
 
@@ -49,7 +49,7 @@ def test_values_are_rounded_and_moments_cut_to_minutes() -> None:
     shown = change(
         confidence=[0.7, 0.45391], decayed_at=[None, "2026-11-21T08:47:12.5+00:00"], tags=[[], ["x"]], text=["", "T" * 80]
     )  # fmt: skip
-    ((_, (row,)),) = shown_changes([shown])
+    ((_, (row,)),) = format_changes([shown])
     assert row.fields == (
         ShownField("confidence", "0.7", "0.454"),
         ShownField("decayed", "nothing", "2026-11-21 08:47"),
@@ -58,11 +58,11 @@ def test_values_are_rounded_and_moments_cut_to_minutes() -> None:
     )
 
 
-def test_a_row_that_the_run_wrote_shows_its_text_and_no_fields() -> None:
-    ((_, (row,)),) = shown_changes([change(made=True, state=[None, "live"])])
+def test_a_created_row_shows_its_text_and_no_fields() -> None:
+    ((_, (row,)),) = format_changes([change(made=True, state=[None, "live"])])
     assert (row.made, row.fields, row.text) == (True, (), "The gate is open")
 
 
-def test_only_memories_lead_to_a_page() -> None:
-    ((_, (memory, link)),) = shown_changes([change(), change(table="memories_link")])
+def test_only_memories_have_a_page() -> None:
+    ((_, (memory, link)),) = format_changes([change(), change(table="memories_link")])
     assert (memory.is_memory, link.is_memory) == (True, False)

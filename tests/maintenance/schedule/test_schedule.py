@@ -1,4 +1,4 @@
-"""The schedule as people see and change it: who may, what is logged, how each state is said, in every face."""
+"""The schedule as people see and change it: rights, audit log and wording of states, in every interface."""
 
 import io
 import json
@@ -23,9 +23,9 @@ from loci_site.worker.tasks import schedule_of
 from maintenance import schedule
 from maintenance.jobs import HEARTBEAT, Job, run_job, take_lock
 from maintenance.models import JobLock
-from maintenance.schedule import ask_for_run, list_schedule, pause_job, resume_job, run_now, standing_of
-from maintenance.schedule.wording import duration, every_words, next_words, state_words
-from maintenance.status import schedule_lines
+from maintenance.schedule import job_status, list_schedule, pause_job, request_run, resume_job, run_now
+from maintenance.schedule.wording import format_duration, format_interval, format_next_run, format_state
+from maintenance.status import describe_schedule
 from memories.browse.stats import memory_stats
 from tests.loci_site.admin.conftest import browser_of
 from tests.people import agent, make_token, person
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 DONE: list[Actor] = []
-CHANGES = [pause_job, resume_job, ask_for_run, run_now]
+CHANGES = [pause_job, resume_job, request_run, run_now]
 
 
 def breaks(actor: Actor) -> None:
@@ -49,7 +49,7 @@ NEVER = Job("never", every=timedelta(0), work=DONE.append)
 
 @pytest.fixture(autouse=True)
 def small_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs of the test in the place of Loci's own."""
+    """Test jobs instead of Loci's own."""
     DONE.clear()
     monkeypatch.setenv("COLUMNS", "160")
     heartbeat = Job(HEARTBEAT, every=timedelta(seconds=20), work=lambda actor: None)
@@ -63,17 +63,17 @@ def command(*words: str) -> str:
 
 
 def actions() -> list[tuple[str, str, str, str]]:
-    """Give what the log says of jobs: actor, operation, subject, action."""
+    """Audit entries about jobs: actor, operation, subject, action."""
     rows = AuditEntry.objects.filter(operation="schedule").order_by("seq").select_related("payload_row")
     return [(e.actor, e.operation, e.subject, e.payload_row.payload["action"]) for e in rows]
 
 
 def state(job: Job, *, now: datetime = NOON, **columns: object) -> str:
-    return standing_of(job, JobLock(**{"name": job.name, "expected_since": NOON, **columns}), now=now).state
+    return job_status(job, JobLock(**{"name": job.name, "expected_since": NOON, **columns}), now=now).state
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_only_who_may_administer_everything_changes_it(
+def test_only_administrators_of_all_groups_may_change_it(
     change: Callable[[Actor, str], object],
     alice: User,
     bob: User,
@@ -88,7 +88,7 @@ def test_only_who_may_administer_everything_changes_it(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_job_that_is_not_there_is_named_with_those_that_are(change: Callable[[Actor, str], object]) -> None:
+def test_an_unknown_job_is_refused_with_the_known_ones(change: Callable[[Actor, str], object]) -> None:
     with pytest.raises(NotFound) as refused:
         change(operator(), "tydi")
     assert refused.value.message == "There is no job 'tydi'."
@@ -96,11 +96,11 @@ def test_a_job_that_is_not_there_is_named_with_those_that_are(change: Callable[[
     assert not JobLock.objects.exists()
 
 
-def test_a_pause_stands_in_the_row_and_the_log_until_it_is_ended() -> None:
+def test_a_pause_is_stored_and_logged_until_it_ends() -> None:
     paused = pause_job(operator(), "tidy")
     assert (paused.state, paused.by, paused.next_run) == ("paused", "operator", None)
     assert not run_job(TIDY)
-    with pytest.raises(Conflict, match="paused already"):
+    with pytest.raises(Conflict, match="already paused"):
         pause_job(operator(), "tidy")
     resumed = resume_job(operator(), "tidy")
     assert resumed.state == "due"
@@ -114,7 +114,7 @@ def test_a_pause_stands_in_the_row_and_the_log_until_it_is_ended() -> None:
 
 
 def test_the_heartbeat_is_never_paused() -> None:
-    with pytest.raises(InvalidInput, match="a worker lives"):
+    with pytest.raises(InvalidInput, match="a worker is alive"):
         pause_job(operator(), HEARTBEAT)
 
 
@@ -125,19 +125,19 @@ def test_a_long_pause_does_not_make_a_job_overdue_when_it_ends() -> None:
     assert resume_job(operator(), "tidy").state == "due"
 
 
-def test_who_asks_gets_it_done_at_the_next_tick_once() -> None:
+def test_a_requested_job_runs_once_at_the_next_tick() -> None:
     assert run_job(TIDY)
-    asked = ask_for_run(operator(), "tidy")
+    asked = request_run(operator(), "tidy")
     assert (asked.state, asked.by) == ("asked", "operator")
-    with pytest.raises(Conflict, match="'operator' has asked"):
-        ask_for_run(operator(), "tidy")
+    with pytest.raises(Conflict, match="'operator' has already requested"):
+        request_run(operator(), "tidy")
     assert run_job(TIDY)
     assert not run_job(TIDY)
     assert len(DONE) == 2
     assert actions() == [("operator", "schedule", "job:tidy", "ask")]
 
 
-def test_run_now_does_it_as_the_one_who_says_so() -> None:
+def test_run_now_acts_as_its_caller() -> None:
     ran = run_now(operator(), "tidy")
     assert (ran.state, ran.failures) == ("idle", 0)
     assert ran.last_run is not None
@@ -146,10 +146,10 @@ def test_run_now_does_it_as_the_one_who_says_so() -> None:
     assert len(DONE) == 2
 
 
-@pytest.mark.parametrize("change", [ask_for_run, run_now])
-def test_what_is_under_way_or_paused_is_not_begun(change: Callable[[Actor, str], object]) -> None:
+@pytest.mark.parametrize("change", [request_run, run_now])
+def test_a_running_or_paused_job_is_not_started(change: Callable[[Actor, str], object]) -> None:
     take_lock("tidy", holder="host/7/1", at_most=HOUR / 2)
-    with pytest.raises(Conflict, match=r"under way since .* UTC \(host/7/1\)"):
+    with pytest.raises(Conflict, match=r"has been running since .* UTC \(host/7/1\)"):
         change(operator(), "tidy")
     JobLock.objects.update(holder="", held_until=None, paused_at=NOON, paused_by="ann")
     with pytest.raises(Conflict, match="paused by 'ann'"):
@@ -157,7 +157,7 @@ def test_what_is_under_way_or_paused_is_not_begun(change: Callable[[Actor, str],
     assert (DONE, actions()) == ([], [])
 
 
-def test_what_fails_when_run_by_hand_is_an_answer_and_is_kept() -> None:
+def test_a_failure_by_hand_is_reported_and_recorded() -> None:
     with pytest.raises(Unavailable, match="failed \\(ValueError: no room"):
         run_now(operator(), "breaks")
     (job,) = [job for job in list_schedule(operator()) if job.name == "breaks"]
@@ -185,7 +185,7 @@ def test_the_state_of_a_job(job: Job, columns: dict[str, object], after: timedel
     assert state(job, now=NOON + after, **columns) == expected
 
 
-def test_the_list_says_of_each_job_all_that_is_known() -> None:
+def test_the_list_shows_each_job_with_its_last_run_and_state() -> None:
     run_now(operator(), "tidy")
     JobLock.objects.filter(name="tidy").update(
         last_finished=datetime(2026, 3, 1, 12, tzinfo=UTC), last_took_s=0.25, expected_since=timezone.now()
@@ -201,7 +201,7 @@ def test_the_list_says_of_each_job_all_that_is_known() -> None:
     assert lines["never"].endswith("paused by operator")
 
 
-def test_before_anything_ran_the_list_says_who_would_do_it() -> None:
+def test_before_the_first_run_the_list_says_so() -> None:
     assert "Nothing has run yet" in command()
     assert command("run", "tidy").startswith("The job 'tidy' ran in ")
     assert "Nothing has run yet" not in command()
@@ -215,23 +215,27 @@ def test_the_command_pauses_resumes_and_answers_as_json() -> None:
 
 
 @pytest.mark.parametrize("words", [("pause",), ("list", "tidy"), ("run", "tydi"), ("resume", "tidy")])
-def test_a_command_that_cannot_be_done_fails(words: tuple[str, ...]) -> None:
+def test_an_impossible_command_fails(words: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
         command(*words)
 
 
-def test_the_state_is_said_in_words() -> None:
-    job = standing_of(TIDY, JobLock(name="tidy", last_finished=NOON), now=NOON + HOUR)
-    assert (state_words(job), every_words(job), next_words(job)) == ("idle", "1 d", "2026-03-02 12:00:00")
+def test_states_are_worded() -> None:
+    job = job_status(TIDY, JobLock(name="tidy", last_finished=NOON), now=NOON + HOUR)
+    assert (format_state(job), format_interval(job), format_next_run(job)) == (
+        "idle",
+        "1 d",
+        "2026-03-02 12:00:00",
+    )
     failed = replace(job, state="paused", by="ann", failures=3, error="ValueError: x")
-    assert state_words(failed) == "paused by ann; failed 3 times: ValueError: x"
-    assert state_words(replace(job, state="overdue", since=NOON)) == "overdue since 2026-03-01 12:00:00"
-    assert [duration(s) for s in (None, 0.004, 1.26, 20, 60, 90, 5400, 7200, 86_400)] == [
+    assert format_state(failed) == "paused by ann; failed 3 times: ValueError: x"
+    assert format_state(replace(job, state="overdue", since=NOON)) == "overdue since 2026-03-01 12:00:00"
+    assert [format_duration(s) for s in (None, 0.004, 1.26, 20, 60, 90, 5400, 7200, 86_400)] == [
         "-", "4 ms", "1.3 s", "20 s", "1 min", "90 s", "90 min", "2 h", "1 d",
     ]  # fmt: skip
 
 
-def test_health_says_which_job_failed_or_is_late_and_not_why() -> None:
+def test_health_names_failed_and_overdue_jobs_without_errors() -> None:
     assert (schedule_check().ok, schedule_check().detail) == (True, "on time")
     with pytest.raises(Unavailable):
         run_now(operator(), "breaks")
@@ -243,18 +247,18 @@ def test_health_says_which_job_failed_or_is_late_and_not_why() -> None:
     assert (schedule_check().ok, schedule_check().detail) == (True, "on time; paused: tidy, breaks")
 
 
-def test_health_asks_one_question_however_many_jobs_there_are(
+def test_health_needs_one_query_for_all_jobs(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     with django_assert_num_queries(1):
         schedule_check()
 
 
-def test_counts_come_with_a_line_for_each_job_without_its_error() -> None:
+def test_stats_include_a_line_per_job_without_its_error() -> None:
     JobLock.objects.create(name="tidy", last_finished=NOON, expected_since=NOON)
     with pytest.raises(Unavailable):
         run_now(operator(), "breaks")
-    lines = schedule_lines()
+    lines = describe_schedule()
     assert lines["tidy"] == "last run 2026-03-01T12:00Z, next 2026-03-02T12:00Z, overdue"
     assert "failed 1×" in lines["breaks"]
     assert "no room" not in str(lines)
@@ -267,14 +271,14 @@ def test_counts_come_with_a_line_for_each_job_without_its_error() -> None:
     assert json.loads(out.getvalue())["schedule"]["never"] == "never ran"
 
 
-def test_programs_and_agents_read_the_same_lines(alice: User, settings: Settings) -> None:
+def test_rest_and_mcp_return_the_same_lines(alice: User, settings: Settings) -> None:
     settings.LOCI_DB_THREADS = "sensitive"
     _, secret = make_token(alice)
     answer = Client().get("/api/stats?everywhere=true", headers={"Authorization": f"Bearer {secret}"})
-    assert answer.json()["schedule"] == schedule_lines()
+    assert answer.json()["schedule"] == describe_schedule()
     told = counted_answer(memory_stats(operator(), everywhere=True)).structured_content
     assert told is not None
-    assert told["schedule"] == schedule_lines() != {}
+    assert told["schedule"] == describe_schedule() != {}
 
 
 def press(browser: Client, job: str, action: str) -> str:
@@ -294,7 +298,7 @@ def test_the_page_shows_every_job_with_its_buttons(alice: User) -> None:
     assert "tidy/pause-job" not in page
     assert "is resumed" in press(browser, "tidy", "resume")
     assert "within a minute" in press(browser, "tidy", "run")
-    assert "has asked for the job" in press(browser, "tidy", "run")
+    assert "has already requested the job" in press(browser, "tidy", "run")
     assert [action for *_, action in actions()] == ["pause", "resume", "ask"]
     assert run_job(TIDY)
 
@@ -306,7 +310,7 @@ def test_an_error_in_the_page_cannot_write_html(alice: User) -> None:
     assert "<script>alert(1)" not in page
 
 
-def test_nothing_is_changed_by_a_link_or_by_others(alice: User, bob: User, ledger: Group) -> None:
+def test_neither_a_get_nor_other_users_change_anything(alice: User, bob: User, ledger: Group) -> None:
     owner, member = browser_of(alice), browser_of(bob)
     address = "/admin/maintenance/joblock/tidy/pause-job/"
     assert owner.get(address).status_code == 405
@@ -320,14 +324,14 @@ def test_nothing_is_changed_by_a_link_or_by_others(alice: User, bob: User, ledge
     assert (actions(), JobLock.objects.count()) == ([], 0)
 
 
-def test_the_dashboard_tells_admins_alone_of_jobs_that_failed(alice: User, bob: User, ledger: Group) -> None:
+def test_the_dashboard_shows_failed_jobs_to_admins_only(alice: User, bob: User, ledger: Group) -> None:
     JobLock.objects.create(name="tidy", last_failed=NOON, failures=1, last_error="x")
     said = "job that failed or is overdue"
     assert said in browser_of(alice).get("/admin/").content.decode()
     assert said not in browser_of(bob).get("/admin/").content.decode()
 
 
-def test_every_job_is_asked_for_by_the_clock_at_least_once_a_minute() -> None:
+def test_every_job_is_checked_at_least_once_a_minute() -> None:
     for job in schedule.JOBS:
         assert 0 < schedule_of(job)["schedule"] <= 60
     with pytest.raises(LociError):

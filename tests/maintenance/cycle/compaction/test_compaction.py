@@ -1,4 +1,4 @@
-"""Compaction: old events of a topic become a summary that answers for them; nothing is lost, mixed or done twice."""
+"""Compaction: old events of a topic become a summary that answers in their place; nothing is lost, mixed or repeated."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -126,7 +126,7 @@ def test_unrelated_events_stay_apart_and_topics_are_not_mixed(ledger: Group) -> 
     assert states(events[3::4]) == {"live"}
 
 
-def test_a_second_pass_makes_nothing(ledger: Group) -> None:
+def test_a_second_pass_changes_nothing(ledger: Group) -> None:
     happen([*TOMATOES, *UNRELATED])
     _, mark, _ = drive(Compact(), turn_of(ledger))
     state = whole_state()
@@ -143,7 +143,7 @@ def test_four_events_and_young_ones_are_left_alone(ledger: Group) -> None:
     assert drive(Compact(), turn_of(ledger))[0] == {}
 
 
-def test_exactly_the_age_decides(ledger: Group) -> None:
+def test_the_age_limit_is_exact(ledger: Group) -> None:
     happen(TOMATOES, start=NOW - timedelta(days=30), step=timedelta(0))
     assert drive(Compact(), turn_of(ledger))[0] == {}
     assert drive(Compact(), turn_of(ledger, now=NOW + timedelta(seconds=1)))[0] == {
@@ -152,7 +152,7 @@ def test_exactly_the_age_decides(ledger: Group) -> None:
     }
 
 
-def test_what_a_person_keeps_or_decides_about_is_left_alone(ledger: Group, alice: User) -> None:
+def test_pinned_verified_and_disputed_events_are_left_alone(ledger: Group, alice: User) -> None:
     events = happen(TOMATOES)
     pinned, verified, doubted, ending, contested = events
     pin(person(alice), pinned.id)
@@ -224,7 +224,7 @@ def test_what_somebody_restored_is_not_compacted_again(ledger: Group) -> None:
     assert len(summaries()) == 1
 
 
-def test_sources_that_a_withdrawn_summary_set_free_are_summarised_anew(ledger: Group) -> None:
+def test_sources_of_a_retracted_summary_are_summarised_again(ledger: Group) -> None:
     events = happen([*TOMATOES, "Tomato soup was cooked for twelve"])
     _, mark, _ = drive(Compact(), turn_of(ledger))
     Memory.objects.filter(source="loci:compact").update(state=State.RETRACTED)
@@ -237,14 +237,14 @@ def test_sources_that_a_withdrawn_summary_set_free_are_summarised_anew(ledger: G
 
 
 class Forgetful:
-    """Leaves out what the last two events say."""
+    """Omits the last two events."""
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary("\n".join([title, *(source.content for source in sources[:-2])]))
 
 
 class Empty:
-    """Says nothing that anybody asks for."""
+    """Answers no query."""
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary("Things happened in the garden")
@@ -257,7 +257,7 @@ def with_summariser(settings: Settings, name: str) -> override_settings:
     return override_settings(LOCI=replace(settings.LOCI, maintenance=limits))
 
 
-def test_a_source_that_the_summary_does_not_answer_for_stays_live(ledger: Group, settings: Settings) -> None:
+def test_a_source_whose_probe_the_summary_fails_stays_live(ledger: Group, settings: Settings) -> None:
     events = happen([*TOMATOES, "The tomatoes got stakes of hazel", "Tomato leaves turned yellow"])
     with with_summariser(settings, "Forgetful"):
         counts, mark, _ = drive(Compact(), turn_of(ledger))
@@ -267,20 +267,20 @@ def test_a_source_that_the_summary_does_not_answer_for_stays_live(ledger: Group,
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {}
 
 
-def test_a_summary_that_answers_for_too_few_is_never_written(ledger: Group, settings: Settings) -> None:
+def test_a_summary_that_replaces_too_few_sources_is_never_written(ledger: Group, settings: Settings) -> None:
     happen(TOMATOES)
     state = whole_state()
     with with_summariser(settings, "Empty"):
         counts, mark, _ = drive(Compact(), turn_of(ledger))
     assert (counts, whole_state()) == ({}, state)
-    # The same events are not tried again before one is added to them.
+    # The same events are not retried until one is added.
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {}
     happen(["The tomatoes got stakes of hazel"])
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {"summaries": 1, "compacted": 6}
 
 
-def test_one_that_recall_would_not_find_is_taken_back(ledger: Group) -> None:
-    """Its words and meaning are there, but ten shorter texts of the same words stand before it in the index."""
+def test_a_summary_that_recall_would_not_find_is_rolled_back(ledger: Group) -> None:
+    """It has the words and the meaning, but ten shorter texts with the same words rank above it."""
     happen(TOMATOES)
     facts = [Draft(f"{text} {n}", group="ledger") for text in TOMATOES for n in range(100, 110)]
     store_many(operator(), facts)
@@ -291,7 +291,7 @@ def test_one_that_recall_would_not_find_is_taken_back(ledger: Group) -> None:
     assert drive(Compact(), turn_of(ledger, mark=mark))[0] == {}
 
 
-def test_what_changed_before_the_write_keeps_all_as_it_was(ledger: Group) -> None:
+def test_a_change_before_the_write_cancels_it(ledger: Group) -> None:
     events = happen(TOMATOES)
     batch = Compact().next_batch(turn_of(ledger), None)
     assert batch is not None
@@ -322,7 +322,7 @@ def test_undoing_the_run_restores_the_exact_state(ledger: Group) -> None:
     assert whole_state() == state
 
 
-def test_without_vectors_nothing_is_done_until_they_are_there(ledger: Group) -> None:
+def test_events_without_vectors_wait_for_them(ledger: Group) -> None:
     events = happen(TOMATOES)
     vectors = {piece.pk: piece.embedding for piece in Piece.objects.all()}
     Piece.objects.update(embedding=None)
@@ -334,7 +334,7 @@ def test_without_vectors_nothing_is_done_until_they_are_there(ledger: Group) -> 
     assert states(events) == {"compacted"}
 
 
-def test_a_run_that_was_stopped_goes_on_at_its_cursor(ledger: Group) -> None:
+def test_an_interrupted_run_resumes_at_its_cursor(ledger: Group) -> None:
     happen([*TOMATOES, *DEPLOYS])
     turn = turn_of(ledger)
     first = Compact().next_batch(turn, None)
@@ -347,7 +347,7 @@ def test_a_run_that_was_stopped_goes_on_at_its_cursor(ledger: Group) -> None:
     assert len(summaries()) == 2
 
 
-def test_the_neighbours_in_a_thread_lose_the_words_of_what_was_compacted(ledger: Group) -> None:
+def test_neighbours_in_a_thread_lose_the_words_of_compacted_events(ledger: Group) -> None:
     happen(LISBON, thread="trip")
     young = store(
         operator(),

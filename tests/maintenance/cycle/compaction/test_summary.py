@@ -1,4 +1,4 @@
-"""Extractive summaries: sentences of the events, with date and speaker, one for each where there is room."""
+"""Extractive summaries: sentences of the events with date and speaker, one for each as far as the limit allows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ DAY = timedelta(days=1)
 
 
 def sources(*texts: str, importance: int = 5) -> list[SummarySource]:
-    """Give events a day apart from 8 May 2023 on, named 1, 2, 3 …"""
+    """Events a day apart from 8 May 2023, with the ids 1, 2, 3 …"""
     return [
         SummarySource(UUID(int=at + 1), text, MAY_8 + at * DAY, importance) for at, text in enumerate(texts)
     ]
@@ -52,7 +52,7 @@ def lines(made: Sequence[SummarySource], *, sentences: int = 12) -> list[str]:
         ("…", []),
     ],
 )
-def test_sentences_end_where_they_end(text: str, parts: list[str]) -> None:
+def test_sentences_are_split_at_their_ends(text: str, parts: list[str]) -> None:
     assert split_sentences(text) == parts
 
 
@@ -65,14 +65,14 @@ def test_each_event_has_its_sentence_with_its_date_and_speaker() -> None:
     ]
 
 
-def test_a_later_sentence_keeps_who_said_it() -> None:
+def test_a_later_sentence_keeps_its_speaker() -> None:
     made = sources("Maria: Well. The flight LX 318 to Lisbon leaves on Friday at 9:40.")
     assert lines(made, sentences=1)[1] == (
         "[8 May 2023] Maria: The flight LX 318 to Lisbon leaves on Friday at 9:40."
     )
 
 
-def test_every_event_is_there_before_any_has_two_sentences() -> None:
+def test_every_event_gets_a_sentence_before_any_gets_two() -> None:
     made = sources(
         "The migration of billing failed. The migration of billing was repaired. Billing is up again.",
         "Billing was rolled back.",
@@ -83,7 +83,7 @@ def test_every_event_is_there_before_any_has_two_sentences() -> None:
     assert len(summary.lines) == 3
 
 
-def test_with_room_the_other_sentences_follow_in_order_of_time() -> None:
+def test_more_sentences_follow_up_to_the_limit_in_order_of_time() -> None:
     made = sources("One failed. Two was repaired.", "Three came.")
     assert lines(made) == [
         "Events:",
@@ -98,7 +98,7 @@ def test_there_are_never_more_sentences_than_allowed() -> None:
     assert len(lines(made, sentences=12)) == 13
 
 
-def test_what_is_repeated_is_said_once_with_all_its_days() -> None:
+def test_a_repeated_sentence_appears_once_with_all_its_days() -> None:
     made = sources("Backup finished.", "The disk is full.", "Backup finished.")
     summary = Extractive().summarise(made, title="Events:", sentences=12)
     assert summary.text.splitlines()[1] == "[8 May 2023, 10 May 2023] Backup finished."
@@ -117,7 +117,7 @@ def test_other_numbers_are_another_sentence() -> None:
     assert lines(made)[1:] == ["[8 May 2023] Backup 17 finished.", "[9 May 2023] Backup 18 finished."]
 
 
-def test_what_is_new_goes_before_what_is_said_already() -> None:
+def test_new_content_is_preferred_to_repetition() -> None:
     made = sources(
         "The billing deploy failed. The billing deploy failed again. The cause was the certificate of 2 May."
     )
@@ -138,7 +138,7 @@ def test_the_same_events_give_the_same_text() -> None:
     assert len({Extractive().summarise(made, title="t", sentences=7).text for _ in range(5)}) == 1
 
 
-def test_of_nothing_there_is_no_summary() -> None:
+def test_no_events_give_an_empty_summary() -> None:
     assert Extractive().summarise(sources("…", "!!!"), title="t", sentences=5) == Summary("")
 
 
@@ -148,7 +148,7 @@ def test_a_span_of_one_day_is_one_day() -> None:
 
 
 class Shouting:
-    """A summariser of somebody's own."""
+    """A custom summariser."""
 
     def summarise(self, sources: Sequence[SummarySource], *, title: str, sentences: int) -> Summary:
         return Summary(f"{title} {len(sources)}!")
@@ -156,7 +156,7 @@ class Shouting:
 
 @pytest.fixture
 def named(settings: Settings) -> Naming:
-    """Let the settings name another summariser."""
+    """Set another summariser."""
 
     def name(path: str) -> override_settings:
         limits = replace(settings.LOCI.maintenance, summariser=path)
@@ -165,7 +165,7 @@ def named(settings: Settings) -> Naming:
     return name
 
 
-def test_another_summariser_is_a_setting_away(named: Naming) -> None:
+def test_a_setting_replaces_the_summariser(named: Naming) -> None:
     assert isinstance(get_summariser(), Extractive)
     with named("tests.maintenance.cycle.compaction.test_summary.Shouting"):
         assert get_summariser().summarise(sources("a"), title="t", sentences=1).text == "t 1!"
@@ -179,7 +179,7 @@ def test_another_summariser_is_a_setting_away(named: Naming) -> None:
         ("collections.Counter", "has no method summarise()"),
     ],
 )
-def test_one_that_cannot_be_used_is_named_at_the_start(named: Naming, path: str, said: str) -> None:
+def test_an_unusable_summariser_is_reported_by_the_checks(named: Naming, path: str, said: str) -> None:
     assert [m for m in run_checks(tags=["loci"]) if m.id == "maintenance.E001"] == []
     with named(path):
         with pytest.raises(Unavailable, match=r"maintenance\.summariser"):

@@ -1,11 +1,11 @@
-"""Topics: what speaks of the same thing is together, what does not is apart, and every run says the same."""
+"""Topics: memories about the same thing are grouped, others are not, and every run gives the same result."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from maintenance.cycle.compaction.topics import find_topics
-from maintenance.cycle.vectors import read_vectors, stream_vectors, without_date
+from maintenance.cycle.vectors import read_vectors, remove_date, stream_vectors
 from memories.embedding import Encoder, get_encoder
 from memories.models import Memory, Piece
 from memories.store.pieces import as_vector
@@ -15,41 +15,41 @@ Matrix = NDArray[np.float32]
 
 
 def plane(*degrees: float) -> Matrix:
-    """Give unit vectors in a plane, at these angles: two of them have the cosine of the difference."""
+    """Unit vectors in a plane at these angles; the cosine of two is that of their difference."""
     angles = np.radians(degrees)
     return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def test_two_bundles_are_two_topics() -> None:
+def test_two_clusters_are_two_topics() -> None:
     vectors = plane(0, 90, 5, 95, 10, 100)
     assert find_topics(vectors, cosine=0.9, at_least=3) == [[0, 2, 4], [1, 3, 5]]
 
 
-def test_a_topic_that_is_too_small_is_none() -> None:
+def test_a_topic_that_is_too_small_is_dropped() -> None:
     assert find_topics(plane(0, 5, 90, 95, 100), cosine=0.9, at_least=3) == [[2, 3, 4]]
     assert find_topics(plane(0, 90, 180), cosine=0.9, at_least=2) == []
 
 
-def test_a_chain_of_near_ones_is_not_one_topic() -> None:
-    """Each is near the next (cos 30° = 0.87), but the ends are opposite: no chain makes one topic of them."""
+def test_a_chain_of_neighbours_is_not_one_topic() -> None:
+    """Each is close to the next (cos 30° = 0.87), but the ends are opposite, so they are not one topic."""
     topics = find_topics(plane(0, 30, 60, 90, 120, 150, 180), cosine=0.8, at_least=2)
     assert topics == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_what_fits_a_topic_least_is_left_out() -> None:
-    """Together 0°, 10° and 50° have mean cosines of 0.814, 0.875 and 0.705 to one another."""
+def test_the_worst_fitting_row_is_dropped() -> None:
+    """The mean cosines of 0°, 10° and 50° to the others are 0.814, 0.875 and 0.705."""
     assert find_topics(plane(0, 10, 50), cosine=0.70, at_least=3) == [[0, 1, 2]]
     assert find_topics(plane(0, 10, 50), cosine=0.72, at_least=2) == [[0, 1]]
 
 
-def test_the_order_of_equal_ones_decides_nothing() -> None:
+def test_the_order_of_equal_rows_does_not_matter() -> None:
     vectors = plane(*([20.0] * 6 + [110.0] * 6))
     expected = [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
     assert find_topics(vectors, cosine=0.9, at_least=5) == expected
     assert all(find_topics(vectors, cosine=0.9, at_least=5) == expected for _ in range(3))
 
 
-def test_a_full_window_is_done_at_once() -> None:
+def test_a_full_window_is_clustered_quickly() -> None:
     rng = np.random.default_rng(7)
     centres = rng.normal(size=(100, 384))
     raw = np.repeat(centres, 10, axis=0) + 0.3 * rng.normal(size=(1000, 384))
@@ -60,7 +60,7 @@ def test_a_full_window_is_done_at_once() -> None:
 
 @pytest.mark.model
 @pytest.mark.django_db
-def test_real_topics_are_told_apart(ledger: object, encoder: Encoder) -> None:
+def test_real_topics_are_separated(ledger: object, encoder: Encoder) -> None:
     groups = [happen(texts) for texts in (TOMATOES, DEPLOYS, LISBON, UNRELATED)]
     keys = [memory.key for memories in groups for memory in memories]
     vectors = read_vectors(keys, encoder=encoder)
@@ -85,7 +85,7 @@ def test_without_their_dates_unrelated_events_of_a_day_are_far_apart(
 
 @pytest.mark.model
 @pytest.mark.django_db
-def test_a_stream_gives_the_same_vectors_block_by_block(ledger: object, encoder: Encoder) -> None:
+def test_streaming_yields_the_same_vectors_in_blocks(ledger: object, encoder: Encoder) -> None:
     memories = happen([*TOMATOES, *DEPLOYS])
     once = read_vectors([memory.key for memory in memories], encoder=encoder)
     blocks = list(stream_vectors(Memory.objects.all(), encoder=encoder, rows=4))
@@ -95,15 +95,15 @@ def test_a_stream_gives_the_same_vectors_block_by_block(ledger: object, encoder:
 
 
 @pytest.mark.model
-def test_what_has_no_date_keeps_its_vector() -> None:
+def test_a_vector_without_a_date_is_unchanged() -> None:
     vectors = plane(0, 90)
-    assert without_date(vectors, None, encoder=get_encoder(timeout_s=60)) is vectors
+    assert remove_date(vectors, None, encoder=get_encoder(timeout_s=60)) is vectors
 
 
 @pytest.mark.model
-def test_taking_a_date_out_leaves_nothing_along_it(encoder: Encoder) -> None:
+def test_removing_a_date_leaves_nothing_in_its_direction(encoder: Encoder) -> None:
     text = encoder.encode(["[8 May 2023] The office coffee machine is broken"])
-    bare = without_date(text, MONDAY, encoder=encoder)
+    bare = remove_date(text, MONDAY, encoder=encoder)
     assert float((bare @ encoder.encode(["[8 May 2023]"])[0])[0]) == pytest.approx(0, abs=1e-5)
 
 
