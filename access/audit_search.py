@@ -17,8 +17,8 @@ from access.errors import InvalidInput, NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group
 
-ROWS_AT_ONCE = 2000  # in memory
-ROW = (
+BATCH_ROWS = 2000  # in memory
+EXPORTED_FIELDS = (
     "origin", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
     "digest", "hash",
 )  # fmt: skip
@@ -40,7 +40,7 @@ class LogFilter:
     until: datetime | None = None
 
 
-def find_log(
+def find_log_entries(
     actor: Actor, sought: LogFilter | None = None, *, origin: str | None = OWN
 ) -> QuerySet[AuditEntry]:
     """Give the rows that are wanted and the actor may see, with what they say; of every chain where `origin` is None.
@@ -91,18 +91,18 @@ def export_log(
     it. Rows are read as they are written, so that a long log needs no memory.
     """
     count = 0
-    for line in _lines(find_log(actor, sought, origin=None)):
+    for line in _lines(find_log_entries(actor, sought, origin=None)):
         out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         count += 1
-        if on_rows is not None and count % ROWS_AT_ONCE == 0:
-            on_rows(ROWS_AT_ONCE)
+        if on_rows is not None and count % BATCH_ROWS == 0:
+            on_rows(BATCH_ROWS)
     audit.append(actor, Operation.EXPORT, subject="audit log", payload={"counts": {"log": count}})
     return count
 
 
 def _lines(rows: QuerySet[AuditEntry]) -> Iterator[dict[str, Any]]:
-    for entry in rows.order_by("origin", "seq").iterator(chunk_size=ROWS_AT_ONCE):
-        row = {name: _as_json(getattr(entry, name)) for name in ROW}
+    for entry in rows.order_by("origin", "seq").iterator(chunk_size=BATCH_ROWS):
+        row = {name: _as_json(getattr(entry, name)) for name in EXPORTED_FIELDS}
         said = getattr(entry, "payload_row", None)
         yield {"kind": "log", "row": row, "said": said and {"salt": said.salt, "payload": said.payload}}
 
@@ -113,7 +113,7 @@ def _as_json(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def changes_said(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def payload_changes(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Give `{field: (before, after)}` of what a row says: its changes, else how its before and after differ."""
     said = payload.get("changes")
     if isinstance(said, Mapping):

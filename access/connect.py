@@ -11,7 +11,7 @@ from django.conf import settings
 from access.errors import LociError
 from access.server_address import running_address
 
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
+WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read, not listened on
 
 
 def base_url() -> str:
@@ -24,7 +24,7 @@ def base_url() -> str:
         return str(server.public_url).rstrip("/")
     if running := running_address(settings.LOCI.home):
         return running
-    host = ANY_ADDRESS.get(server.host, f"[{server.host}]" if ":" in server.host else server.host)
+    host = WILDCARD_HOSTS.get(server.host, f"[{server.host}]" if ":" in server.host else server.host)
     return f"http://{host}:{server.port}"
 
 

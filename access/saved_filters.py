@@ -12,14 +12,14 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import SavedFilter
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 
 MAX_NAME_CHARS = 60
 MAX_VALUES = 40  # names with a value in one filter
 MAX_VALUE_CHARS = 500
 MAX_PER_LIST = 50  # of one person: more than can be looked over above a list
-WORDS = "q"  # what was searched for, which the log does not keep
-Asked = Sequence[tuple[str, str]]
+SEARCH_PARAMETER = "q"  # what was searched for, which the log does not keep
+FilterValues = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def saved_filters(actor: Actor, list_name: str) -> list[SavedFilter]:
     return list(_own(actor).filter(list_name=list_name))
 
 
-def save_filter(actor: Actor, *, list_name: str, name: str, asked: Asked) -> SavedResult:
+def save_filter(actor: Actor, *, list_name: str, name: str, asked: FilterValues) -> SavedResult:
     """Keep what a list is narrowed by; under a name that there is, it takes that one's place. One transaction.
 
     Raises:
@@ -96,11 +96,11 @@ def _checked_name(name: str) -> str:
         raise InvalidInput("The filter has no name.", hint="Say what it shows.", field="name")
     if len(name) > MAX_NAME_CHARS:
         raise InvalidInput(f"The name is longer than {MAX_NAME_CHARS} characters.", field="name")
-    refuse_broken(name, field="name")
+    refuse_unstorable(name, field="name")
     return name
 
 
-def _checked(asked: Asked) -> list[list[str]]:
+def _checked(asked: FilterValues) -> list[list[str]]:
     pairs = sorted([name, value] for name, value in asked if value)
     if not pairs:
         raise InvalidInput("The list is not narrowed.", hint="Choose filters or search first.", field="asked")
@@ -110,11 +110,11 @@ def _checked(asked: Asked) -> list[list[str]]:
             field="asked",
         )
     for _, value in pairs:
-        refuse_broken(value, field="asked")
+        refuse_unstorable(value, field="asked")
     return pairs
 
 
 def _log(actor: Actor, saved: SavedFilter, action: str) -> None:
-    said = [pair for pair in saved.asked if pair[0] != WORDS]
+    said = [pair for pair in saved.asked if pair[0] != SEARCH_PARAMETER]
     payload = {"action": action, "name": saved.name, "list": saved.list_name, "filters": said}
     audit.append(actor, Operation.FILTER, subject=f"filter:{saved.id}", payload=payload)

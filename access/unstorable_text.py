@@ -3,7 +3,7 @@
 from access.errors import InvalidInput
 
 
-def refuse_broken(raw: str, *, field: str) -> None:
+def refuse_unstorable(raw: str, *, field: str) -> None:
     """Raise InvalidInput where a text holds NUL or half of a surrogate pair; the message says where."""
     at = raw.find("\x00")
     if at >= 0:

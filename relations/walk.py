@@ -11,7 +11,7 @@ from relations.models import Relation
 
 MAX_DEPTH = 4
 MAX_RELATIONS = 500
-ROWS_AT_ONCE = 500
+PAGE_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Edge:
     depth: int
 
 
-def neighbours(
+def walk_relations(
     roots: Collection[int],
     *,
     groups: frozenset[int] | None,
@@ -61,11 +61,11 @@ def neighbours(
 def _pages(rows: QuerySet[Relation]) -> Iterator[list[Relation]]:
     """Give relations in pages, the surest first."""
     ordered = rows.select_related("group", "subject", "object").order_by("-confidence", "key")
-    start, page = 0, list(ordered[:ROWS_AT_ONCE])
+    start, page = 0, list(ordered[:PAGE_ROWS])
     while page:
         yield page
         start += len(page)
-        page = list(ordered[start : start + ROWS_AT_ONCE]) if len(page) == ROWS_AT_ONCE else []
+        page = list(ordered[start : start + PAGE_ROWS]) if len(page) == PAGE_ROWS else []
 
 
 def _ends(relations: Collection[Relation]) -> set[int]:

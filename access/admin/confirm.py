@@ -7,7 +7,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 
 MAX_REASON = 1000  # characters, as the verbs take it
 
@@ -46,7 +46,9 @@ def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
     return ReasonForm(request.POST if request.method == "POST" else None, must=question.asks_reason is True)
 
 
-def ask(admin: RoomAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm) -> HttpResponse:
+def render_confirmation(
+    admin: LociAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm
+) -> HttpResponse:
     """Give the page with the question."""
     context = {"title": question.title, "question": question, "form": form}
     return admin.render(request, "admin/loci/confirm.html", context)

@@ -11,7 +11,7 @@ from unfold.admin import TabularInline
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
@@ -64,7 +64,7 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
 
 
 @admin.register(Group)
-class GroupAdmin(RoomAdmin):
+class GroupAdmin(LociAdmin):
     """The rooms one may enter."""
 
     list_name = "Groups"

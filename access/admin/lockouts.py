@@ -12,11 +12,11 @@ from django.utils import timezone
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, ask, reason_form
-from access.admin.page import RoomAdmin
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from access.models import Attempts
-from access.sign_in.throttle import lift
+from access.sign_in.throttle import lift_lock
 
 WHAT = {
     "login": "logging in under a name",
@@ -29,7 +29,7 @@ WHAT = {
 
 
 @admin.register(Attempts)
-class LockoutAdmin(RoomAdmin):
+class LockoutAdmin(LociAdmin):
     """What is refused now because it was tried too often."""
 
     list_name = "Lock-outs"
@@ -71,9 +71,9 @@ class LockoutAdmin(RoomAdmin):
             asks_reason=None,
         )
         if request.method != "POST":
-            return ask(self, request, question, reason_form(request, question))
+            return render_confirmation(self, request, question, reason_form(request, question))
         try:
-            lift(actor_of(request), row)
+            lift_lock(actor_of(request), row)
             messages.success(request, f"{row.address} can try again.")
         except LociError as refusal:
             messages.error(request, str(refusal))

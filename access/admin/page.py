@@ -21,15 +21,13 @@ from unfold.views import ChangeList
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.list_rows import draw_rows
-from access.admin.paginator import COUNTED, BoundedPaginator
+from access.admin.paginator import BoundedPaginator
 from access.errors import InvalidInput
 
-UNSORTED = (
-    f"These are more than {COUNTED:,}, so they are shown in their usual order. Narrow the list to sort it."
-)
+UNSORTED_MESSAGE = f"These are more than {MAX_COUNTED_ROWS:,}, so they are shown in their usual order. Narrow the list to sort it."
 
 
-class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
     """A list whose links name rows as the rest of Loci does."""
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -45,7 +43,7 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
             if counted.count and counted.is_cut:
                 del self.params[ORDER_VAR]
                 self.queryset = self.queryset.order_by(*self.model_admin.get_ordering(request))
-                messages.info(request, UNSORTED)
+                messages.info(request, UNSORTED_MESSAGE)
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
@@ -63,7 +61,7 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         }
 
 
-class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     """A read-only list and page over the rows that the caller may see.
 
     `named_by` is the column that stands in addresses, `list_name` the list's heading, `add_label` the button of an empty
@@ -93,9 +91,9 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         """Give the rows of the list and of every page."""
         return self.visible(super().get_queryset(request), actor_of(request))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """Link rows by `named_by`."""
-        return RoomChangeList
+        return LociChangeList
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

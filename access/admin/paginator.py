@@ -6,7 +6,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
-COUNTED = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
+MAX_COUNTED_ROWS = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic while the program runs
@@ -22,9 +22,9 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic whil
     def count(self) -> int:
         """The true number of rows up to COUNTED; COUNTED where there are more."""
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # the admin always gives a query
-        counted = rows.order_by()[: COUNTED + 1].count()
-        self.is_cut = counted > COUNTED
-        return min(counted, COUNTED)
+        counted = rows.order_by()[: MAX_COUNTED_ROWS + 1].count()
+        self.is_cut = counted > MAX_COUNTED_ROWS
+        return min(counted, MAX_COUNTED_ROWS)
 
     def page(self, number: int | str) -> Page:  # type: ignore[type-arg]  # as above
         """Give the rows of a page in their order, with two queries."""

@@ -14,7 +14,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.models import Membership
-from access.sign_in.users import log_password, log_person, told_of
+from access.sign_in.users import audited_fields, log_password, log_person
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -97,7 +97,7 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Keep the person and log what differs; Django's page is one transaction."""
-        before = told_of(User.objects.get(pk=obj.pk)) if change else None
+        before = audited_fields(User.objects.get(pk=obj.pk)) if change else None
         super().save_model(request, obj, form, change)
         log_person(actor_of(request), obj, before=before)
 

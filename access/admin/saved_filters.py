@@ -20,13 +20,13 @@ from django.http import (
 from django.urls import URLPattern, path
 
 from access.admin.caller import actor_of
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.errors import InvalidInput, LociError
 from access.models import SavedFilter
 from access.saved_filters import delete_filter, find_filter, save_filter, saved_filters
 
 # What an address says beside what the list is narrowed by: the page, an error, everything at once.
-NOT_KEPT = frozenset({"p", "e", "all", "_changelist_filters", "_popup", "_to_field"})
+IGNORED_PARAMETERS = frozenset({"p", "e", "all", "_changelist_filters", "_popup", "_to_field"})
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FilterBar:
     save_url: str
 
 
-class SavedFiltersMixin(RoomAdmin):
+class SavedFiltersMixin(LociAdmin):
     """A list with saved filters; its template includes `admin/loci/saved_filters.html`."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -141,4 +141,4 @@ def _query(pairs: list[list[str]]) -> str:
 def _pairs(asked: QueryDict) -> list[list[str]]:
     """Give what an address narrows by, in one order, so that the same filter is known again."""
     pairs = [[name, value] for name, values in asked.lists() for value in values]
-    return sorted(pair for pair in pairs if pair[0] not in NOT_KEPT and pair[1])
+    return sorted(pair for pair in pairs if pair[0] not in IGNORED_PARAMETERS and pair[1])

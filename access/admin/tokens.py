@@ -20,9 +20,9 @@ from unfold.widgets import (
 from access.actor import ADMIN, CREATE_GROUP, CURATE, READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, ask, reason_form
-from access.admin.faults import show_refusal
-from access.admin.page import RoomAdmin
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.form_errors import show_error
+from access.admin.page import LociAdmin
 from access.connect import claude_line, client_json
 from access.errors import LociError
 from access.groups import entered_groups
@@ -98,7 +98,7 @@ class TokenForm(forms.Form):
 
 
 @admin.register(ApiToken)
-class TokenAdmin(RoomAdmin):
+class TokenAdmin(LociAdmin):
     """One's own tokens; a superuser sees everybody's."""
 
     list_name = "Tokens"
@@ -144,7 +144,7 @@ class TokenAdmin(RoomAdmin):
             try:
                 return self._show_secret(request, form.create(actor))
             except LociError as refusal:
-                show_refusal(form, refusal)
+                show_error(form, refusal)
         context = {
             "title": "Make a token",
             "form": form,
@@ -197,7 +197,7 @@ class TokenAdmin(RoomAdmin):
         )
         form = reason_form(request, question)
         if request.method != "POST":
-            return ask(self, request, question, form)
+            return render_confirmation(self, request, question, form)
         try:
             revoke_token(actor_of(request), token)
             messages.success(request, f"The token '{token.name}' is revoked.")
@@ -223,7 +223,7 @@ class TokenAdmin(RoomAdmin):
     @column("reaches")
     def reaches(self, token: ApiToken) -> str:
         """Say which groups it reaches."""
-        return reach_of(token)
+        return describe_reach(token)
 
     @column("last used", ordering="last_used_at", empty="never")
     def used(self, token: ApiToken) -> datetime | None:
@@ -248,7 +248,7 @@ def standing_of(token: ApiToken) -> str:
     return "expired" if token.expires_at is not None and token.expires_at <= timezone.now() else "valid"
 
 
-def reach_of(token: ApiToken) -> str:
+def describe_reach(token: ApiToken) -> str:
     """Name the groups that a token is bound to."""
     if token.all_groups:
         return "every group of the person"
@@ -260,7 +260,7 @@ def _facts(token: ApiToken) -> list[tuple[str, Any]]:
         ("Person", token.user.get_username()),
         ("Begins with", f"{token.hint}…"),
         ("May", ", ".join(token.scopes)),
-        ("Reaches", reach_of(token)),
+        ("Reaches", describe_reach(token)),
         ("Default group", token.default_group or "none"),
         ("Made", token.created_at),
         ("Last used", token.last_used_at or "never"),

@@ -24,8 +24,8 @@ OWN = ""  # this store's own chain
 ANCHOR = "anchor"  # access.audit.operations.Operation.ANCHOR, which this room may not import
 # Retention drops the oldest rows. First it appends a row "dropped:N"; then the row N becomes the anchor at the chain's
 # front: it keeps its hash, so the row after it still follows, and says nothing else any more.
-AFTER, DROPPED = "after:", "dropped:"
-VERIFIED_AT_ONCE = 2000  # rows in memory
+ANCHOR_PREFIX, DROP_PREFIX = "after:", "dropped:"
+VERIFY_BATCH_ROWS = 2000  # rows in memory
 _HEAD = CompiledQuery(lambda origin: AuditHead.objects.select_for_update().filter(pk=origin).order_by())
 _MOVE_HEAD = CompiledUpdate(
     lambda seq, hash_, origin, before: (
@@ -104,11 +104,11 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         return
     # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
     with transaction.atomic(savepoint=False):
-        head = _locked_head(OWN)
+        head = lock_head(OWN)
         rows, said = _columns(actor, events, head=head, at=at or timezone.now())
         keys = _ENTRIES.add_columns(rows)
         _PAYLOADS.add_columns({"entry_id": keys, **said})
-        _move_head(head, head.seq + len(events), rows["hash"][-1])
+        advance_head(head, head.seq + len(events), rows["hash"][-1])
 
 
 def _append_few(
@@ -118,7 +118,7 @@ def _append_few(
         return []
     # Without a savepoint: what cannot be logged must not be done, so the caller's transaction goes with it.
     with transaction.atomic(savepoint=False):
-        head = _locked_head(OWN)
+        head = lock_head(OWN)
         at = at or timezone.now()
         rows, said = _rows(actor, events, first=head.seq + 1, at=at)
         previous = head.hash
@@ -126,7 +126,7 @@ def _append_few(
             entry.hash = previous = chain_hash(previous, entry)
         _ENTRIES.add(rows)
         _PAYLOADS.add(said)
-        _move_head(head, rows[-1].seq, previous)
+        advance_head(head, rows[-1].seq, previous)
     return rows
 
 
@@ -253,9 +253,9 @@ def verify_chain(origin: str = OWN, *, on_rows: Callable[[int], object] | None =
     # The head is read first: rows that are appended during the walk must not look like rows that nobody announced.
     entries = entries.filter(seq__lte=head.seq) if head else entries
     previous, expected, rows, purged, dropped = GENESIS, 1, 0, 0, 0
-    for entry in entries.iterator(chunk_size=VERIFIED_AT_ONCE):
+    for entry in entries.iterator(chunk_size=VERIFY_BATCH_ROWS):
         is_anchor = expected == 1 and _is_front(entry)
-        fault = _anchor_fault(entry) if is_anchor else row_fault(entry, previous, expected)
+        fault = _anchor_fault(entry) if is_anchor else find_row_error(entry, previous, expected)
         if fault:
             return ChainReport(origin, rows, previous, purged, entry.seq, fault, dropped)
         previous, expected = entry.hash, entry.seq + 1
@@ -264,16 +264,16 @@ def verify_chain(origin: str = OWN, *, on_rows: Callable[[int], object] | None =
             continue
         purged += not hasattr(entry, "payload_row")
         rows += 1
-        if on_rows is not None and rows % VERIFIED_AT_ONCE == 0:
-            on_rows(VERIFIED_AT_ONCE)
+        if on_rows is not None and rows % VERIFY_BATCH_ROWS == 0:
+            on_rows(VERIFY_BATCH_ROWS)
     fault = _head_fault(head, rows=rows, seq=expected - 1, previous=previous) or _tail_fault(origin)
     return ChainReport(origin, rows, previous, purged, expected if fault else None, fault, dropped)
 
 
 def announced_drop(origin: str = OWN) -> int:
     """Give the number of the last row that the chain says retention dropped; 0 where it says of none."""
-    said = AuditEntry.objects.filter(origin=origin, operation=ANCHOR, subject__startswith=DROPPED)
-    numbers = [subject.removeprefix(DROPPED) for subject in said.values_list("subject", flat=True)]
+    said = AuditEntry.objects.filter(origin=origin, operation=ANCHOR, subject__startswith=DROP_PREFIX)
+    numbers = [subject.removeprefix(DROP_PREFIX) for subject in said.values_list("subject", flat=True)]
     return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
@@ -284,11 +284,11 @@ def dropped_through(origin: str = OWN) -> int:
 
 
 def _is_front(entry: AuditEntry) -> bool:
-    return entry.operation == ANCHOR and entry.subject.startswith(AFTER)
+    return entry.operation == ANCHOR and entry.subject.startswith(ANCHOR_PREFIX)
 
 
 def _anchor_fault(entry: AuditEntry) -> str:
-    if entry.subject != f"{AFTER}{entry.hash}":
+    if entry.subject != f"{ANCHOR_PREFIX}{entry.hash}":
         return "the anchor was changed"
     if announced_drop(entry.origin) < entry.seq:
         return "no later row says that the rows before the anchor were dropped"
@@ -308,7 +308,7 @@ def _tail_fault(origin: str) -> str:
     return "rows stand behind the chain's end" if behind.exists() else ""
 
 
-def row_fault(entry: AuditEntry, previous: str, expected: int) -> str:
+def find_row_error(entry: AuditEntry, previous: str, expected: int) -> str:
     """Say why a row is not the one of this number that follows this hash; empty where it is."""
     if entry.seq != expected:
         return f"row {expected} is missing"
@@ -320,13 +320,13 @@ def row_fault(entry: AuditEntry, previous: str, expected: int) -> str:
     return ""
 
 
-def _move_head(head: AuditHead, seq: int, hash_: str) -> None:
+def advance_head(head: AuditHead, seq: int, hash_: str) -> None:
     """Let a chain end with another row; `head` is where it ended."""
     if _MOVE_HEAD.run(seq, hash_, head.origin, head.seq) != 1:
         raise RuntimeError("Something else was appended to the log meanwhile.")
 
 
-def _locked_head(origin: str) -> AuditHead:
+def lock_head(origin: str) -> AuditHead:
     head = _HEAD.first(origin)
     if head is None:
         AuditHead.objects.get_or_create(origin=origin, defaults={"seq": 0, "hash": GENESIS})

@@ -9,11 +9,19 @@ from django.db.models import Min, QuerySet
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.audit import AFTER, ANCHOR, DROPPED, GENESIS, OWN, announced_drop, dropped_through, row_fault
+from access.audit import (
+    ANCHOR,
+    DROP_PREFIX,
+    GENESIS,
+    OWN,
+    announced_drop,
+    dropped_through,
+    find_row_error,
+)
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload
 
-ROWS_AT_ONCE = 500  # in one transaction: about 15 ms of write lock
+BATCH_ROWS = 500  # in one transaction: about 15 ms of write lock
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ def drop_log(
     if not dry_run:
         if old > announced:
             payload = {"rows": rows, "through": old, "before": before.isoformat()}
-            audit.append(actor, ANCHOR, subject=f"{DROPPED}{old}", payload=payload)
+            audit.append(actor, ANCHOR, subject=f"{DROP_PREFIX}{old}", payload=payload)
         while _drop_batch(through, on_rows):
             pass
     return LogDrop(rows, through)
@@ -69,7 +77,7 @@ def _drop_batch(through: int, on_rows: Callable[[int], object] | None) -> int:
     with transaction.atomic():
         front = AuditEntry.objects.filter(origin=OWN).order_by("seq").first()
         gone = dropped_through()
-        last = min(gone + ROWS_AT_ONCE, through)
+        last = min(gone + BATCH_ROWS, through)
         if last <= gone:
             return 0
         batch = AuditEntry.objects.filter(origin=OWN, seq__gt=gone, seq__lte=last)
@@ -88,7 +96,7 @@ def _check(batch: QuerySet[AuditEntry], *, previous: str, first: int, last: int)
     """Raise Conflict where the rows do not follow one another: dropping them would hide that somebody changed them."""
     number = first
     for entry in batch.order_by("seq").select_related("payload_row"):
-        fault = row_fault(entry, previous, number)
+        fault = find_row_error(entry, previous, number)
         if fault:
             break
         previous, number = entry.hash, number + 1
@@ -103,7 +111,7 @@ def _check(batch: QuerySet[AuditEntry], *, previous: str, first: int, last: int)
 
 def _make_anchor(entry: AuditEntry) -> None:
     """Leave of a row what the next one follows. The rest of it is not proved any more, so it goes."""
-    entry.operation, entry.subject = ANCHOR, f"{AFTER}{entry.hash}"
+    entry.operation, entry.subject = ANCHOR, f"{ANCHOR_PREFIX}{entry.hash}"
     entry.memory_id = entry.group = entry.token = entry.run = None
     entry.actor = entry.via = entry.client = entry.digest = ""
     entry.save()

@@ -13,7 +13,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
 MAX_CHOICES_SHOWN = 12
@@ -166,11 +166,11 @@ def _check_change(change: GroupChange) -> None:
 
 def _check_wording(*, title: str | None = None, instructions: str | None = None) -> None:
     if title is not None:
-        refuse_broken(title, field="title")
+        refuse_unstorable(title, field="title")
         if len(title) > MAX_TITLE_CHARS:
             raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
     if instructions is not None:
-        refuse_broken(instructions, field="instructions")
+        refuse_unstorable(instructions, field="instructions")
         if len(instructions) > MAX_INSTRUCTIONS_CHARS:
             raise InvalidInput(
                 f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",

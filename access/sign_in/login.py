@@ -13,7 +13,7 @@ from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.sign_in import throttle as attempts
 from access.sign_in.client_address import address_of, network_of
-from access.sign_in.throttle import LOGINS, LOGINS_FROM
+from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE
 
 
 class GuardedBackend(ModelBackend):
@@ -44,8 +44,8 @@ def login_wait_s(request: HttpRequest, name: str) -> int:
     """Give how many seconds logins under this name from this address are refused; 0 where they are not."""
     network = network_of(address_of(request))
     return max(
-        attempts.wait_s(LOGINS, _folded(name), network),
-        attempts.wait_s(LOGINS_FROM, network),
+        attempts.wait_s(LOGIN_RULE, _folded(name), network),
+        attempts.wait_s(ADDRESS_RULE, network),
     )
 
 
@@ -54,13 +54,13 @@ def _failed(request: HttpRequest, name: str) -> None:
     address = address_of(request)
     user = User.objects.filter(username=name).first()
     with transaction.atomic():
-        attempts.count_try(LOGINS, _folded(name), network_of(address), address=address, user=user)
-        attempts.count_try(LOGINS_FROM, network_of(address))
+        attempts.count_try(LOGIN_RULE, _folded(name), network_of(address), address=address, user=user)
+        attempts.count_try(ADDRESS_RULE, network_of(address))
 
 
 def _succeeded(request: HttpRequest, name: str, user: Any) -> None:
     with transaction.atomic():
-        attempts.forget(LOGINS, _folded(name), network_of(address_of(request)))
+        attempts.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.ADMIN, user_id=user.pk, is_person=True)
         payload = {"action": "login", "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)

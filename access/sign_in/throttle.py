@@ -37,10 +37,10 @@ class ThrottleRule:
 
 
 # A person mistypes a few times; a program that guesses gets about 15 guesses on the first day and one a day after that.
-LOGINS = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
+LOGIN_RULE = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
 # All names from one address together: an office may stand behind one.
-LOGINS_FROM = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
-NOBODY = "somebody unknown"
+ADDRESS_RULE = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
+UNKNOWN_USER = "somebody unknown"
 
 
 def wait_s(rule: ThrottleRule, *key: str) -> int:
@@ -52,7 +52,7 @@ def wait_s(rule: ThrottleRule, *key: str) -> int:
     return max(1, round(left)) if left > 0 else 0
 
 
-def note(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
+def record_attempt(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
     """Count one try; the answer says until when the next one is refused. One transaction."""
     now = timezone.now()
     with transaction.atomic():
@@ -80,7 +80,7 @@ def count_try(
     with transaction.atomic():
         if waits := wait_s(rule, *key):  # another one was faster
             return waits
-        row = note(rule, *key, address=address, user=user)
+        row = record_attempt(rule, *key, address=address, user=user)
         if row.until is None:
             return 0
         _log_lock(row, via=via)
@@ -89,7 +89,7 @@ def count_try(
 
 def _log_lock(row: Attempts, *, via: str) -> None:
     """Log that a lock has begun. Only a name that there is: people type passwords into the wrong field."""
-    said = row.user.get_username() if row.user else NOBODY
+    said = row.user.get_username() if row.user else UNKNOWN_USER
     until = row.until.isoformat() if row.until else ""
     payload = {
         "action": "locked",
@@ -102,12 +102,12 @@ def _log_lock(row: Attempts, *, via: str) -> None:
     logger.warning("%s: %s from %s is refused until %s", row.kind, said, row.address, until)
 
 
-def forget(rule: ThrottleRule, *key: str) -> None:
+def clear_attempts(rule: ThrottleRule, *key: str) -> None:
     """Begin anew: what was tried has succeeded."""
     Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).delete()
 
 
-def locked(actor: Actor) -> QuerySet[Attempts]:
+def active_locks(actor: Actor) -> QuerySet[Attempts]:
     """Give what is refused now, the longest first.
 
     Raises:
@@ -117,7 +117,7 @@ def locked(actor: Actor) -> QuerySet[Attempts]:
     return Attempts.objects.filter(until__gt=timezone.now()).select_related("user").order_by("-until")
 
 
-def lift(actor: Actor, row: Attempts) -> None:
+def lift_lock(actor: Actor, row: Attempts) -> None:
     """Let somebody try again at once; one transaction.
 
     Raises:
@@ -133,17 +133,17 @@ def lift(actor: Actor, row: Attempts) -> None:
         )
 
 
-def delete_old() -> int:
+def delete_expired() -> int:
     """Delete what would begin anew anyway; give how many."""
     now = timezone.now()
-    known = {rule.kind: rule.forgotten for rule in (LOGINS, LOGINS_FROM)}
+    known = {rule.kind: rule.forgotten for rule in (LOGIN_RULE, ADDRESS_RULE)}
     done = sum(
         Attempts.objects.filter(kind=kind, last_at__lt=now - forgotten).delete()[0]
         for kind, forgotten in known.items()
     )
     # Of the others, the settings say how long a lock lasts: what was not tried for the longest time and is free.
     others = Attempts.objects.exclude(kind__in=known).exclude(until__gt=now)
-    return done + others.filter(last_at__lt=now - LOGINS.forgotten).delete()[0]
+    return done + others.filter(last_at__lt=now - LOGIN_RULE.forgotten).delete()[0]
 
 
 def _subject(row: Attempts) -> str:

@@ -16,7 +16,7 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.sign_in.passwords import check_password
 
 # What stands in the log; a password and its hash never do.
-TOLD = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     with transaction.atomic():
         person = User.objects.select_for_update().get(pk=user.pk)
-        before = told_of(person)
+        before = audited_fields(person)
         changed = [name for name, value in wanted.items() if before[name] != value]
         for name in changed:
             setattr(person, name, wanted[name])
@@ -128,14 +128,14 @@ def _check_somebody_is_left() -> None:
         )
 
 
-def told_of(user: User) -> dict[str, Any]:
+def audited_fields(user: User) -> dict[str, Any]:
     """Give what the log may say of a person."""
-    return {name: getattr(user, name) for name in TOLD}
+    return {name: getattr(user, name) for name in AUDITED_FIELDS}
 
 
 def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) -> None:
     """Append what differs from `before`, inside the caller's transaction; None: the person is new. No difference, no row."""
-    after = told_of(user)
+    after = audited_fields(user)
     if before is None:
         changes = {name: ["", value] for name, value in after.items() if value not in ("", False)}
     else:

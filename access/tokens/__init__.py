@@ -16,7 +16,7 @@ from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "loci_"
 SECRET_BYTES = 32
 # last_used_at is written at most this often, so that a read does not become a write.
-LAST_USED_STEP = timedelta(minutes=10)
+LAST_USED_RESOLUTION = timedelta(minutes=10)
 
 # Asked anew for each call, so that a token that is revoked ends at once.
 _TOKEN = CompiledQuery(
@@ -136,7 +136,7 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
         raise NotAuthenticated(
             "The token is revoked or has expired.", hint="Make a new one with 'loci token create'."
         )
-    note_use(token)
+    record_use(token)
     return actor_for_token(token, via=via, client=client)
 
 
@@ -189,25 +189,25 @@ def _reach(user: "User") -> tuple[dict[int, str], bool]:
     return dict(_ROLES.rows(user.pk)), False
 
 
-def note_use(token: ApiToken) -> None:
+def record_use(token: ApiToken) -> None:
     """Remember that the token was used, without a reader ever waiting for the write lock."""
-    if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_STEP:
-        USED_TOKENS[token.key] = timezone.now()
-        for follow in ON_USE:
+    if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_RESOLUTION:
+        PENDING_TOKEN_USES[token.key] = timezone.now()
+        for follow in TOKEN_USE_HOOKS:
             follow()
 
 
 # Token key → when it was last used; written by flush_token_use() together with the other counters.
-USED_TOKENS: dict[int, datetime] = {}
+PENDING_TOKEN_USES: dict[int, datetime] = {}
 # Called when a use is waiting; the room that writes the counters adds what starts its timer.
-ON_USE: list[Callable[[], None]] = []
+TOKEN_USE_HOOKS: list[Callable[[], None]] = []
 
 
 def flush_token_use() -> int:
     """Write the pending last-used times; give how many."""
     done = 0
-    for key in list(USED_TOKENS):
-        used_at = USED_TOKENS.pop(key, None)
+    for key in list(PENDING_TOKEN_USES):
+        used_at = PENDING_TOKEN_USES.pop(key, None)
         if used_at:  # another process may have written a later one
             unknown_or_before = Q(last_used_at=None) | Q(last_used_at__lt=used_at)
             done += ApiToken.objects.filter(unknown_or_before, pk=key).update(last_used_at=used_at)
@@ -249,7 +249,7 @@ def _check_default(actor: Actor, default: Group | None, bound: list[Group]) -> N
 def _check_new(name: str, scopes: frozenset[str], expires_at: datetime | None) -> frozenset[str]:
     if not name.strip():
         raise InvalidInput("A token needs a name.", hint="Name the agent that will use it.", field="name")
-    refuse_broken(name, field="name")
+    refuse_unstorable(name, field="name")
     unknown = scopes - ALL_SCOPES
     if unknown or not scopes:
         allowed = ", ".join(sorted(ALL_SCOPES))

@@ -15,8 +15,8 @@ from access.sign_in.client_address import network_of
 from access.sign_in.throttle import ThrottleRule, count_try
 
 logger = logging.getLogger(__name__)
-PROGRAMS_BEHIND_ONE = 5  # an office behind one address has some programs whose consent has run out
-FORGOTTEN = timedelta(hours=6)  # without a failure, the count begins anew
+PROGRAMS_PER_ADDRESS = 5  # an office behind one address has some programs whose consent has run out
+RESET_AFTER = timedelta(hours=6)  # without a failure, the count begins anew
 
 
 def token_rule() -> ThrottleRule:
@@ -30,7 +30,7 @@ def program_rules() -> tuple[ThrottleRule, ThrottleRule]:
     access = settings.LOCI.access
     return (
         ThrottleRule("oauth", access.oauth_failures, *_lengths()),
-        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_BEHIND_ONE, *_lengths()),
+        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_PER_ADDRESS, *_lengths()),
     )
 
 
@@ -62,4 +62,4 @@ def count_failed_token(fault: NotAuthenticated, *, address: str, via: str) -> Lo
 def _lengths() -> tuple[timedelta, timedelta, timedelta]:
     access = settings.LOCI.access
     first, longest = timedelta(seconds=access.lock_s), timedelta(seconds=access.longest_lock_s)
-    return first, max(first, longest), max(FORGOTTEN, 2 * longest)
+    return first, max(first, longest), max(RESET_AFTER, 2 * longest)

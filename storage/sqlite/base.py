@@ -15,11 +15,11 @@ from django.utils.asyncio import async_unsafe
 from storage.home import ensure_home
 from storage.sqlite.django_backend import import_backend
 from storage.sqlite.driver import DRIVER, vec0_path
-from storage.sqlite.open_files import FileInUse, alone_with, say_open
-from storage.sqlite.schema_dependents import set_aside
+from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
+from storage.sqlite.schema_dependents import suspend_dependents
 
 # 8 MiB at SQLite's usual page; between two steps the processor is others'.
-PAGES_AT_ONCE, SLEEP_S = 2048, 0.005
+BACKUP_BATCH_PAGES, SLEEP_S = 2048, 0.005
 
 # Without a fitting library Django still has to load, so that the system check can say what to do.
 _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
@@ -36,12 +36,12 @@ class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a pr
         return str(super().quote_value(value))
 
     def _remake_table(self, *args: Any, **kwargs: Any) -> None:
-        with set_aside(self.connection):
+        with suspend_dependents(self.connection):
             super()._remake_table(*args, **kwargs)
 
     def alter_db_table(self, *args: Any, **kwargs: Any) -> None:
         """Rename a table; the triggers and views that name it live on."""
-        with set_aside(self.connection):
+        with suspend_dependents(self.connection):
             super().alter_db_table(*args, **kwargs)
 
 
@@ -102,7 +102,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         self.ensure_connection()
         make_database_file(target)
         with closing(_backend.Database.connect(str(target))) as copy:
-            self.connection.backup(copy, pages=PAGES_AT_ONCE, progress=report, sleep=SLEEP_S)
+            self.connection.backup(copy, pages=BACKUP_BATCH_PAGES, progress=report, sleep=SLEEP_S)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -111,7 +111,11 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         Raises OperationalError where another process has it open.
         """
         self.close()
-        with self.wrap_database_errors, _as_operational_error(), alone_with(Path(self.settings_dict["NAME"])):
+        with (
+            self.wrap_database_errors,
+            _as_operational_error(),
+            exclusive_access(Path(self.settings_dict["NAME"])),
+        ):
             try:
                 yield
             finally:
@@ -120,7 +124,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
 def _say_open(path: Path, *, timeout_s: float) -> None:
     with _as_operational_error():
-        say_open(path, timeout_s=timeout_s)
+        mark_open(path, timeout_s=timeout_s)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from types import ModuleType
 
 OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
-HOW_TO_MEND = (
+INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
@@ -43,7 +43,7 @@ def choose_driver(forced: str = "") -> Driver:
             return driver
         reasons.append(f"{name}: {driver.problem}")
     tried = "; ".join(reasons)
-    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {HOW_TO_MEND}")
+    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {INSTALL_HINT}")
 
 
 def vec0_path() -> Path:

@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from storage.sqlite.driver import HOW_TO_MEND, Driver, vec0_path
+from storage.sqlite.driver import INSTALL_HINT, Driver, vec0_path
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class MissingFeature:
     hint: str
 
 
-def lacks_of(driver: Driver) -> list[MissingFeature]:
+def find_missing_features(driver: Driver) -> list[MissingFeature]:
     """Give what is missing, empty when everything works."""
     if driver.module is None:
         message, _, hint = driver.problem.partition(". ")
-        return [MissingFeature("loci.E001", message, hint or HOW_TO_MEND)]
+        return [MissingFeature("loci.E001", message, hint or INSTALL_HINT)]
     with closing(driver.module.connect(":memory:")) as connection:
         found = [_full_text(connection, driver), _vectors(connection, driver)]
     return [lack for lack in found if lack is not None]
@@ -36,7 +36,7 @@ def _full_text(connection: Any, driver: Driver) -> MissingFeature | None:
         return MissingFeature(
             "loci.E002",
             f"SQLite {version} of {driver.name} has no full-text search with secure delete (FTS5 of 3.42 or newer): {wrong}",
-            HOW_TO_MEND,
+            INSTALL_HINT,
         )
     return None
 

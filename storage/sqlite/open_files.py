@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LOOK_EVERY_S = 0.05
+POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
-_alone: set[Path] = set()
+_exclusive: set[Path] = set()
 _guard = threading.Lock()
 
 
@@ -21,14 +21,14 @@ class FileInUse(Exception):
     """Another process has the file open, or wants to be alone with it."""
 
 
-def say_open(database: Path, *, timeout_s: float) -> None:
+def mark_open(database: Path, *, timeout_s: float) -> None:
     """Note, until this process ends, that it has the file open; waits while another one is alone with it.
 
     Raises:
         InUse: the other one took longer than `timeout_s`.
     """
     with _guard:
-        if database in _shared or database in _alone:
+        if database in _shared or database in _exclusive:
             return
         handle = _opened(database)
         deadline = time.monotonic() + timeout_s
@@ -36,12 +36,12 @@ def say_open(database: Path, *, timeout_s: float) -> None:
             if time.monotonic() > deadline:
                 os.close(handle)
                 raise FileInUse(f"{database.name} is being restored from a backup")
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
         _shared[database] = handle
 
 
 @contextmanager
-def alone_with(database: Path) -> Iterator[None]:
+def exclusive_access(database: Path) -> Iterator[None]:
     """Keep every other process from the file for the time of the block; this one's connections are to be closed.
 
     Raises:
@@ -54,12 +54,12 @@ def alone_with(database: Path) -> Iterator[None]:
         if not _locked(handle, fcntl.LOCK_EX):
             os.close(handle)
             raise FileInUse(f"{database.name} is open in another process")
-        _alone.add(database)
+        _exclusive.add(database)
     try:
         yield
     finally:
         with _guard:
-            _alone.discard(database)
+            _exclusive.discard(database)
             os.close(handle)
 
 

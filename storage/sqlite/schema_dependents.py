@@ -13,7 +13,7 @@ _LISTED = "SELECT type, name, sql FROM sqlite_master WHERE type IN ('trigger', '
 
 
 @contextmanager
-def set_aside(connection: Any) -> Iterator[None]:
+def suspend_dependents(connection: Any) -> Iterator[None]:
     """Drop all triggers and views for the time of the block, then make them again as they were."""
     with connection.cursor() as cursor:
         cursor.execute(_LISTED)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from access import audit
 from access.audit import append, chain_hash, payload_digest, verify_chain
-from access.audit_search import LogFilter, changes_said, export_log, find_log
+from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
@@ -237,11 +237,13 @@ def test_a_member_finds_and_exports_the_log_of_his_groups_alone(
     assert count == len(out.getvalue().splitlines())
     assert "Tulips" not in out.getvalue()
     with pytest.raises(GroupNotFound):
-        find_log(person(bob), LogFilter(group="garden"))
+        find_log_entries(person(bob), LogFilter(group="garden"))
     with pytest.raises(NotPermitted):
-        find_log(agent(bob, scopes=["write"]))
+        find_log_entries(agent(bob, scopes=["write"]))
     with pytest.raises(InvalidInput):
-        find_log(operator(), LogFilter(since=timezone.now(), until=timezone.now() - timedelta(days=1)))
+        find_log_entries(
+            operator(), LogFilter(since=timezone.now(), until=timezone.now() - timedelta(days=1))
+        )
 
 
 @pytest.mark.parametrize(
@@ -256,4 +258,4 @@ def test_a_member_finds_and_exports_the_log_of_his_groups_alone(
     ],
 )
 def test_what_a_row_says_changed(payload: dict[str, Any], changes: dict[str, Any]) -> None:
-    assert changes_said(payload) == changes
+    assert payload_changes(payload) == changes

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from access.errors import Conflict, NotFound
 from access.management.acting import ActingCommand
 from access.models import Attempts
-from access.sign_in.throttle import lift, locked
+from access.sign_in.throttle import active_locks, lift_lock
 from access.tokens import operator
 
 EXAMPLES: Final = """\
@@ -41,7 +41,7 @@ class Command(ActingCommand):
 
 
 def _list(options: dict[str, Any]) -> str:
-    rows = list(locked(operator()))
+    rows = list(active_locks(operator()))
     if options["json"]:
         return json.dumps([_row(row) for row in rows], ensure_ascii=False)
     return "\n".join(_line(row) for row in rows) or "Nobody is locked out."
@@ -49,12 +49,12 @@ def _list(options: dict[str, Any]) -> str:
 
 def _lift(options: dict[str, Any]) -> str:
     row = _find(options["id"])
-    lift(operator(), row)
+    lift_lock(operator(), row)
     return json.dumps(_row(row)) if options["json"] else f"{row.address} can try again."
 
 
 def _find(text: str) -> Attempts:
-    rows = [row for row in locked(operator()) if str(row.id).startswith(text.strip().lower())]
+    rows = [row for row in active_locks(operator()) if str(row.id).startswith(text.strip().lower())]
     if not rows or len(text.strip()) < 4:
         raise NotFound(f"There is no lock-out '{text}'.", hint="'loci lockout list' shows them.", field="id")
     if len(rows) > 1:

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from access.models import Attempts, AuditEntry
 from access.sign_in.client_address import network_of
-from access.sign_in.throttle import count_try, delete_old, wait_s
+from access.sign_in.throttle import count_try, delete_expired, wait_s
 from access.tokens import operator, revoke_token
 from access.tokens import throttle as token_guard
 from access.tokens.throttle import token_rule
@@ -201,5 +201,5 @@ def test_old_counts_of_every_kind_are_deleted_but_no_lock_that_lasts(
     settings.LOCI = replace(settings.LOCI, access=long)
     count_try(token_rule(), OFFICE)
     clock.shift(3 * 86_400)
-    assert delete_old() == 1
+    assert delete_expired() == 1
     assert Attempts.objects.get().address == OFFICE

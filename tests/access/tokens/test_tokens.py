@@ -11,7 +11,7 @@ from pytest_django import Settings
 from access.errors import InvalidInput, NotPermitted
 from access.groups import create_group
 from access.models import ApiToken, Group
-from access.tokens import USED_TOKENS, actor_for_secret, create_token
+from access.tokens import PENDING_TOKEN_USES, actor_for_secret, create_token
 from memories.recall.recall_log import COUNTER
 from tests.people import agent, make_token, person
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def none_waits() -> Iterator[None]:
     """No use of a token waits from a test before."""
-    USED_TOKENS.clear()
+    PENDING_TOKEN_USES.clear()
     yield
-    USED_TOKENS.clear()
+    PENDING_TOKEN_USES.clear()
 
 
 def test_a_use_is_written_though_nothing_was_recalled(bob: User) -> None:

@@ -5,7 +5,7 @@ from django import forms
 from access.errors import LociError
 
 
-def show_refusal(form: forms.Form, refusal: LociError) -> None:
+def show_error(form: forms.Form, refusal: LociError) -> None:
     """Put a refusal beside the field at fault, or on top where that is none that one sees."""
     seen = {field.name for field in form.visible_fields()}
     form.add_error(refusal.field if refusal.field in seen else None, str(refusal))
