@@ -92,13 +92,13 @@ def test_rows_behind_the_head_are_found(remember: Remember) -> None:
     row = AuditEntry.objects.get(seq=head.seq)
     row.pk, row.seq = None, head.seq + 1
     row.save(force_insert=True)
-    assert verify_chain().why == "rows stand behind the chain's end"
+    assert verify_chain().why == "there are rows behind the chain's end"
 
 
 def test_what_is_appended_during_the_walk_is_no_fault(remember: Remember) -> None:
     for number in range(3):
         append(operator(), "run", subject=f"step {number}")
-    with patch.object(audit, "VERIFIED_AT_ONCE", 1):
+    with patch.object(audit, "VERIFY_BATCH_ROWS", 1):
         report = verify_chain(on_rows=lambda rows: append(operator(), "run", subject="meanwhile") and None)
     assert report.is_whole
 

@@ -236,7 +236,7 @@ def test_what_is_hidden_takes_no_place_of_a_walk(bob: User, hub: Memory) -> None
 def test_a_walk_looks_past_a_whole_page_of_hidden_relations(
     bob: User, hub: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(walk, "PAGE_ROWS", 2)
     assert [s.object.content for s in statements_around(person(bob), hub, limit=1)] == ["near"]
 
 

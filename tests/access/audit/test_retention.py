@@ -134,7 +134,7 @@ def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) 
     def killed(rows: int) -> None:
         raise KeyboardInterrupt
 
-    with patch.object(audit_retention, "ROWS_AT_ONCE", 3):
+    with patch.object(audit_retention, "BATCH_ROWS", 3):
         with pytest.raises(KeyboardInterrupt):
             drop_log(person(days), before=moment(8), on_rows=killed)
         assert [seq for seq, _ in rows()] == [3, 4, 5, 6, 7, 8, 9, 10, 11]
@@ -147,7 +147,7 @@ def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) 
 
 def test_progress_is_told_batch_by_batch(days: User) -> None:
     heard: list[int] = []
-    with patch.object(audit_retention, "ROWS_AT_ONCE", 3):
+    with patch.object(audit_retention, "BATCH_ROWS", 3):
         drop_log(person(days), before=moment(8), on_rows=heard.append)
     assert heard == [3, 3, 2]
 
@@ -163,7 +163,7 @@ def test_progress_is_told_batch_by_batch(days: User) -> None:
         ),
         (lambda: AuditEntry.objects.filter(seq=4).update(hash="0" * 64), "the anchor was changed"),
         (lambda: AuditEntry.objects.filter(seq=6).update(actor="mallory"), "the row does not follow"),
-        (lambda: AuditEntry.objects.filter(seq=11).delete(), "no later row says"),
+        (lambda: AuditEntry.objects.filter(seq=11).delete(), "no later row announces"),
         (lambda: AuditEntry.objects.filter(seq=10).delete(), "row 10 is missing"),
     ],
     ids=[
@@ -192,7 +192,7 @@ def test_a_forged_anchor_further_on_is_found(days: User) -> None:
     AuditEntry.objects.filter(seq=7).update(operation="anchor", subject=f"after:{last.hash}")
     report = verify_chain()
     assert (report.is_whole, report.broken_at) == (False, 7)
-    assert report.why == "no later row says that the rows before the anchor were dropped"
+    assert report.why == "no later row announces that the rows before the anchor were dropped"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def other_process(path: Path, hold: str) -> Iterator[None]:
 
 def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    with other_process(path, "in_use.say_open(path, timeout_s=1)"):
+    with other_process(path, "in_use.mark_open(path, timeout_s=1)"):
         mark_open(path, timeout_s=1)  # any number may have it open
         with pytest.raises(FileInUse, match="is open in another process"), exclusive_access(path):
             pass
@@ -44,7 +44,7 @@ def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> No
 def test_who_comes_while_another_is_alone_with_it_waits_and_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     is_restored = pytest.raises(FileInUse, match=r"x\.db is being restored")
-    with other_process(path, "alone = in_use.alone_with(path); alone.__enter__()"), is_restored:
+    with other_process(path, "alone = in_use.exclusive_access(path); alone.__enter__()"), is_restored:
         mark_open(path, timeout_s=0.1)
     mark_open(path, timeout_s=0.1)
     assert (tmp_path / "x.db.lock").stat().st_mode & 0o777 == 0o600
