@@ -59,7 +59,7 @@ def test_the_third_token_that_does_not_work_begins_a_lock(send: Send) -> None:
     said = answers[3].json()
     assert said["code"] == "too_many_attempts"
     assert "Too many such requests came from this address" in said["message"]
-    assert "A token that works is taken at once" in said["hint"]
+    assert "A valid token is accepted at once" in said["hint"]
     assert WRONG not in answers[3].content.decode()
 
 

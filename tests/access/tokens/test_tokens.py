@@ -50,7 +50,7 @@ def test_the_default_group_is_one_that_the_token_and_its_maker_reach(
 ) -> None:
     with pytest.raises(NotPermitted, match="garden"):
         create_token(person(bob), user=bob, name="a", default_group=garden)
-    with pytest.raises(InvalidInput, match="'garden' is not among the token's groups"):
+    with pytest.raises(InvalidInput, match="'garden' is not one of the token's groups"):
         make_token(bob, groups=[ledger], default_group=garden)
     assert ApiToken.objects.count() == 0
     made = create_token(person(bob), user=bob, name="a", groups=[ledger], default_group=ledger)

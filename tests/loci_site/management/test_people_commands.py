@@ -93,7 +93,7 @@ def test_a_password_that_is_made_up_is_shown_once(db: None) -> None:
     [
         (["ann", "--member", "ledger=king", "--generate"], "no GROUP=ROLE"),
         (["ann", "--member", "ledgre=viewer", "--generate"], "There is no group 'ledgre'"),
-        (["alice", "--generate"], "There is a user 'alice' already"),
+        (["alice", "--generate"], "There is already a user 'alice'"),
         (["ann b", "--generate"], "Enter a valid username"),
         (["ann", "--email", "nowhere", "--generate"], "Enter a valid email address"),
         (["ann"], "There is no terminal to ask for a password"),
@@ -167,7 +167,7 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
 
 def test_the_last_superuser_stays(alice: User) -> None:
     for words in (["deactivate", "alice"], ["change", "alice", "--superuser", "no"]):
-        with pytest.raises(CommandError, match="Nobody would be left"):
+        with pytest.raises(CommandError, match="No active superuser would be left"):
             run("person", *words)
     alice.refresh_from_db()
     assert (alice.is_active, alice.is_superuser, logged()) == (True, True, [])
