@@ -154,7 +154,7 @@ def test_a_lock_is_listed_and_lifted(alice: User, capsys: pytest.CaptureFixture[
     assert "token" in capsys.readouterr().out
     owner = Client()
     owner.force_login(alice)
-    assert "tokens that do not work" in owner.get("/admin/access/attempts/").content.decode()
+    assert "invalid tokens" in owner.get("/admin/access/attempts/").content.decode()
     call_command("lockout", "lift", str(Attempts.objects.get().id))
     assert over_rest(WRONG).status_code == 401
 

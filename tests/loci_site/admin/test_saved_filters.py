@@ -70,7 +70,7 @@ def test_a_filter_is_known_again_whatever_the_order_of_the_address(owner: Client
 
 def test_the_same_name_takes_the_new_filter(owner: Client, db: None) -> None:
     save(owner, "Mine", "type__exact=semantic")
-    assert "It now shows this list" in save(owner, "Mine", "type__exact=entity")
+    assert "It replaces the one of that name" in save(owner, "Mine", "type__exact=entity")
     assert SavedFilter.objects.get().asked == [["type__exact", "entity"]]
 
 
@@ -79,8 +79,8 @@ def test_the_same_name_takes_the_new_filter(owner: Client, db: None) -> None:
     [
         ("", "type__exact=semantic", "has no name"),
         ("x" * 61, "type__exact=semantic", "longer than 60"),
-        ("Mine", "", "not narrowed"),
-        ("Mine", "p=2", "not narrowed"),
+        ("Mine", "", "not filtered"),
+        ("Mine", "p=2", "not filtered"),
         ("Mine", "pinned__exact=maybe", "no such filter"),
         ("Mine", "group__members=1", "no such filter"),
         ("Mine", f"q={'x' * 501}", "too long"),
