@@ -35,7 +35,7 @@ def saved_filters(actor: Actor, list_name: str) -> list[SavedFilter]:
     return list(_own_filters(actor).filter(list_name=list_name))
 
 
-def save_filter(actor: Actor, *, list_name: str, name: str, asked: FilterValues) -> SavedResult:
+def save_filter(actor: Actor, *, list_name: str, name: str, values: FilterValues) -> SavedResult:
     """Save the values that narrow a list, replacing a filter with the same name. One transaction.
 
     Raises:
@@ -45,7 +45,7 @@ def save_filter(actor: Actor, *, list_name: str, name: str, asked: FilterValues)
     """
     if not actor.is_person or actor.user_id is None:
         raise NotPermitted("Only a logged-in person can save filters.")
-    name, pairs = clean_name(name), clean_values(asked)
+    name, pairs = clean_name(name), clean_values(values)
     with transaction.atomic():
         own = _own_filters(actor).filter(list_name=list_name)
         before = own.filter(name=name).first()
@@ -95,9 +95,9 @@ def clean_name(name: str) -> str:
     return name
 
 
-def clean_values(asked: FilterValues) -> list[list[str]]:
+def clean_values(values: FilterValues) -> list[list[str]]:
     """The non-empty values as sorted pairs; raises InvalidInput if there are none, too many or not storable ones."""
-    pairs = sorted([name, value] for name, value in asked if value)
+    pairs = sorted([name, value] for name, value in values if value)
     if not pairs:
         raise InvalidInput("The list is not filtered.", hint="Choose filters or search first.", field="asked")
     if len(pairs) > MAX_VALUES or any(len(part) > MAX_VALUE_CHARS for pair in pairs for part in pair):

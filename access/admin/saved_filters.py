@@ -43,7 +43,7 @@ class SavedFilterLink:
 class FilterBar:
     """The bar above a list. `query` is the filter that can be saved; empty if there is none or it is saved already."""
 
-    kept: tuple[SavedFilterLink, ...]
+    saved: tuple[SavedFilterLink, ...]
     query: str
     save_url: str
 
@@ -79,9 +79,9 @@ class SavedFiltersMixin(LociAdmin):
         query = request.POST.get("query", "")
         back = f"{self.url('changelist')}?{query}"
         try:
-            asked = self._parse_filter(request, query)
+            values = self._parse_filter(request, query)
             name = request.POST.get("name", "")
-            result = save_filter(actor_of(request), list_name=self.opts.label_lower, name=name, asked=asked)
+            result = save_filter(actor_of(request), list_name=self.opts.label_lower, name=name, values=values)
         except LociError as error:
             messages.error(request, str(error))
             is_unusable = isinstance(error, InvalidInput) and error.field == "asked"

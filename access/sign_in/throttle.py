@@ -40,7 +40,7 @@ class ThrottleRule:
 LOGIN_RULE = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
 # All names from one address together: a whole office may share one.
 ADDRESS_RULE = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
-UNKNOWN_USER = "somebody unknown"
+UNKNOWN_USER = "somebody unknown"  # the actor in the log
 
 
 def wait_s(rule: ThrottleRule, *key: str) -> int:
