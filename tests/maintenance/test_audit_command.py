@@ -164,7 +164,7 @@ def test_filters_narrow(remember: Remember, alice: User, ledger: Group, garden: 
         (["--operation", "juggle"], "'juggle' is no operation"),
         (["--memory", "abc"], "'abc' is no memory id"),
         (["--since", "yesterday"], "'yesterday' in since is no date"),
-        (["--since", "2026-05-02", "--until", "2026-05-01"], "'until' does not lie after 'since'"),
+        (["--since", "2026-05-02", "--until", "2026-05-01"], "'until' is not after 'since'"),
         (["--limit", "0"], "limit is 0"),
         (["--group", "nowhere"], "There is no group 'nowhere'"),
         (["--at", "2026-05-01"], "--at needs --memory"),
