@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
-from access.sign_in import throttle as attempts
+from access.sign_in import throttle
 from access.sign_in.client_address import address_of, network_of
 from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE
 
@@ -44,8 +44,8 @@ def login_wait_s(request: HttpRequest, name: str) -> int:
     """Seconds for which logins with this name from this address are refused; 0 if they are allowed."""
     network = network_of(address_of(request))
     return max(
-        attempts.wait_s(LOGIN_RULE, _folded(name), network),
-        attempts.wait_s(ADDRESS_RULE, network),
+        throttle.wait_s(LOGIN_RULE, _folded(name), network),
+        throttle.wait_s(ADDRESS_RULE, network),
     )
 
 
@@ -54,14 +54,14 @@ def count_failure(request: HttpRequest, name: str) -> None:
     address = address_of(request)
     user = User.objects.filter(username=name).first()
     with transaction.atomic():
-        attempts.count_try(LOGIN_RULE, _folded(name), network_of(address), address=address, user=user)
-        attempts.count_try(ADDRESS_RULE, network_of(address))
+        throttle.count_try(LOGIN_RULE, _folded(name), network_of(address), address=address, user=user)
+        throttle.count_try(ADDRESS_RULE, network_of(address))
 
 
 def log_success(request: HttpRequest, name: str, user: Any) -> None:
     """Clear the failures under this name and log the login."""
     with transaction.atomic():
-        attempts.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
+        throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.ADMIN, user_id=user.pk, is_person=True)
         payload = {"action": "login", "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)

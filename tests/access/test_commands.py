@@ -1,4 +1,4 @@
-"""`token` and `group`: what they print, and that a secret is seen once."""
+"""`token` and `group`: their output, and secrets that are shown only once."""
 
 import json
 from io import StringIO

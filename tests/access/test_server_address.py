@@ -1,4 +1,4 @@
-"""Which address a command names: that of the server that runs, whatever its own settings say."""
+"""Commands show the address of the running server, whatever their own settings are."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Entities by their names, relations between them, and walks that show nothing hidden."""
+"""Entities by name, relations between them, and walks that reveal nothing hidden."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -218,7 +218,7 @@ def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
 
 @pytest.fixture
 def hub(ledger: Group, garden: Group) -> Memory:
-    """An entity with three sure relations to what only `garden` may see, and one less sure that all may see."""
+    """An entity with three certain relations to memories that only `garden` may see, and a less certain one that all may see."""
     start, near, behind = (row(ledger, name, type="entity") for name in ("start", "near", "behind"))
     for n in range(3):
         hidden = row(garden, f"hidden {n}", type="entity")

@@ -1,4 +1,4 @@
-"""The audit chain shows every row that was changed, taken out or cut off."""
+"""The audit chain reveals every changed, removed or cut-off row."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Guessing passwords is slow, everybody else logs in, and what happens to people is in the audit log."""
+"""Password guessing is throttled without locking others out, and changes of accounts are logged."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Tokens that do not work are refused for a while by address; one that works is never kept out."""
+"""Invalid tokens are throttled per address; a valid token is never refused."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Tokens: when they were last used, and what a new one may reach."""
+"""Tokens: the last use, and the reach of new ones."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def none_waits() -> Iterator[None]:
-    """No use of a token waits from a test before."""
+    """No pending token use is left from an earlier test."""
     PENDING_TOKEN_USES.clear()
     yield
     PENDING_TOKEN_USES.clear()

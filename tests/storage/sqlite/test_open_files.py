@@ -1,4 +1,4 @@
-"""A process that has a SQLite file open says so; one that must be alone with it is kept waiting by nobody it cannot see."""
+"""Processes mark the SQLite files that they have open, and exclusive access is refused meanwhile."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ HOLD = (
 
 @contextmanager
 def other_process(path: Path, hold: str) -> Iterator[None]:
-    """Another process that holds the file for the time of the block."""
+    """Another process that holds the file during the block."""
     command = [sys.executable, "-c", HOLD.format(hold=hold), str(path)]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
