@@ -34,7 +34,7 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     verbose_name_plural = "members"
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The form field with an aria-label, since screen readers do not read the column's heading."""
+        """The form field with an aria-label for people who cannot see the column's heading."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
             inner = getattr(field.widget, "widget", field.widget)  # Django wraps the widget of a foreign key

@@ -45,7 +45,7 @@ class TokenForm(forms.Form):
     )
     user = forms.ModelChoiceField(
         User.objects.none(),
-        help_text="The token never has more rights than this person.",
+        help_text="The token never has more rights than this person currently has.",
         widget=UnfoldAdminSelectWidget(),
     )
     scopes = forms.MultipleChoiceField(

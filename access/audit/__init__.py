@@ -14,6 +14,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from access.actor import Actor
+from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
 from storage.canonical_json import ReadyJson, canonical_json
@@ -21,7 +22,7 @@ from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
 GENESIS = "0" * 64  # the previous hash of a chain's first row
 OWN = ""  # this store's own chain
-ANCHOR = "anchor"  # Operation.ANCHOR; importing access.audit.operations here would be circular
+ANCHOR = Operation.ANCHOR.value
 # Retention drops the oldest rows. First it appends a row "dropped:N"; then row N becomes the anchor at the chain's
 # front: it keeps only its hash, which the next row follows.
 ANCHOR_PREFIX, DROP_PREFIX = "after:", "dropped:"

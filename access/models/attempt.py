@@ -1,4 +1,4 @@
-"""Counted attempts: failed logins, registered programs, tokens that do not work."""
+"""Counted attempts: failed logins, registered programs, invalid tokens."""
 
 from django.conf import settings
 from django.db import models
