@@ -115,7 +115,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
 def append_rows(
     actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None
 ) -> list[AuditEntry]:
-    """Append a few rows and return them; AuditAppender is faster for many."""
+    """Append a few rows and return them; append_many() is faster for many."""
     if not events:
         return []
     # No savepoint: if logging fails, the caller's transaction must fail with it.
