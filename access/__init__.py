@@ -1,1 +1,1 @@
-"""Who may see and do what, and what was done."""
+"""Accounts, groups, tokens, rights and the audit log."""

@@ -1,4 +1,4 @@
-"""Who acts, and through what: every function that reads or writes takes an Actor."""
+"""The caller of an operation and its rights: every function that reads or writes takes an Actor."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from access.models import Membership, Role
 
 READ, WRITE, CURATE, ADMIN, CREATE_GROUP = "read", "write", "curate", "admin", "create-group"
 ALL_SCOPES: frozenset[str] = frozenset({READ, WRITE, CURATE, ADMIN, CREATE_GROUP})
-# What each right asks of a member's role in the group it is used in.
+# The lowest role in a group that includes each right.
 ROLE_FOR: dict[str, str] = {
     READ: Role.VIEWER,
     WRITE: Role.CONTRIBUTOR,
@@ -18,7 +18,7 @@ ROLE_FOR: dict[str, str] = {
 
 
 class Via(StrEnum):
-    """The face a person or agent came through."""
+    """The interface that a call came through."""
 
     MCP = "mcp"
     REST = "rest"
@@ -29,10 +29,10 @@ class Via(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """A caller with its rights, worked out once per request.
+    """A caller with its rights, resolved once per request.
 
-    `roles` maps the keys of the groups it may enter to its role there. `all_groups` is True for a superuser (and
-    for a token of one that is not bound to groups): it then has every right that `scopes` leaves it, everywhere.
+    `roles` maps the keys of the groups that the actor may enter to its role there. `all_groups` is True for a superuser
+    and for a superuser's token that is not bound to groups: every right in `scopes` then applies in every group.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Actor:
     run: uuid.UUID | None = None
 
     def may(self, right: str, group_key: int | None = None) -> bool:
-        """Say whether the actor has `right`, in the group where one is named."""
+        """Whether the actor has `right`, in the given group if there is one."""
         if right not in self.scopes:
             return False
         if group_key is None or self.all_groups:
@@ -58,5 +58,5 @@ class Actor:
         return role is not None and Membership.RANK[role] >= Membership.RANK[ROLE_FOR[right]]
 
     def may_enter(self, group_key: int) -> bool:
-        """Say whether the actor may know of this group at all."""
+        """Whether the actor may know that this group exists."""
         return self.all_groups or group_key in self.roles

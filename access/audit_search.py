@@ -1,4 +1,4 @@
-"""Finding rows of the audit log, and writing them out: only what was done in groups that the caller may enter."""
+"""Search and export of the audit log, limited to the groups that the caller may enter."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -17,8 +17,8 @@ from access.errors import InvalidInput, NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group
 
-ROWS_AT_ONCE = 2000  # in memory
-ROW = (
+BATCH_ROWS = 2000  # in memory
+EXPORTED_FIELDS = (
     "origin", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
     "digest", "hash",
 )  # fmt: skip
@@ -26,9 +26,9 @@ ROW = (
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which rows are wanted; what is left empty does not narrow.
+    """Filters of the audit log; empty fields do not narrow.
 
-    `actor` is a user, with all tokens, or one token as "user/token". `since` is included, `until` is not.
+    `actor` is a user with all tokens, or one token as "user/token". `since` is inclusive, `until` is exclusive.
     """
 
     memories: tuple[UUID, ...] = ()
@@ -40,71 +40,74 @@ class LogFilter:
     until: datetime | None = None
 
 
-def find_log(
-    actor: Actor, sought: LogFilter | None = None, *, origin: str | None = OWN
+def find_log_entries(
+    actor: Actor, filters: LogFilter | None = None, *, origin: str | None = OWN
 ) -> QuerySet[AuditEntry]:
-    """Give the rows that are wanted and the actor may see, with what they say; of every chain where `origin` is None.
+    """The matching rows that the actor may see, with their payloads; rows of every chain if `origin` is None.
 
     Raises:
         NotPermitted: the actor may not read.
-        GroupNotFound: there is no group of that name that the actor may enter.
-        InvalidInput: `until` does not lie after `since`.
+        GroupNotFound: no group of that name exists that the actor may enter.
+        InvalidInput: `until` is not after `since`.
     """
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    sought = sought or LogFilter()
-    rows = AuditEntry.objects.filter(_condition(actor, sought)).select_related("payload_row")
+    rows = AuditEntry.objects.filter(filter_condition(actor, filters or LogFilter()))
+    rows = rows.select_related("payload_row")
     if not actor.all_groups:
         entered = Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)
         rows = rows.filter(group__in=list(entered))
     return rows if origin is None else rows.filter(origin=origin)
 
 
-def _condition(actor: Actor, sought: LogFilter) -> Q:
-    if sought.since and sought.until and sought.until <= sought.since:
-        raise InvalidInput("'until' does not lie after 'since'.", field="until")
+def filter_condition(actor: Actor, filters: LogFilter) -> Q:
+    """The filters as a condition; raises as find_log_entries() does."""
+    if filters.since and filters.until and filters.until <= filters.since:
+        raise InvalidInput("'until' is not after 'since'.", field="until")
     wanted: dict[str, Any] = {
-        "memory_id__in": sought.memories,
-        "operation": sought.operation,
-        "run": sought.run,
-        "at__gte": sought.since,
-        "at__lt": sought.until,
+        "memory_id__in": filters.memories,
+        "operation": filters.operation,
+        "run": filters.run,
+        "at__gte": filters.since,
+        "at__lt": filters.until,
     }
     condition = Q(**{name: value for name, value in wanted.items() if value})
-    if sought.group:
-        condition &= Q(group=find_group(actor, sought.group).id)
-    if sought.actor:
-        condition &= Q(actor=sought.actor) | Q(actor__startswith=f"{sought.actor}/")
+    if filters.group:
+        condition &= Q(group=find_group(actor, filters.group).id)
+    if filters.actor:
+        condition &= Q(actor=filters.actor) | Q(actor__startswith=f"{filters.actor}/")
     return condition
 
 
 def export_log(
     actor: Actor,
     out: TextIO,
-    sought: LogFilter | None = None,
+    filters: LogFilter | None = None,
     *,
     on_rows: Callable[[int], object] | None = None,
 ) -> int:
-    """Write the rows of every chain as JSON lines, oldest first; give how many. The export is logged afterwards.
+    """Write the rows of every chain as JSON lines, oldest first, and log the export. Returns the number of rows.
 
-    A line holds what the row's hash covers, and what the row says with its salt: with a whole chain anybody can check
-    it. Rows are read as they are written, so that a long log needs no memory.
+    A line holds the fields that the row's hash covers and the payload with its salt, so that anybody can verify a whole
+    chain. Rows are streamed: the size of the log does not matter.
     """
     count = 0
-    for line in _lines(find_log(actor, sought, origin=None)):
+    for line in export_lines(find_log_entries(actor, filters, origin=None)):
         out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         count += 1
-        if on_rows is not None and count % ROWS_AT_ONCE == 0:
-            on_rows(ROWS_AT_ONCE)
+        if on_rows is not None and count % BATCH_ROWS == 0:
+            on_rows(BATCH_ROWS)
     audit.append(actor, Operation.EXPORT, subject="audit log", payload={"counts": {"log": count}})
     return count
 
 
-def _lines(rows: QuerySet[AuditEntry]) -> Iterator[dict[str, Any]]:
-    for entry in rows.order_by("origin", "seq").iterator(chunk_size=ROWS_AT_ONCE):
-        row = {name: _as_json(getattr(entry, name)) for name in ROW}
-        said = getattr(entry, "payload_row", None)
-        yield {"kind": "log", "row": row, "said": said and {"salt": said.salt, "payload": said.payload}}
+def export_lines(rows: QuerySet[AuditEntry]) -> Iterator[dict[str, Any]]:
+    """The rows as dicts for JSON, by chain and number."""
+    for entry in rows.order_by("origin", "seq").iterator(chunk_size=BATCH_ROWS):
+        row = {name: _as_json(getattr(entry, name)) for name in EXPORTED_FIELDS}
+        payload = getattr(entry, "payload_row", None)
+        said = payload and {"salt": payload.salt, "payload": payload.payload}
+        yield {"kind": "log", "row": row, "said": said}
 
 
 def _as_json(value: Any) -> Any:
@@ -113,14 +116,14 @@ def _as_json(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def changes_said(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Give `{field: (before, after)}` of what a row says: its changes, else how its before and after differ."""
-    said = payload.get("changes")
-    if isinstance(said, Mapping):
+def payload_changes(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The changes in a payload as `{field: (before, after)}`: its `changes`, else the difference of `before` and `after`."""
+    changes = payload.get("changes")
+    if isinstance(changes, Mapping):
         return {
-            name: (both[0], both[1])
-            for name, both in said.items()
-            if isinstance(both, list) and len(both) == 2
+            name: (values[0], values[1])
+            for name, values in changes.items()
+            if isinstance(values, list) and len(values) == 2
         }
     before, after = payload.get("before"), payload.get("after")
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):

@@ -1,17 +1,17 @@
-"""The errors a caller may see: each has a code, an HTTP status, a sentence and what to do next."""
+"""Errors that callers see: each has a code, an HTTP status, a message and a hint on what to do next."""
 
 from typing import ClassVar
 
 
 class LociError(Exception):
-    """Something the caller can decide about; faces render `as_dict()` and never a traceback."""
+    """An error that the caller can act on; interfaces render `as_dict()` and never a traceback."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
 
     def __init__(self, message: str, *, hint: str = "", field: str = "") -> None:
         super().__init__(message)
-        # A caller's own words stand in it, which may hold what no answer can be written with.
+        # The message may quote the caller's input, which may contain text that cannot be encoded in a response.
         self.message = message.encode("utf-8", "backslashreplace").decode()
         self.hint = hint.encode("utf-8", "backslashreplace").decode()
         self.field = field
@@ -20,7 +20,7 @@ class LociError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def as_dict(self) -> dict[str, str]:
-        """Give `{code, message, hint}`, and `field` where one value is at fault."""
+        """The dict `{code, message, hint}`, with `field` if one value caused the error."""
         answer = {"code": self.code, "message": self.message, "hint": self.hint}
         return answer | {"field": self.field} if self.field else answer
 
@@ -33,55 +33,55 @@ class InvalidInput(LociError):
 
 
 class TooLarge(LociError):
-    """More was sent than is taken at once."""
+    """The request is larger than the limit."""
 
     code = "too_large"
     status = 413
 
 
 class NotAuthenticated(LociError):
-    """No token, or one that is unknown, revoked or expired."""
+    """There is no token, or it is unknown, revoked or expired."""
 
     code = "not_authenticated"
     status = 401
 
 
 class NotPermitted(LociError):
-    """The caller may know of the thing but not do this."""
+    """The caller may see the object but not do this."""
 
     code = "not_permitted"
     status = 403
 
 
 class NotFound(LociError):
-    """There is no such thing among what the caller may see."""
+    """The object does not exist or the caller may not see it."""
 
     code = "not_found"
     status = 404
 
 
 class GroupNotFound(NotFound):
-    """There is no such group among those the caller may see."""
+    """The group does not exist or the caller may not see it."""
 
     code = "group_not_found"
 
 
 class GroupRequired(LociError):
-    """No group was named and there is no default."""
+    """The call names no group and there is no default."""
 
     code = "group_required"
     status = 422
 
 
 class Conflict(LociError):
-    """The thing changed, or something in its place forbids the step."""
+    """The object changed in the meantime, or its current state forbids the operation."""
 
     code = "conflict"
     status = 409
 
 
 class TooManyAttempts(LociError):
-    """It failed too often from this address; the header `Retry-After` has the seconds to wait."""
+    """Too many failures from this address; the header `Retry-After` holds the seconds to wait."""
 
     code = "too_many_attempts"
     status = 429
@@ -92,7 +92,7 @@ class TooManyAttempts(LociError):
 
 
 class Unavailable(LociError):
-    """A part that is needed does not work now."""
+    """A required component does not work at the moment."""
 
     code = "unavailable"
     status = 503

@@ -1,4 +1,4 @@
-"""The address of the server that runs with a LOCI_HOME, for commands that were started with other settings than it."""
+"""The address of the server that runs with a LOCI_HOME, for commands started with other settings than the server."""
 
 import fcntl
 import os
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-FILE = "up.address"
+ADDRESS_FILE = "up.address"
 
 
 @contextmanager
-def told_address(home: Path, url: str) -> Iterator[None]:
-    """Let running_address() give `url` while this lasts; for the one process that holds LOCI_HOME.
+def publish_address(home: Path, url: str) -> Iterator[None]:
+    """Make running_address() return `url` during the block; for the one process that holds LOCI_HOME.
 
-    The file is locked before it gets its name, so that no other process ever reads half of it. The kernel lets go of the
-    lock however this process ends, and without it the file says nothing.
+    The file is locked before it gets its name, so no other process ever reads half of it. The kernel releases the lock
+    however this process ends, and a file without a lock is ignored.
     """
-    file = home / FILE
-    part = file.with_name(f".{FILE}.part")
+    file = home / ADDRESS_FILE
+    part = file.with_name(f".{ADDRESS_FILE}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -30,9 +30,9 @@ def told_address(home: Path, url: str) -> Iterator[None]:
 
 
 def running_address(home: Path) -> str | None:
-    """Give the address of the server that runs with the data in `home`; None where none runs."""
+    """The address of the server that runs with the data in `home`; None if no server runs."""
     try:
-        with (home / FILE).open(encoding="utf-8") as file:
+        with (home / ADDRESS_FILE).open(encoding="utf-8") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:

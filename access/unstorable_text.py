@@ -1,10 +1,10 @@
-"""What no text has: NUL, and half of a surrogate pair. No database keeps them and no answer can hold them."""
+"""Characters that no text may contain: NUL and unpaired surrogates. Neither databases nor responses can hold them."""
 
 from access.errors import InvalidInput
 
 
-def refuse_broken(raw: str, *, field: str) -> None:
-    """Raise InvalidInput where a text holds NUL or half of a surrogate pair; the message says where."""
+def refuse_unstorable(raw: str, *, field: str) -> None:
+    """Raise InvalidInput, with the position, if a text contains NUL or an unpaired surrogate."""
     at = raw.find("\x00")
     if at >= 0:
         raise InvalidInput(
@@ -16,7 +16,7 @@ def refuse_broken(raw: str, *, field: str) -> None:
         raw.encode()
     except UnicodeEncodeError as broken:
         raise InvalidInput(
-            f"'{field}' holds half of a surrogate pair at position {broken.start}, which is no character.",
+            f"'{field}' holds half of a surrogate pair at position {broken.start}, which is not a character.",
             hint="Send valid Unicode.",
             field=field,
         ) from None

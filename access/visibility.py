@@ -1,4 +1,4 @@
-"""What a caller may see, worked out once and then rendered inside every search."""
+"""The rows that a caller may see, resolved once and then applied inside every search."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +12,12 @@ from access.models import Group
 
 @dataclass(frozen=True)
 class Visibility:
-    """The rows a call may touch. A caller can narrow it, never widen it.
+    """The rows that a call may read. A caller can narrow them, never widen them.
 
-    `groups` holds group keys; None means every group (a superuser's list). With `include_global`, global memories of
-    any group are seen as well. Empty `types`, `tags` and `scope` do not narrow. Where `types` do, what was retracted is
-    seen of the `retracted_types` as well, as far as `states` hold it. `now` is when the question is asked: what has
-    expired by then is never seen.
+    `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
+    all groups. Empty `types`, `tags` and `scope` do not narrow. If `types` is set, retracted memories of the
+    `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
+    have expired by then are never visible.
     """
 
     groups: frozenset[int] | None
@@ -37,13 +37,13 @@ class Visibility:
 
     @property
     def is_history(self) -> bool:
-        """True for a question about the past."""
+        """True for a query about the past."""
         return self.as_of is not None or self.known_at is not None
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """What a caller asks to leave out; every field narrows."""
+    """Filters that a caller sets; every field narrows."""
 
     types: frozenset[str] = frozenset()
     scope: str = ""
@@ -63,25 +63,23 @@ def visible_to(
     trusts: frozenset[str],
     narrowing: Narrowing | None = None,
 ) -> Visibility:
-    """Give what `actor` may see in `group` (with the global memories), or in all its groups where that is None.
+    """What `actor` may see in `group` (global memories included), or in all its groups if `group` is None.
 
     Raises:
-        NotPermitted: the actor may not read, there or at all.
+        NotPermitted: the actor may not read in the group, or at all.
     """
     if not actor.may(READ, group.key if group else None):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    if group is not None:
+        groups: frozenset[int] | None = frozenset({group.key})
+    else:
+        groups = None if actor.all_groups else frozenset(actor.roles)
     return Visibility(
-        groups=_groups(actor, group),
+        groups=groups,
         include_global=True,
         states=states,
         trusts=trusts,
         now=timezone.now(),
-        # The names are the same in both: a narrowing that Visibility does not know fails here, and is never ignored.
+        # Both classes use the same field names: a filter unknown to Visibility fails here and is never ignored.
         **vars(narrowing or Narrowing()),
     )
-
-
-def _groups(actor: Actor, group: Group | None) -> frozenset[int] | None:
-    if group is not None:
-        return frozenset({group.key})
-    return None if actor.all_groups else frozenset(actor.roles)

@@ -1,1 +1,1 @@
-"""Ties between memories that have a meaning: subject –predicate→ object."""
+"""Typed relations between memories: subject –predicate→ object."""

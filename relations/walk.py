@@ -1,4 +1,4 @@
-"""Walking relations: what hangs together with some memories, step by step."""
+"""Walks over relations: everything connected to some memories, step by step."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from relations.models import Relation
 
 MAX_DEPTH = 4
 MAX_RELATIONS = 500
-ROWS_AT_ONCE = 500
+PAGE_ROWS = 500
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A relation reached by a walk, and in how many steps (1 is next to the start)."""
+    """A relation that a walk reached, with the number of steps (1 touches the start)."""
 
     relation: Relation
     depth: int
 
 
-def neighbours(
+def walk_relations(
     roots: Collection[int],
     *,
     groups: frozenset[int] | None,
@@ -31,13 +31,13 @@ def neighbours(
     limit: int = 50,
     at: datetime | None = None,
 ) -> list[Edge]:
-    """Give the relations within `depth` steps of the chains' roots (memory keys), nearest first, at most `limit`.
+    """The relations within `depth` steps of the chains' roots (memory keys), nearest first, at most `limit`.
 
-    Only relations of `groups` (None: all) that were true at `at` (None: now) are walked, and only those both of whose
-    ends `may_see` gives back out of the roots it is asked about (None: all). It is asked before anything is cut, so
-    what is hidden neither takes a place nor leads on. Cycles end a walk.
+    Follows only relations of `groups` (None: all) that were true at `at` (None: now) and whose two ends are visible.
+    `may_see` takes a set of roots and returns the visible ones (None: all are visible). It filters before the limit
+    applies, so a hidden end neither takes a place nor leads on. Cycles end a walk.
     """
-    true_at = _true_at(at or timezone.now())
+    true_at = true_at_filter(at or timezone.now())
     most = min(limit, MAX_RELATIONS)
     reached, frontier = set(roots), set(roots)
     edges: dict[int, Edge] = {}
@@ -45,9 +45,9 @@ def neighbours(
         rows = Relation.objects.filter(Q(subject__in=frontier) | Q(object__in=frontier), true_at)
         if groups is not None:
             rows = rows.filter(group__in=groups)
-        for page in _pages(rows.exclude(key__in=list(edges))):
-            seen = may_see(_ends(page)) if may_see else _ends(page)
-            shown = [relation for relation in page if _ends([relation]) <= seen]
+        for page in read_pages(rows.exclude(key__in=list(edges))):
+            visible = may_see(_ends(page)) if may_see else _ends(page)
+            shown = [relation for relation in page if _ends([relation]) <= visible]
             edges |= {relation.key: Edge(relation, step) for relation in shown[: most - len(edges)]}
             if len(edges) >= most:
                 return list(edges.values())
@@ -58,21 +58,22 @@ def neighbours(
     return list(edges.values())
 
 
-def _pages(rows: QuerySet[Relation]) -> Iterator[list[Relation]]:
-    """Give relations in pages, the surest first."""
+def true_at_filter(moment: datetime) -> Q:
+    """The condition that a relation was true at a moment and is not retired."""
+    began = Q(valid_from=None) | Q(valid_from__lte=moment)
+    lasts = Q(valid_to=None) | Q(valid_to__gt=moment)
+    return began & lasts & Q(retired_at=None)
+
+
+def read_pages(rows: QuerySet[Relation]) -> Iterator[list[Relation]]:
+    """Relations in pages of PAGE_ROWS, highest confidence first."""
     ordered = rows.select_related("group", "subject", "object").order_by("-confidence", "key")
-    start, page = 0, list(ordered[:ROWS_AT_ONCE])
+    start, page = 0, list(ordered[:PAGE_ROWS])
     while page:
         yield page
         start += len(page)
-        page = list(ordered[start : start + ROWS_AT_ONCE]) if len(page) == ROWS_AT_ONCE else []
+        page = list(ordered[start : start + PAGE_ROWS]) if len(page) == PAGE_ROWS else []
 
 
 def _ends(relations: Collection[Relation]) -> set[int]:
     return {end for relation in relations for end in (relation.subject_id, relation.object_id)}
-
-
-def _true_at(moment: datetime) -> Q:
-    began = Q(valid_from=None) | Q(valid_from__lte=moment)
-    lasts = Q(valid_to=None) | Q(valid_to__gt=moment)
-    return began & lasts & Q(retired_at=None)

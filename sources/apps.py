@@ -7,12 +7,12 @@ class SourcesConfig(AppConfig):
 
     def ready(self) -> None:
         """Have purges and the daily tidying reach the files that people send."""
-        from access.sign_in.expired_rows import FURTHER  # noqa: PLC0415 - models are ready only now
+        from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - models are ready only now
         from memories.store.purge_hooks import register_outside_copies, register_purge_hook  # noqa: PLC0415 - as above
         from sources.uploads import delete_old_uploads  # noqa: PLC0415 - as above
         from sources.uploads.files import SentFiles, purge_faults  # noqa: PLC0415 - as above
 
         register_outside_copies("uploads", SentFiles())
         register_purge_hook("imports", purge_faults)
-        if delete_old_uploads not in FURTHER:
-            FURTHER.append(delete_old_uploads)
+        if delete_old_uploads not in EXTRA_CLEANUPS:
+            EXTRA_CLEANUPS.append(delete_old_uploads)

@@ -1,4 +1,4 @@
-"""LOCI_HOME: the folder with everything Loci keeps, for its owner alone."""
+"""LOCI_HOME: the folder with all of Loci's files, accessible to its owner only."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ FOLDERS = ("models", "keys", "backups", "queue", "logs")
 
 
 def ensure_home(home: Path) -> Path:
-    """Make LOCI_HOME and its folders with mode 0700 where they are missing; call it before the first write."""
+    """Create LOCI_HOME and its folders with mode 0700 where missing; call before the first write."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in FOLDERS:
         (home / name).mkdir(mode=0o700, exist_ok=True)
@@ -16,15 +16,15 @@ def ensure_home(home: Path) -> Path:
 
 
 def secret_key(home: Path) -> str:
-    """Give Django's key of this installation, made once in LOCI_HOME/keys/django.key (mode 0600)."""
+    """Django's secret key of this installation, created once in LOCI_HOME/keys/django.key (mode 0600)."""
     path = home / "keys" / "django.key"
     if not path.exists():
-        _write_once(ensure_home(home) / "keys" / "django.key", secrets.token_urlsafe(64))
+        write_once(ensure_home(home) / "keys" / "django.key", secrets.token_urlsafe(64))
     return path.read_text(encoding="ascii").strip()
 
 
-def _write_once(path: Path, text: str) -> None:
-    """Write a whole file or leave the one that another process was first to write."""
+def write_once(path: Path, text: str) -> None:
+    """Write a whole file with mode 0600, or keep the one that another process wrote first."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
         out.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time they were made."""
+"""Identifiers that sort by creation time."""
 
 import uuid
 
@@ -6,5 +6,5 @@ from uuid_utils.compat import uuid7
 
 
 def new_id() -> uuid.UUID:
-    """Give a UUID version 7 (RFC 9562): unique, and later ones sort after earlier ones."""
+    """A unique UUID version 7 (RFC 9562); later ones sort after earlier ones."""
     return uuid7()

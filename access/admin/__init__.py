@@ -1,4 +1,4 @@
-"""The browser pages of the access room: groups with their members, tokens, people, lock-outs."""
+"""Admin pages of the access package: groups with their members, tokens, people, lock-outs."""
 
 from access.admin import groups, lockouts, people, tokens
 

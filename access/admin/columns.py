@@ -1,4 +1,4 @@
-"""Columns of a list that are worked out; unfold's decorator with types."""
+"""Computed columns of a list: a typed version of unfold's decorator."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,10 +16,10 @@ def column(
     empty: str | None = None,
     is_flag: bool = False,
 ) -> Callable[[Column], Column]:
-    """Give a list's column a heading.
+    """A decorator that sets the heading of a list's column.
 
-    `ordering` is the field it sorts by; `labels` shows the value as a label and maps values to success, info, warning
-    or danger; `empty` stands for None; `is_flag` shows yes and no as marks.
+    `ordering` is the field to sort by; `labels` shows the value as a label and maps values to success, info, warning or
+    danger; `empty` replaces None; `is_flag` shows booleans as icons.
     """
     wrap: Callable[[Column], Column] = display(
         description=heading, ordering=ordering, label=labels, empty_value=empty, boolean=is_flag or None

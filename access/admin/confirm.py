@@ -1,4 +1,4 @@
-"""The page between a button and what it does: it says what follows and asks for the reason."""
+"""The confirmation page before an action: it lists the consequences and asks for a reason."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +7,14 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 
-MAX_REASON = 1000  # characters, as the verbs take it
+MAX_REASON = 1000  # characters, the limit of the verbs
 
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What a person is asked before something is done. `asks_reason` None: no reason is taken; True: it must be given."""
+    """The content of a confirmation page. `asks_reason`: True requires a reason, False makes it optional, None hides it."""
 
     title: str
     button: str
@@ -27,26 +27,30 @@ class Confirmation:
 
 
 class ReasonForm(forms.Form):
-    """Why something is done; it is kept in the audit log."""
+    """The reason for an action, stored in the audit log."""
 
     reason = forms.CharField(
         max_length=MAX_REASON,
         required=False,
-        help_text="Kept in the audit log with your name.",
+        help_text="Stored in the audit log with your name.",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
 
-    def __init__(self, data: Any = None, *, must: bool = False) -> None:
+    def __init__(self, data: Any = None, *, is_required: bool = False) -> None:
         super().__init__(data)
-        self.fields["reason"].required = must
+        self.fields["reason"].required = is_required
 
 
 def reason_form(request: HttpRequest, question: Confirmation) -> ReasonForm:
-    """Give the form, filled where the person has answered."""
-    return ReasonForm(request.POST if request.method == "POST" else None, must=question.asks_reason is True)
+    """The form for the reason, bound to the submitted data if there is any."""
+    return ReasonForm(
+        request.POST if request.method == "POST" else None, is_required=question.asks_reason is True
+    )
 
 
-def ask(admin: RoomAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm) -> HttpResponse:
-    """Give the page with the question."""
+def render_confirmation(
+    admin: LociAdmin, request: HttpRequest, question: Confirmation, form: ReasonForm
+) -> HttpResponse:
+    """The confirmation page."""
     context = {"title": question.title, "question": question, "form": form}
     return admin.render(request, "admin/loci/confirm.html", context)

@@ -1,4 +1,4 @@
-"""Lists narrowed to some days: from the first moment of one to the last of another, in UTC."""
+"""A list filter for a range of whole days in UTC."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -9,26 +9,28 @@ from unfold.contrib.filters.admin import RangeDateFilter
 
 
 class DayRangeFilter(RangeDateFilter):  # type: ignore[misc]  # unfold has no types
-    """Unfold's filter with whole days: its own ends where the last day begins, and knows no time zone."""
+    """Unfold's filter with the last day included and days in UTC; the original ends at the start of the last day."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any] | None:
-        """Narrow to the days asked for; what is no date does not narrow."""
+        """The rows within the requested days; invalid dates do not narrow."""
         first, last = (
-            _day(self.used_parameters.get(f"{self.parameter_name}_{end}")) for end in ("from", "to")
+            parse_day(self.used_parameters.get(f"{self.parameter_name}_{end}")) for end in ("from", "to")
         )
         if first is not None:
-            queryset = queryset.filter(**{f"{self.parameter_name}__gte": _begin(first)})
+            queryset = queryset.filter(**{f"{self.parameter_name}__gte": start_of(first)})
         if last is not None and last < date.max:
-            queryset = queryset.filter(**{f"{self.parameter_name}__lt": _begin(last + timedelta(days=1))})
+            queryset = queryset.filter(**{f"{self.parameter_name}__lt": start_of(last + timedelta(days=1))})
         return queryset
 
 
-def _day(text: Any) -> date | None:
+def parse_day(text: Any) -> date | None:
+    """The date in ISO format, or None if the text is not one."""
     try:
         return date.fromisoformat(str(text).strip())
     except ValueError:
         return None
 
 
-def _begin(day: date) -> datetime:
+def start_of(day: date) -> datetime:
+    """The first moment of a day in UTC."""
     return datetime.combine(day, time.min, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Groups and their members in the browser; changes go through access.groups and access.groups.members."""
+"""Admin pages of groups and their members; changes go through access.groups and access.groups.members."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from unfold.admin import TabularInline
 from access.actor import ADMIN, CREATE_GROUP, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from access.groups import GroupChange, create_group, update_group
 from access.groups.members import remove_member, set_member
@@ -25,7 +25,7 @@ def _administers(request: HttpRequest, group: Model | None) -> bool:
 
 
 class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
-    """The members of a group; an admin of the group changes them."""
+    """The members of a group, editable by its admins."""
 
     model = Membership
     fields = ("user", "role", "created_at")
@@ -34,96 +34,98 @@ class MemberInline(TabularInline):  # type: ignore[misc]  # unfold has no types
     verbose_name_plural = "members"
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Name each field for who does not see the column's heading."""
+        """The form field with an aria-label for people who cannot see the column's heading."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
-            inner = getattr(field.widget, "widget", field.widget)  # Django wraps the field of another table
+            inner = getattr(field.widget, "widget", field.widget)  # Django wraps the widget of a foreign key
             inner.attrs["aria-label"] = str(db_field.verbose_name)
         return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
-        """Give the members with their users, in one query."""
+        """The members with their users, in one query."""
         rows: QuerySet[Membership] = super().get_queryset(request)
         return rows.select_related("user", "group")
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Who may enter the group sees who is in it."""
+        """Everybody who may enter the group sees its members."""
         return True
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """An admin of the group."""
+        """Admins of the group."""
         return obj is not None and _administers(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """An admin of the group."""
+        """Admins of the group."""
         return _administers(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """An admin of the group."""
+        """Admins of the group."""
         return _administers(request, obj)
 
 
 @admin.register(Group)
-class GroupAdmin(RoomAdmin):
-    """The rooms one may enter."""
+class GroupAdmin(LociAdmin):
+    """The groups that the user may enter."""
 
     list_name = "Groups"
-    list_display = ("slug", "title", "policy_said", "seen_by", "created_by", "created_at")
+    list_display = ("slug", "title", "waiting_writes", "seen_by", "created_by", "created_at")
     list_filter = ("policy", "private", "archived")
     search_fields = ("slug", "title")
-    empty_hint = "A group is made when an agent stores into it with a token that may create groups, or here."
+    empty_hint = (
+        "An agent creates a group by storing into it with a token that may create groups; or create one here."
+    )
     inlines = (MemberInline,)
     readonly_fields = ("created_by", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("slug", "title", "instructions")}),
-        ("What waits for a curator", {"fields": ("policy", "policy_confidence")}),
-        ("Who sees it", {"fields": ("private", "archived")}),
-        ("Made", {"fields": ("created_by", "created_at", "updated_at")}),
+        ("Approval by a curator", {"fields": ("policy", "policy_confidence")}),
+        ("Visibility", {"fields": ("private", "archived")}),
+        ("Created", {"fields": ("created_by", "created_at", "updated_at")}),
     )
     add_fieldsets = ((None, {"fields": ("slug", "title", "private")}),)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the groups the actor may enter; archived ones too, so that they can be brought back."""
+        """The groups that the actor may enter, archived ones included so that they can be reopened."""
         return rows if actor.all_groups else rows.filter(key__in=actor.roles)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
-        """The name is settled when the group is made."""
+        """The name cannot change after creation."""
         return self.readonly_fields if obj is None else ("slug", *self.readonly_fields)
 
     def get_inlines(self, request: HttpRequest, obj: Model | None) -> tuple[type[MemberInline], ...]:
-        """Members come once the group is there."""
+        """Members are shown once the group exists."""
         return self.inlines if obj is not None else ()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Who may create groups."""
+        """Everybody who may create groups."""
         return actor_of(request).may(CREATE_GROUP)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """An admin of the group."""
+        """Admins of the group."""
         return self.has_module_permission(request) and _administers(request, obj)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """As Django's; what a service refuses is said on the page, and nothing is written."""
+        """Django's view; errors of services are shown on the page, and nothing is written."""
         try:
             answer: HttpResponse = super().changeform_view(request, *args, **kwargs)
-        except LociError as refusal:
-            if refusal.status in (403, 404):
+        except LociError as error:
+            if error.status in (403, 404):
                 raise
-            messages.error(request, str(refusal))
+            messages.error(request, str(error))
             return HttpResponseRedirect(request.path)
         return answer
 
     def save_model(
         self, request: HttpRequest, obj: Group, form: "forms.ModelForm[Group]", change: bool
     ) -> None:
-        """Write through the services of the access room."""
+        """Create or change the group through access.groups."""
         actor = actor_of(request)
         if not change:
             made = create_group(actor, obj.slug, title=obj.title, private=obj.private)
             obj.pk, obj.id = made.pk, made.id
             obj.refresh_from_db()
             return
-        wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in CHANGEABLE}
+        wanted = {name: form.cleaned_data[name] for name in form.changed_data if name in EDITABLE_FIELDS}
         update_group(actor, obj.slug, GroupChange(**wanted))
         if "private" in form.changed_data:
             set_private(actor, obj.slug, private=form.cleaned_data["private"])
@@ -132,22 +134,22 @@ class GroupAdmin(RoomAdmin):
         """Set and remove members one by one."""
         actor = actor_of(request)
         members = formset.save(commit=False)
-        for gone in formset.deleted_objects:
-            remove_member(actor, gone.group, user=gone.user)
+        for removed in formset.deleted_objects:
+            remove_member(actor, removed.group, user=removed.user)
         for member in members:
             set_member(actor, member.group, user=member.user, role=member.role)
 
     @column("waits for a curator", ordering="policy")
-    def policy_said(self, group: Group) -> str:
-        """Say which writes wait for a curator."""
+    def waiting_writes(self, group: Group) -> str:
+        """The writes that wait for a curator."""
         below = f"below confidence {group.policy_confidence:g}"
-        return WAITING.get(group.policy, below)
+        return WAITING_WRITES.get(group.policy, below)
 
     @column("kind", ordering="private", labels={"archived": "warning", "private": "info"})
     def seen_by(self, group: Group) -> str:
-        """Say in one word whether it is closed, or whether everything stays inside."""
+        """Whether the group is archived, private or open."""
         return "archived" if group.archived else "private" if group.private else "open"
 
 
-WAITING = {"none": "nothing", "agents": "what agents write", "all": "everything"}
-CHANGEABLE = frozenset({"title", "instructions", "policy", "policy_confidence", "archived"})
+WAITING_WRITES = {"none": "nothing", "agents": "writes by agents", "all": "everything"}
+EDITABLE_FIELDS = frozenset({"title", "instructions", "policy", "policy_confidence", "archived"})

@@ -1,4 +1,4 @@
-"""What all our admin pages have in common: rows one may see, named by their UUID, changed by services alone."""
+"""Base of all admin pages: visible rows only, identified by UUID, changed through services only."""
 
 from typing import Any, ClassVar, NoReturn
 from uuid import UUID
@@ -21,16 +21,14 @@ from unfold.views import ChangeList
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.list_rows import draw_rows
-from access.admin.paginator import COUNTED, BoundedPaginator
+from access.admin.paginator import MAX_COUNTED_ROWS, BoundedPaginator
 from access.errors import InvalidInput
 
-UNSORTED = (
-    f"These are more than {COUNTED:,}, so they are shown in their usual order. Narrow the list to sort it."
-)
+UNSORTED_MESSAGE = f"The list has more than {MAX_COUNTED_ROWS:,} rows and is shown in its default order. Filter it to sort it."
 
 
-class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
-    """A list whose links name rows as the rest of Loci does."""
+class LociChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+    """A list whose links identify rows by the admin's `named_by`."""
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
@@ -39,22 +37,22 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
     queryset: QuerySet[Any]
 
     def get_results(self, request: HttpRequest) -> None:
-        """Cut the page out of the rows; more than are counted are not sorted by a column, since that reads all of them."""
+        """Read the rows of the page; a list beyond the counted rows is not sorted by a column, which would read all of it."""
         if ORDER_VAR in self.params:
             counted = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
             if counted.count and counted.is_cut:
                 del self.params[ORDER_VAR]
                 self.queryset = self.queryset.order_by(*self.model_admin.get_ordering(request))
-                messages.info(request, UNSORTED)
+                messages.info(request, UNSORTED_MESSAGE)
         super().get_results(request)
         if not self.multi_page:
             self.result_list = self.paginator.page(1).object_list
-        # Nothing beyond the page is counted, and the page shall not offer it.
+        # Rows without the filters are not counted, and the page must not offer to show them.
         self.full_result_count = self.result_count
 
     @cached_property
     def table(self) -> dict[str, Any]:
-        """Give what list_table.html shows: the headers, how many of them are sorted by, and the rows."""
+        """The context of list_table.html: the headers, the number of sorted ones and the rows."""
         headers = list(result_headers(self))
         return {
             "headers": headers,
@@ -63,12 +61,12 @@ class RoomChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
         }
 
 
-class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """A read-only list and page over the rows that the caller may see.
+class LociAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A read-only list and page of the rows that the caller may see.
 
-    `named_by` is the column that stands in addresses, `list_name` the list's heading, `add_label` the button of an empty
-    list where that is not "Add …". Subclasses say in visible() which rows there are, and open what
-    may be done through services; nothing is ever saved or deleted by the admin itself.
+    `named_by` is the column used in URLs, `list_name` the list's heading, `add_label` the button of an empty list if it
+    is not "Add …". Subclasses define the rows in visible() and allow changes through services; the admin itself never
+    saves or deletes anything.
     """
 
     named_by: ClassVar[str] = "id"
@@ -78,7 +76,7 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     list_per_page = 50
     list_max_show_all = 50
     show_full_result_count = False
-    # Counts beside each filter would read the whole table once per filter.
+    # Counts next to each filter would read the whole table once per filter.
     show_facets = ShowFacets.NEVER
     paginator = BoundedPaginator
     actions: ClassVar[Any] = None
@@ -86,36 +84,36 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
     change_list_template = "admin/loci/list.html"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Narrow the rows to those the actor may see."""
+        """The rows that the actor may see."""
         raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Give the rows of the list and of every page."""
+        """The rows of the list and of every page."""
         return self.visible(super().get_queryset(request), actor_of(request))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
-        """Link rows by `named_by`."""
-        return RoomChangeList
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
+        """The list class that links rows by `named_by`."""
+        return LociChangeList
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list under its own name."""
+        """The list under its own heading."""
         answer: HttpResponse = super().changelist_view(
             request, {"title": self.list_name, **(extra_context or {})}
         )
         return answer
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase | None:
-        """Do what was chosen to the rows that were ticked."""
+        """Apply the chosen action to the selected rows."""
         for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME):
             if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 19):
-                raise InvalidInput(f"'{chosen[:40]}' is no row of this list.", field=ACTION_CHECKBOX_NAME)
+                raise InvalidInput(f"'{chosen[:40]}' is not a row of this list.", field=ACTION_CHECKBOX_NAME)
         answer: HttpResponseBase | None = super().response_action(request, queryset)
         return answer
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
-        """Find a row by `named_by`; None where there is none to see."""
+        """The row with this `named_by`; None if the caller may not see it or it does not exist."""
         try:
             value: Any = UUID(object_id) if self.named_by == "id" else int(object_id)
             found: Model | None = self.get_queryset(request).filter(**{self.named_by: value}).first()
@@ -124,7 +122,7 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return found
 
     def get_or_404(self, request: HttpRequest, object_id: str) -> Any:
-        """Find a row by `named_by`, or answer 404."""
+        """The row with this `named_by`, or a 404 response."""
         row = self.get_object(request, object_id)
         if row is None:
             raise Http404
@@ -135,14 +133,14 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         raise Http404
 
     def url(self, page: str, *args: Any) -> str:
-        """Give the address of one of this model's pages: changelist, add, change or an own one."""
+        """The URL of one of this model's pages: changelist, add, change or a custom one."""
         opts = self.opts
         return reverse(f"{self.admin_site.name}:{opts.app_label}_{opts.model_name}_{page}", args=args)
 
     def render(
         self, request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
     ) -> TemplateResponse:
-        """Give a page of our own inside the site's frame."""
+        """A custom page inside the site's frame."""
         frame = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
@@ -154,31 +152,31 @@ class RoomAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
         return TemplateResponse(request, template, frame | context, status=status)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Everyone who may log in here sees the lists; visible() decides what stands in them."""
+        """Every logged-in user sees the lists; visible() decides about their rows."""
         return actor_of(request).user_id is not None
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """As has_module_permission()."""
+        """The same as has_module_permission()."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nothing is added by hand unless a page opens it."""
+        """False unless a subclass allows it."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nothing is changed by hand unless a page opens it."""
+        """False unless a subclass allows it."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are never deleted here: forgetting, purging and revoking are services."""
+        """False: rows are only forgotten, purged or revoked through services."""
         return False
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> NoReturn:
-        """Django's own history is empty: the audit log stands on the pages themselves."""
+        """404: Django's own history is empty, and the pages show the audit log."""
         raise Http404
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        """Loci keeps its own audit log, written by the services."""
+        """Nothing: the services write Loci's own audit log."""
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
-        """As log_addition()."""
+        """Nothing, like log_addition()."""

@@ -1,4 +1,4 @@
-"""Pages of a list without counting a whole table."""
+"""Pagination without counting a whole table."""
 
 from typing import Any
 
@@ -6,28 +6,28 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
-COUNTED = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
+MAX_COUNTED_ROWS = 10_000  # rows; a list is narrowed by filters and search long before its 200th page
 
 
-class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic while the program runs
-    """Counts at most COUNTED rows, so that a page costs the same in a store of a million.
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
+    """Counts at most MAX_COUNTED_ROWS rows, so that a page costs the same in a store of a million.
 
-    `is_cut` says, once counted, that there are more. A page's rows are found by their keys first: an index that holds
-    what the list is narrowed by tells those, and no row that is passed over is read.
+    `is_cut` is True, after counting, if there are more. A page's keys are read first: an index that covers the filters
+    holds them, so skipped rows are never read.
     """
 
     is_cut = False
 
     @cached_property
     def count(self) -> int:
-        """The true number of rows up to COUNTED; COUNTED where there are more."""
+        """The number of rows, at most MAX_COUNTED_ROWS."""
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # the admin always gives a query
-        counted = rows.order_by()[: COUNTED + 1].count()
-        self.is_cut = counted > COUNTED
-        return min(counted, COUNTED)
+        counted = rows.order_by()[: MAX_COUNTED_ROWS + 1].count()
+        self.is_cut = counted > MAX_COUNTED_ROWS
+        return min(counted, MAX_COUNTED_ROWS)
 
     def page(self, number: int | str) -> Page:  # type: ignore[type-arg]  # as above
-        """Give the rows of a page in their order, with two queries."""
+        """The rows of a page in order, with two queries."""
         number = self.validate_number(number)
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]  # as above
         start = (number - 1) * self.per_page

@@ -1,4 +1,4 @@
-"""The people who may log in; superusers alone see and change them."""
+"""Admin pages of user accounts, for superusers only."""
 
 from typing import Any, ClassVar
 
@@ -14,29 +14,29 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.models import Membership
-from access.sign_in.users import log_password, log_person, told_of
+from access.sign_in.users import audited_fields, log_password, log_person
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
 class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Pages for superusers. Nothing is deleted: who leaves is made inactive, and the tokens end with that."""
+    """Pages for superusers only. Users are deactivated, which disables their tokens, and never deleted."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Only superusers."""
+        """Superusers only."""
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Only superusers."""
+        """Superusers only."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Only superusers."""
+        """Superusers only."""
         return self.has_module_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Only superusers."""
+        """Superusers only."""
         return self.has_module_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -46,7 +46,7 @@ class SuperusersOnly(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 
 @admin.register(User)
 class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  # generic in the stubs alone
-    """Who may log in. Rights in a group come from its members list, not from Django's permissions."""
+    """User accounts. Rights in a group come from its member list, not from Django's permissions."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -57,13 +57,13 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
     readonly_fields = ("last_login", "date_joined", "reach")
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("username", "password", "first_name", "last_name", "email")}),
-        ("What they may do", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
+        ("Permissions", {"fields": ("is_active", "is_staff", "is_superuser", "reach")}),
         ("Times", {"fields": ("last_login", "date_joined")}),
     )
     filter_horizontal = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        """Give the people with their groups, in two queries."""
+        """The users with their groups, in two queries."""
         rows: QuerySet[User] = super().get_queryset(request)
         return rows.prefetch_related(
             Prefetch("memberships", Membership.objects.select_related("group").order_by("group__slug"))
@@ -72,37 +72,37 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list under its own name."""
+        """The list under its own heading."""
         answer: HttpResponse = super().changelist_view(
             request, {"title": self.list_name, **(extra_context or {})}
         )
         return answer
 
-    @column("standing", ordering="is_superuser", labels={"superuser": "info", "switched off": "danger"})
+    @column("access", ordering="is_superuser", labels={"superuser": "info", "deactivated": "danger"})
     def standing(self, user: User) -> str:
-        """Say in a word or two what of Loci is open to somebody."""
+        """The parts of Loci that are open to the user."""
         if not user.is_active:
-            return "switched off"
+            return "deactivated"
         if user.is_superuser:
             return "superuser"
         return "may enter the admin" if user.is_staff else "pages for everybody"
 
-    @column("reaches")
+    @column("groups")
     def reach(self, user: User) -> str:
-        """Say which groups somebody may enter, and as what."""
+        """The groups that the user may enter, with roles."""
         if user.is_superuser:
             return "every group, as admin"
         roles = [f"{member.group.slug} ({member.role})" for member in user.memberships.all()]
         return ", ".join(roles) or "no group"
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Keep the person and log what differs; Django's page is one transaction."""
-        before = told_of(User.objects.get(pk=obj.pk)) if change else None
+        """Save the user and log the differences; Django's view is one transaction."""
+        before = audited_fields(User.objects.get(pk=obj.pk)) if change else None
         super().save_model(request, obj, form, change)
         log_person(actor_of(request), obj, before=before)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 - Django's name
-        """As Django's; another password is logged."""
+        """Django's view; a new password is logged."""
         with transaction.atomic():
             before = (
                 User.objects.filter(pk=id).values_list("password", flat=True).first()
@@ -118,4 +118,4 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
 
 @admin.register(Group)
 class DjangoGroupAdmin(GroupAdmin, SuperusersOnly):  # type: ignore[misc]  # unfold has no types
-    """Django's own groups of permissions, which Loci does not use; kept for what is installed beside it."""
+    """Django's own permission groups, which Loci does not use; kept for other apps."""

@@ -1,4 +1,4 @@
-"""Lists whose filters a person may keep: the bar above the list, and what its buttons call."""
+"""Saved filters of a list: the bar above the list and the views behind its buttons."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from django.http import (
 from django.urls import URLPattern, path
 
 from access.admin.caller import actor_of
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.errors import InvalidInput, LociError
 from access.models import SavedFilter
 from access.saved_filters import delete_filter, find_filter, save_filter, saved_filters
 
-# What an address says beside what the list is narrowed by: the page, an error, everything at once.
-NOT_KEPT = frozenset({"p", "e", "all", "_changelist_filters", "_popup", "_to_field"})
+# Parameters that are not filters: the page, an error, "show all" and Django's own.
+IGNORED_PARAMETERS = frozenset({"p", "e", "all", "_changelist_filters", "_popup", "_to_field"})
 
 
 @dataclass(frozen=True)
 class SavedFilterLink:
-    """A filter as the bar shows it. `is_here`: it is what the list shows now."""
+    """A filter in the bar. `is_here` is True if the list shows it now."""
 
     name: str
     url: str
@@ -41,53 +41,55 @@ class SavedFilterLink:
 
 @dataclass(frozen=True)
 class FilterBar:
-    """What stands above a list. `query` is what may be saved now; empty where nothing is narrowed or it is saved already."""
+    """The bar above a list. `query` is the filter that can be saved; empty if there is none or it is saved already."""
 
-    kept: tuple[SavedFilterLink, ...]
+    saved: tuple[SavedFilterLink, ...]
     query: str
     save_url: str
 
 
-class SavedFiltersMixin(RoomAdmin):
+class SavedFiltersMixin(LociAdmin):
     """A list with saved filters; its template includes `admin/loci/saved_filters.html`."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add what saves and what deletes, before any address that takes a row's id."""
+        """The URLs that save and delete, before any URL with a row's id."""
         view = self.admin_site.admin_view
         return [
-            path("filters/save/", view(self.save_filter_view), name=self._page("filter_save")),
+            path("filters/save/", view(self.save_filter_view), name=self._url_name("filter_save")),
             path(
                 "filters/<str:filter_id>/delete/",
                 view(self.delete_filter_view),
-                name=self._page("filter_delete"),
+                name=self._url_name("filter_delete"),
             ),
             *super().get_urls(),
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list under the caller's own filters."""
+        """The list below the caller's own filters."""
         extra = {"filter_bar": self._bar(request), **(extra_context or {})}
         answer: HttpResponse = super().changelist_view(request, extra)
         return answer
 
     def save_filter_view(self, request: HttpRequest) -> HttpResponse:
-        """Keep what the list is narrowed by under the name that was typed."""
+        """Save the current filter of the list under the submitted name."""
         if not self.has_view_permission(request):
-            raise PermissionDenied("You may not see this list, so there is no filter of it to keep.")
+            raise PermissionDenied("You may not see this list, so you cannot save a filter of it.")
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         query = request.POST.get("query", "")
         back = f"{self.url('changelist')}?{query}"
         try:
-            asked = self._checked(request, query)
+            values = self._parse_filter(request, query)
             name = request.POST.get("name", "")
-            done = save_filter(actor_of(request), list_name=self.opts.label_lower, name=name, asked=asked)
-        except LociError as refusal:
-            messages.error(request, str(refusal))
-            is_lost = isinstance(refusal, InvalidInput) and refusal.field == "asked"
-            return HttpResponseRedirect(self.url("changelist") if is_lost else back)
-        said = "It now shows this list." if done.is_replaced else "It stands above the list, for you alone."
-        messages.success(request, f"Saved as “{done.saved.name}”. {said}")
+            result = save_filter(actor_of(request), list_name=self.opts.label_lower, name=name, values=values)
+        except LociError as error:
+            messages.error(request, str(error))
+            is_unusable = isinstance(error, InvalidInput) and error.field == "asked"
+            return HttpResponseRedirect(self.url("changelist") if is_unusable else back)
+        effect = (
+            "It replaces the one of that name." if result.is_replaced else "Only you see it above the list."
+        )
+        messages.success(request, f"Saved as “{result.saved.name}”. {effect}")
         return HttpResponseRedirect(back)
 
     def delete_filter_view(self, request: HttpRequest, filter_id: str) -> HttpResponse:
@@ -99,46 +101,47 @@ class SavedFiltersMixin(RoomAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         delete_filter(actor_of(request), found.id)
-        messages.success(request, f"The filter “{found.name}” is deleted. No memory was touched.")
+        messages.success(request, f"The filter “{found.name}” is deleted. No memory was changed.")
         return HttpResponseRedirect(self.url("changelist"))
 
     def _bar(self, request: HttpRequest) -> FilterBar:
-        here = _pairs(request.GET)
-        kept = tuple(
-            self._shown(saved, here) for saved in saved_filters(actor_of(request), self.opts.label_lower)
+        here = filter_pairs(request.GET)
+        links = tuple(
+            self._link(saved, here) for saved in saved_filters(actor_of(request), self.opts.label_lower)
         )
-        is_new = bool(here) and not any(one.is_here for one in kept)
-        return FilterBar(kept, _query(here) if is_new else "", self.url("filter_save"))
+        is_new = bool(here) and not any(link.is_here for link in links)
+        return FilterBar(links, build_query(here) if is_new else "", self.url("filter_save"))
 
-    def _shown(self, saved: SavedFilter, here: list[list[str]]) -> SavedFilterLink:
-        url = f"{self.url('changelist')}?{_query(saved.asked)}"
+    def _link(self, saved: SavedFilter, here: list[list[str]]) -> SavedFilterLink:
+        url = f"{self.url('changelist')}?{build_query(saved.asked)}"
         return SavedFilterLink(saved.name, url, self.url("filter_delete", saved.id), saved.asked == here)
 
-    def _checked(self, request: HttpRequest, query: str) -> list[tuple[str, str]]:
-        """Give what an address narrows this list by.
+    def _parse_filter(self, request: HttpRequest, query: str) -> list[tuple[str, str]]:
+        """The filter in a query string.
 
         Raises:
-            InvalidInput: the list knows no such filter, or no such value.
+            InvalidInput: the list has no such filter, or the filter has no such value.
         """
-        asked = copy(request)
-        asked.method, asked.GET = "GET", QueryDict(query)
+        probe = copy(request)
+        probe.method, probe.GET = "GET", QueryDict(query)
         try:
-            self.get_changelist_instance(asked)
+            self.get_changelist_instance(probe)
         except (IncorrectLookupParameters, SuspiciousOperation, ValueError):
             raise InvalidInput(
-                "The list has no such filter.", hint="Open the list and choose.", field="asked"
+                "The list has no such filter.", hint="Open the list and choose a filter.", field="asked"
             ) from None
-        return [(name, value) for name, value in _pairs(asked.GET)]
+        return [(name, value) for name, value in filter_pairs(probe.GET)]
 
-    def _page(self, name: str) -> str:
+    def _url_name(self, name: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
 
 
-def _query(pairs: list[list[str]]) -> str:
+def build_query(pairs: list[list[str]]) -> str:
+    """The pairs as a query string."""
     return urlencode([(name, value) for name, value in pairs])
 
 
-def _pairs(asked: QueryDict) -> list[list[str]]:
-    """Give what an address narrows by, in one order, so that the same filter is known again."""
-    pairs = [[name, value] for name, values in asked.lists() for value in values]
-    return sorted(pair for pair in pairs if pair[0] not in NOT_KEPT and pair[1])
+def filter_pairs(query: QueryDict) -> list[list[str]]:
+    """The filter parameters of a query string as sorted pairs, so that equal filters compare equal."""
+    pairs = [[name, value] for name, values in query.lists() for value in values]
+    return sorted(pair for pair in pairs if pair[0] not in IGNORED_PARAMETERS and pair[1])

@@ -1,4 +1,4 @@
-"""Retention of the audit log: its oldest rows are dropped, and an anchor proves that the rest follows them."""
+"""Retention of the audit log: drops the oldest rows and leaves an anchor that the remaining rows follow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,16 +9,25 @@ from django.db.models import Min, QuerySet
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.audit import AFTER, ANCHOR, DROPPED, GENESIS, OWN, announced_drop, dropped_through, row_fault
+from access.audit import (
+    ANCHOR,
+    ANCHOR_PREFIX,
+    DROP_PREFIX,
+    GENESIS,
+    OWN,
+    announced_drop,
+    dropped_through,
+    find_row_error,
+)
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload
 
-ROWS_AT_ONCE = 500  # in one transaction: about 15 ms of write lock
+BATCH_ROWS = 500  # in one transaction: about 15 ms of write lock
 
 
 @dataclass(frozen=True)
 class LogDrop:
-    """What was dropped of this store's log: how many rows, and the number of the last one; 0 where none."""
+    """The rows dropped from this store's log: how many, and the number of the last one; both 0 if none."""
 
     rows: int
     through: int
@@ -27,21 +36,21 @@ class LogDrop:
 def drop_log(
     actor: Actor, *, before: datetime, dry_run: bool = False, on_rows: Callable[[int], object] | None = None
 ) -> LogDrop:
-    """Drop this store's own log rows up to the last one written before a moment; what imports brought stays.
+    """Drop this store's own log rows up to the last one written before a moment; imported chains stay.
 
-    1. append a row that says up to which row they go, so that the chain itself proves the drop
-    2. in batches, each one transaction: delete from the front, and make the last row of the batch the anchor, which
-       keeps nothing but its place, its time and its hash
+    1. append a row with the number of the last row to drop, so that the chain itself proves the drop
+    2. in batches, one transaction each: delete from the front and turn the last row of the batch into the anchor, which
+       keeps only its number, its time and its hash
 
-    Killed midway, the chain is whole and the next call goes on. Where nothing is old enough nothing is written.
+    If it is killed midway, the chain is intact and the next call continues. If no row is old enough, nothing is written.
 
     Raises:
-        NotPermitted: the actor may not administrate the whole store.
-        Conflict: a row that is to go does not follow the one before it; it and what follows stay as they are.
+        NotPermitted: the actor may not administer the whole store.
+        Conflict: a row does not follow the previous one; it and all later rows stay.
     """
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only an admin of everything may drop rows of the audit log.")
-    announced, old = announced_drop(), _last_before(before)
+        raise NotPermitted("Only an admin of every group may drop rows of the audit log.")
+    announced, old = announced_drop(), last_row_before(before)
     through = max(announced, old)
     rows = through - dropped_through()
     if rows <= 0:
@@ -49,61 +58,61 @@ def drop_log(
     if not dry_run:
         if old > announced:
             payload = {"rows": rows, "through": old, "before": before.isoformat()}
-            audit.append(actor, ANCHOR, subject=f"{DROPPED}{old}", payload=payload)
-        while _drop_batch(through, on_rows):
+            audit.append(actor, ANCHOR, subject=f"{DROP_PREFIX}{old}", payload=payload)
+        while drop_batch(through, on_rows):
             pass
     return LogDrop(rows, through)
 
 
-def _last_before(moment: datetime) -> int:
-    """Give the number of the last row of those, from the start on, that are all older; 0 where none is."""
-    kept = AuditEntry.objects.filter(origin=OWN, at__gte=moment).aggregate(first=Min("seq"))["first"]
-    if kept is not None:
-        return int(kept) - 1
+def last_row_before(moment: datetime) -> int:
+    """The number of the last row before the first one that is not older; 0 if the first row is not older."""
+    remaining = AuditEntry.objects.filter(origin=OWN, at__gte=moment).aggregate(first=Min("seq"))["first"]
+    if remaining is not None:
+        return int(remaining) - 1
     head = AuditHead.objects.filter(origin=OWN).first()
     return head.seq if head else 0
 
 
-def _drop_batch(through: int, on_rows: Callable[[int], object] | None) -> int:
-    """Drop the next rows up to `through`; give how many."""
+def drop_batch(through: int, on_rows: Callable[[int], object] | None) -> int:
+    """Drop the next rows up to `through` in one transaction. Returns the number of rows."""
     with transaction.atomic():
         front = AuditEntry.objects.filter(origin=OWN).order_by("seq").first()
         gone = dropped_through()
-        last = min(gone + ROWS_AT_ONCE, through)
+        last = min(gone + BATCH_ROWS, through)
         if last <= gone:
             return 0
         batch = AuditEntry.objects.filter(origin=OWN, seq__gt=gone, seq__lte=last)
-        _check(
+        check_batch(
             batch, previous=front.hash if front is not None and gone else GENESIS, first=gone + 1, last=last
         )
         AuditPayload.objects.filter(entry__in=batch.values("pk")).delete()
         AuditEntry.objects.filter(origin=OWN, seq__lt=last).delete()
-        _make_anchor(batch.get(seq=last))
+        make_anchor(batch.get(seq=last))
     if on_rows is not None:
         on_rows(last - gone)
     return last - gone
 
 
-def _check(batch: QuerySet[AuditEntry], *, previous: str, first: int, last: int) -> None:
-    """Raise Conflict where the rows do not follow one another: dropping them would hide that somebody changed them."""
+def check_batch(batch: QuerySet[AuditEntry], *, previous: str, first: int, last: int) -> None:
+    """Raise Conflict if the rows do not follow one another: dropping them would hide that somebody changed them."""
     number = first
     for entry in batch.order_by("seq").select_related("payload_row"):
-        fault = row_fault(entry, previous, number)
-        if fault:
+        error = find_row_error(entry, previous, number)
+        if error:
             break
         previous, number = entry.hash, number + 1
     else:
-        fault = "" if number == last + 1 else f"row {number} is missing"
-    if fault:
+        error = "" if number == last + 1 else f"row {number} is missing"
+    if error:
         raise Conflict(
-            f"The audit log is broken at row {number}: {fault}. Nothing from there on is dropped.",
-            hint="'loci audit verify' shows the chain; keep the database as it is until you know who did that.",
+            f"The audit log is broken at row {number}: {error}. This row and all later ones were kept.",
+            hint="'loci audit verify' shows the chain; do not change the database until you know the cause.",
         )
 
 
-def _make_anchor(entry: AuditEntry) -> None:
-    """Leave of a row what the next one follows. The rest of it is not proved any more, so it goes."""
-    entry.operation, entry.subject = ANCHOR, f"{AFTER}{entry.hash}"
+def make_anchor(entry: AuditEntry) -> None:
+    """Reduce a row to the hash that the next row follows; its other fields are cleared, as no hash proves them any longer."""
+    entry.operation, entry.subject = ANCHOR, f"{ANCHOR_PREFIX}{entry.hash}"
     entry.memory_id = entry.group = entry.token = entry.run = None
     entry.actor = entry.via = entry.client = entry.digest = ""
     entry.save()

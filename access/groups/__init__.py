@@ -1,4 +1,4 @@
-"""Finding the group a caller means, and making it where a store may."""
+"""Groups: finding the one that a call names, creating and changing them."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
 from access.models import CandidatePolicy, Group, Membership, Role
 from access.models.group import SLUG_PATTERN
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
 MAX_CHOICES_SHOWN = 12
@@ -24,74 +24,75 @@ _BY_SLUG = CompiledQuery(lambda slug: Group.objects.filter(slug=slug).order_by()
 
 @dataclass(frozen=True)
 class ResolvedGroup:
-    """The group a call works in, and whether this call made it."""
+    """The group that a call works in, and whether the call created it."""
 
     group: Group
     created: bool = False
 
 
 def entered_groups(actor: Actor) -> list[Group]:
-    """List the groups the actor may enter, by slug."""
+    """The groups that the actor may enter, by slug, without archived ones."""
     groups = Group.objects.filter(archived=False)
     return list(groups if actor.all_groups else groups.filter(key__in=actor.roles))
 
 
 def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
-    """Give the group named, else the token's default, else LOCI_GROUP.
+    """The named group, else the token's default, else LOCI_GROUP.
 
     Raises:
-        GroupRequired: none is named and there is no default; the hint lists the choices.
-        GroupNotFound: there is none of that name that the actor may enter; the hint names the nearest.
-        NotPermitted: the actor may enter it but lacks `right` there.
+        GroupRequired: no group is named and there is no default; the hint lists the choices.
+        GroupNotFound: no group of that name exists that the actor may enter; the hint names similar ones.
+        NotPermitted: the actor may enter the group but lacks `right` there.
     """
-    wanted = _wanted(actor, slug)
-    return _permitted(actor, wanted, _BY_SLUG.first(wanted), right)
+    wanted = resolve_slug(actor, slug)
+    return check_access(actor, wanted, _BY_SLUG.first(wanted), right)
 
 
-def _permitted(actor: Actor, wanted: str, group: Group | None, right: str) -> Group:
+def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Group:
+    """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
         raise GroupNotFound(
-            f"There is no group '{wanted}' that you may use.", hint=_nearest(actor, wanted), field="group"
+            f"There is no group '{slug}' that you may use.", hint=suggest_groups(actor, slug), field="group"
         )
     if not actor.may(right, group.key):
         raise NotPermitted(
-            f"You may not {right} in the group '{wanted}'.",
+            f"You may not {right} in the group '{slug}'.",
             hint=f"Ask an admin of the group for a role, and for a token with the scope '{right}'.",
             field="group",
         )
     if group.archived and right == WRITE:
         raise NotPermitted(
-            f"The group '{wanted}' is archived: nothing new is stored in it.",
-            hint="An admin of the group can open it again: loci group update NAME --archived no.",
+            f"The group '{slug}' is archived and accepts no new memories.",
+            hint="An admin of the group can reopen it: loci group update NAME --archived no.",
             field="group",
         )
     return group
 
 
 def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:
-    """Give the group as find_group() does; make it where the actor may create groups and it does not exist."""
-    wanted = _wanted(actor, slug)
+    """The group as in find_group(), created if it does not exist and the actor may create groups."""
+    wanted = resolve_slug(actor, slug)
     group = _BY_SLUG.first(wanted)
     if group is not None or not actor.may(CREATE_GROUP):
-        return ResolvedGroup(_permitted(actor, wanted, group, right))
+        return ResolvedGroup(check_access(actor, wanted, group, right))
     return ResolvedGroup(create_group(actor, wanted), created=True)
 
 
 def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = False) -> Group:
-    """Make a group; its maker becomes its admin. One transaction.
+    """Create a group; its creator becomes its admin. One transaction.
 
     Raises:
         NotPermitted: the actor lacks the scope create-group.
         InvalidInput: the name is not allowed.
-        Conflict: there is one of that name.
+        Conflict: the name is taken.
     """
     if not actor.may(CREATE_GROUP):
         raise NotPermitted("You may not create groups.", hint="Use a token with the scope 'create-group'.")
     check_slug(slug)
-    _check_wording(title=title)
+    check_texts(title=title)
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
-            raise Conflict(f"There is a group '{slug}' already.", field="group")
+            raise Conflict(f"There is already a group '{slug}'.", field="group")
         group = Group.objects.create(slug=slug, title=title, private=private, created_by=actor.name)
         if actor.user_id is not None:
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
@@ -105,14 +106,14 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
             payload={"action": "create", "private": private},
         )
     if actor.user_id is not None:
-        # Only now: the actor may outlive a transaction that fails, and the group's key go to another group.
+        # After the commit: the actor may outlive a failed transaction, and another group could get the key.
         actor.roles.setdefault(group.key, Role.ADMIN)
     return group
 
 
 @dataclass(frozen=True)
 class GroupChange:
-    """What is to change of a group; None leaves a value as it is. Whether it is private is set_private()'s to change."""
+    """New values for a group; None leaves a value unchanged. set_private() changes whether it is private."""
 
     title: str | None = None
     instructions: str | None = None
@@ -122,14 +123,14 @@ class GroupChange:
 
 
 def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
-    """Change a group and log what was before; where nothing differs, nothing is written. One transaction.
+    """Change a group and log the old values; if nothing differs, nothing is written. One transaction.
 
     Raises:
-        GroupNotFound, NotPermitted: the actor is no admin of such a group.
+        GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
         InvalidInput: a value is not allowed.
     """
     found = find_group(actor, slug, right=ADMIN)
-    _check_change(change)
+    check_change(change)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     with transaction.atomic():
         group = Group.objects.select_for_update().get(pk=found.pk)
@@ -152,25 +153,27 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
     return group
 
 
-def _check_change(change: GroupChange) -> None:
+def check_change(change: GroupChange) -> None:
+    """Raise InvalidInput if a new value is not allowed."""
     if change.policy is not None and change.policy not in CandidatePolicy.values:
         raise InvalidInput(
-            f"'{change.policy[:40]}' is no policy.",
+            f"'{change.policy[:40]}' is not a policy.",
             hint=f"Use {', '.join(CandidatePolicy.values)}.",
             field="policy",
         )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
-        raise InvalidInput("policy_confidence must lie between 0 and 1.", field="policy_confidence")
-    _check_wording(title=change.title, instructions=change.instructions)
+        raise InvalidInput("policy_confidence must be between 0 and 1.", field="policy_confidence")
+    check_texts(title=change.title, instructions=change.instructions)
 
 
-def _check_wording(*, title: str | None = None, instructions: str | None = None) -> None:
+def check_texts(*, title: str | None = None, instructions: str | None = None) -> None:
+    """Raise InvalidInput if a title or instructions are too long or not storable."""
     if title is not None:
-        refuse_broken(title, field="title")
+        refuse_unstorable(title, field="title")
         if len(title) > MAX_TITLE_CHARS:
             raise InvalidInput(f"The title is longer than {MAX_TITLE_CHARS} characters.", field="title")
     if instructions is not None:
-        refuse_broken(instructions, field="instructions")
+        refuse_unstorable(instructions, field="instructions")
         if len(instructions) > MAX_INSTRUCTIONS_CHARS:
             raise InvalidInput(
                 f"The instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters.",
@@ -179,34 +182,37 @@ def _check_wording(*, title: str | None = None, instructions: str | None = None)
 
 
 def check_slug(slug: str) -> None:
-    """Raise InvalidInput where a group's name is not allowed."""
+    """Raise InvalidInput if a group's name is not allowed."""
     if not re.fullmatch(SLUG_PATTERN, slug):
         raise InvalidInput(
-            f"'{slug[:80]}' is no name for a group.",
+            f"'{slug[:80]}' is not a valid group name.",
             hint="Use lower-case a-z, 0-9, dot, dash and underscore, starting with a letter or digit; at most 80.",
             field="group",
         )
 
 
-def _wanted(actor: Actor, slug: str | None) -> str:
+def resolve_slug(actor: Actor, slug: str | None) -> str:
+    """The name of the group that a call means; raises GroupRequired, or InvalidInput for a bad name."""
     wanted = slug or actor.default_group or settings.LOCI.access.default_group
     if wanted:
         check_slug(str(wanted))
         return str(wanted)
-    raise GroupRequired("No group is named and there is no default.", hint=_choices(actor), field="group")
+    raise GroupRequired("No group is named and there is no default.", hint=list_choices(actor), field="group")
 
 
-def _choices(actor: Actor) -> str:
+def list_choices(actor: Actor) -> str:
+    """A hint that lists the groups that the actor may enter."""
     slugs = [group.slug for group in entered_groups(actor)[: MAX_CHOICES_SHOWN + 1]]
     if not slugs:
-        return "There are no groups yet: name one, and a store will make it."
+        return "There are no groups yet: name one, and the first store creates it."
     more = ", …" if len(slugs) > MAX_CHOICES_SHOWN else ""
     return f"Name one of: {', '.join(slugs[:MAX_CHOICES_SHOWN])}{more}."
 
 
-def _nearest(actor: Actor, wanted: str) -> str:
+def suggest_groups(actor: Actor, slug: str) -> str:
+    """A hint with the groups of a similar name, else with all choices."""
     slugs = [group.slug for group in entered_groups(actor)]
-    near = difflib.get_close_matches(wanted, slugs, n=3, cutoff=0.5)
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
-    return _choices(actor)
+    similar = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.5)
+    if similar:
+        return f"Did you mean {' or '.join(similar)}?"
+    return list_choices(actor)

@@ -1,4 +1,4 @@
-"""Who belongs to a group, and as what."""
+"""Group memberships and roles."""
 
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
 
 def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Membership:
-    """Make a user a member, or change the role; setting the role that there is writes nothing. One transaction.
+    """Add a member or change the role; setting the current role writes nothing. One transaction.
 
     Raises:
-        NotPermitted: the actor is no admin of the group.
-        InvalidInput: there is no such role.
+        NotPermitted: the actor is not an admin of the group.
+        InvalidInput: the role does not exist.
     """
-    _must_administer(actor, group)
+    check_administers(actor, group)
     if role not in Role.values:
-        raise InvalidInput(f"'{role[:40]}' is no role.", hint=f"Use {', '.join(Role.values)}.", field="role")
+        raise InvalidInput(
+            f"'{role[:40]}' is not a role.", hint=f"Use {', '.join(Role.values)}.", field="role"
+        )
     with transaction.atomic():
         member = Membership.objects.select_for_update().filter(group=group, user=user).first()
         before = member.role if member else ""
@@ -35,20 +37,21 @@ def set_member(actor: Actor, group: Group, *, user: "User", role: str) -> Member
 
 
 def remove_member(actor: Actor, group: Group, *, user: "User") -> None:
-    """Take a user out of a group; one transaction.
+    """Remove a user from a group; one transaction.
 
     Raises:
-        NotPermitted: the actor is no admin of the group.
-        NotFound: the user is no member.
+        NotPermitted: the actor is not an admin of the group.
+        NotFound: the user is not a member.
     """
-    _must_administer(actor, group)
+    check_administers(actor, group)
     with transaction.atomic():
         if not Membership.objects.filter(group=group, user=user).delete()[0]:
-            raise NotFound(f"{user.get_username()} is no member of '{group.slug}'.", field="user")
+            raise NotFound(f"{user.get_username()} is not a member of '{group.slug}'.", field="user")
         _log(actor, group, {"action": "remove", "user": user.get_username()})
 
 
-def _must_administer(actor: Actor, group: Group) -> None:
+def check_administers(actor: Actor, group: Group) -> None:
+    """Raise NotPermitted unless the actor is an admin of the group."""
     if not actor.may(ADMIN, group.key):
         raise NotPermitted(
             f"You may not change the members of '{group.slug}'.", hint="Ask an admin of the group."

@@ -1,4 +1,4 @@
-"""What the commands of several actions have in common."""
+"""Base class of the commands with several actions."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from access.errors import LociError
 
 
 class ActingCommand(BaseCommand):
-    """A command that parses, calls functions of access and renders; an error is said in words, and as JSON on request."""
+    """A command that parses, calls functions of access and renders; errors are printed as text, with --json also as JSON."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do what was asked and print what act() gives."""
+        """Print the result of act()."""
         try:
             self.stdout.write(self.act(options))
         except LociError as error:
@@ -21,5 +21,5 @@ class ActingCommand(BaseCommand):
             raise CommandError(str(error)) from error
 
     def act(self, options: dict[str, Any]) -> str:
-        """Do the action that the options name; give what is printed."""
+        """Run the action that the options name. Returns the output."""
         raise NotImplementedError

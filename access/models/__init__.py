@@ -1,4 +1,4 @@
-"""Tables of the access room: groups, members, tokens, attempts, saved filters and the audit log."""
+"""Tables of the access package: groups, members, tokens, attempts, saved filters and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload

@@ -1,4 +1,4 @@
-"""What was tried too often: logins that failed, programs that registered themselves."""
+"""Counted attempts: failed logins, registered programs, invalid tokens."""
 
 from django.conf import settings
 from django.db import models
@@ -8,9 +8,10 @@ from storage.ids import new_id
 
 
 class Attempts(models.Model):
-    """How often one thing was tried, by whom and from where, and until when it is refused.
+    """The number of attempts with one key, and the end of the lock that they caused.
 
-    The name that was typed is kept as a hash: people type passwords there. `user` is who it names, where there is one.
+    The typed name is stored as a hash only, because people type passwords there. `user` is the account that it names, if
+    there is one.
     """
 
     key = models.BigAutoField(primary_key=True)

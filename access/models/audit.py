@@ -1,12 +1,12 @@
-"""The audit log: append-only rows, each chained to the one before by a hash; what they say stands apart."""
+"""The audit log: append-only rows, each chained to the previous one by a hash, with their payloads in a table of their own."""
 
 from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One thing done. No foreign keys: it outlives what it speaks of.
+    """One logged operation. It has no foreign keys, because it outlives the objects that it names.
 
-    `origin` is empty for this store's own chain; an imported store's chain keeps its own origin beside it.
+    `origin` is empty for this store's own chain; the chain of an imported store keeps its origin.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -15,10 +15,8 @@ class AuditEntry(models.Model):
     at = models.DateTimeField()
     operation = models.CharField(max_length=12)
     memory_id = models.UUIDField(null=True)
-    group = models.UUIDField(null=True)  # the group's id, so that its log can be read when the memory is gone
-    subject = models.CharField(
-        max_length=200, blank=True, default=""
-    )  # what else it was about: "group:ledger"
+    group = models.UUIDField(null=True)  # the group's id; its log stays readable after the memory is gone
+    subject = models.CharField(max_length=200, blank=True, default="")  # any other object: "group:ledger"
     actor = models.CharField(max_length=300)  # user (150) / token (120)
     via = models.CharField(max_length=12)
     token = models.UUIDField(null=True)
@@ -43,7 +41,7 @@ class AuditEntry(models.Model):
 
 
 class AuditPayload(models.Model):
-    """What a log row says, with its salt; purge deletes it and the chain stays whole."""
+    """The content of a log row, with its salt; purge deletes it and the chain stays intact."""
 
     entry = models.OneToOneField(
         AuditEntry, primary_key=True, on_delete=models.CASCADE, related_name="payload_row"
@@ -59,7 +57,7 @@ class AuditPayload(models.Model):
 
 
 class AuditHead(models.Model):
-    """Where a chain ends; locked while a row is appended, so that appends are one after the other."""
+    """The end of a chain; locked while a row is appended, which serialises appends."""
 
     origin = models.CharField(max_length=36, primary_key=True)
     seq = models.BigIntegerField()

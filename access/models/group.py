@@ -1,4 +1,4 @@
-"""A group is a project's room: its memories, its instructions and its members."""
+"""Groups: the memories, instructions and members of a project."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ SLUG_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 
 
 class CandidatePolicy(models.TextChoices):
-    """Which writes into a group start as candidates that wait for a person."""
+    """Which writes into a group start as candidates that wait for approval."""
 
     NONE = "none", "none: every write counts at once"
     BELOW = "below", "below: writes under the group's confidence wait"
@@ -23,7 +23,7 @@ class CandidatePolicy(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """What a member may do in a group; each includes those before it."""
+    """What a member may do in a group; each role includes the previous ones."""
 
     VIEWER = "viewer", "viewer: reads"
     CONTRIBUTOR = "contributor", "contributor: reads and writes"
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class Group(models.Model):
-    """A room whose memories are seen by its members; a private one keeps everything inside."""
+    """A group of people and agents that share memories; a private group has no global memories."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -66,7 +66,7 @@ class Group(models.Model):
 
     @property
     def policy_words(self) -> str:
-        """Say which writes wait for a curator, as a sentence without its point."""
+        """A sentence, without its full stop, on which writes wait for a curator."""
         match self.policy:
             case CandidatePolicy.BELOW:
                 return f"Writes with a confidence below {self.policy_confidence:g} wait for a curator"

@@ -1,4 +1,4 @@
-"""A filter of one of the admin's lists that a person keeps under a name."""
+"""Named filters of the admin's lists, saved per person."""
 
 from django.conf import settings
 from django.db import models
@@ -8,9 +8,9 @@ from storage.ids import new_id
 
 
 class SavedFilter(models.Model):
-    """What one person narrows one list by: the address's names and values, as pairs in order.
+    """One person's filter of one list: the names and values of the query string, as sorted pairs.
 
-    It holds no rights and no rows: opening it asks the list anew, as whoever opens it.
+    It holds no rights and no rows: opening it queries the list again, with the rights of whoever opens it.
     """
 
     key = models.BigAutoField(primary_key=True)

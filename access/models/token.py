@@ -1,4 +1,4 @@
-"""An API token lets an agent act for a user, never with more rights than that user has."""
+"""API tokens: an agent acts for a user, never with more rights than that user has."""
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +9,7 @@ from storage.ids import new_id
 
 
 class ApiToken(models.Model):
-    """One agent's token; only the SHA-256 of its secret is kept."""
+    """One agent's token; only the SHA-256 of its secret is stored."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -18,7 +18,7 @@ class ApiToken(models.Model):
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     hint = models.CharField(
         max_length=16, editable=False, default=""
-    )  # the first characters, to recognise it by
+    )  # the first characters, for recognition
     scopes = models.JSONField(default=list)
     all_groups = models.BooleanField(default=True)
     groups = models.ManyToManyField(Group, blank=True, related_name="tokens")
@@ -37,5 +37,12 @@ class ApiToken(models.Model):
         return self.name
 
     def is_valid(self) -> bool:
-        """Say whether the token may be used now."""
-        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
+        """True if the token can be used now."""
+        return self.state == "valid"
+
+    @property
+    def state(self) -> str:
+        """The state now: valid, revoked or expired."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "valid" if self.expires_at is None or self.expires_at > timezone.now() else "expired"

@@ -1,1 +1,1 @@
-"""Log-in: form, passwords, users and throttling."""
+"""Login: form, passwords, users and throttling."""

@@ -1,20 +1,20 @@
-"""Where a request comes from, and which addresses count as one."""
+"""The address of a request, and the network that it is counted under."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.http import HttpRequest
 
-# Whoever has one IPv6 address has a whole network of them (RFC 6177: at least a /64 for a site).
+# One IPv6 address comes with a whole network of them (RFC 6177: at least a /64 per site).
 IPV6_PREFIX = 64
 
 
 def address_of(request: HttpRequest) -> str:
-    """Give where a request comes from; the server has put a trusted proxy's word there."""
+    """The address that a request comes from; the server has already applied a trusted proxy's header."""
     return str(request.META.get("REMOTE_ADDR") or "unknown")
 
 
 def network_of(address: str) -> str:
-    """Give what is counted together: an IPv4 address by itself, an IPv6 address with its /64 network."""
+    """The key for counting: an IPv4 address itself, the /64 network of an IPv6 address."""
     try:
         parsed = ip_address(address)
     except ValueError:

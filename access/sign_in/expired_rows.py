@@ -1,15 +1,15 @@
-"""Deleting what was kept for a while to decide who gets in, and has run out."""
+"""Deletion of expired rows of access control."""
 
 from collections.abc import Callable
 
 from access.actor import Actor
-from access.sign_in.throttle import delete_old
+from access.sign_in.throttle import delete_expired
 
-# What other rooms delete with it; each gives how many rows.
-FURTHER: list[Callable[[], int]] = []
+# Further cleanups, registered by other packages; each returns its number of deleted rows.
+EXTRA_CLEANUPS: list[Callable[[], int]] = []
 
 
 def tidy_access(actor: Actor) -> str | None:
-    """Delete counted attempts that would begin anew, and what FURTHER names; None where there was nothing."""
-    count = delete_old() + sum(further() for further in FURTHER)
+    """Delete expired attempts and run EXTRA_CLEANUPS. Returns a summary, or None if nothing was deleted."""
+    count = delete_expired() + sum(further() for further in EXTRA_CLEANUPS)
     return f"{count} rows deleted" if count else None

@@ -1,4 +1,4 @@
-"""The login form: it says how long one is locked out."""
+"""The login form, which shows how long a lock-out lasts."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ MINUTE_S = 60
 
 
 class LoginForm(AuthenticationForm):
-    """Django's; whoever has failed too often reads how long to wait, and not that the password is wrong."""
+    """Django's login form; after too many failures it shows how long to wait instead of a wrong password."""
 
     def clean(self) -> dict[str, Any]:
-        """Check the lock before and after: the try that locks says so at once."""
+        """Check the lock before and after, so that the attempt that causes a lock reports it at once."""
         self._refuse_while_locked()
         try:
             checked: dict[str, Any] = super().clean()
@@ -27,7 +27,7 @@ class LoginForm(AuthenticationForm):
         name = self.cleaned_data.get("username") or ""
         waits = login_wait_s(self.request, name) if self.request else 0
         if waits:
-            said = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
+            duration = f"{waits} seconds" if waits < 2 * MINUTE_S else f"{-(-waits // MINUTE_S)} minutes"
             raise ValidationError(
-                f"Too many failed logins. Try again in {said}, or ask an admin to lift the lock."
+                f"Too many failed logins. Try again in {duration}, or ask an admin to lift the lock."
             )

@@ -1,4 +1,4 @@
-"""Logging in with a password: guesses are slowed down, and what happens is in the audit log. No password is ever kept."""
+"""Password login with throttling and audit rows. No password is ever stored or logged."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from django.http import HttpRequest
 from access import audit
 from access.actor import Actor, Via
 from access.audit.operations import Operation
-from access.sign_in import throttle as attempts
+from access.sign_in import throttle
 from access.sign_in.client_address import address_of, network_of
-from access.sign_in.throttle import LOGINS, LOGINS_FROM
+from access.sign_in.throttle import ADDRESS_RULE, LOGIN_RULE
 
 
 class GuardedBackend(ModelBackend):
-    """Django's users and passwords; whoever has failed too often is refused, whatever is typed."""
+    """Django's users and passwords; after too many failures every login is refused."""
 
     def authenticate(
         self,
@@ -26,41 +26,42 @@ class GuardedBackend(ModelBackend):
         password: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Give the user, or None; raise PermissionDenied, as Django wants it, where nothing is tried at all."""
+        """The user, or None. Raises PermissionDenied during a lock, so that Django tries no other backend."""
         name = username or ""
-        if request is None:  # a program on this machine, which reads the file anyway
+        if request is None:  # a program on this machine, which can read the database anyway
             return super().authenticate(request, username, password, **kwargs)
         if login_wait_s(request, name):
             raise PermissionDenied
         user = super().authenticate(request, username, password, **kwargs)
         if user is None:
-            _failed(request, name)
+            count_failure(request, name)
         else:
-            _succeeded(request, name, user)
+            log_success(request, name, user)
         return user
 
 
 def login_wait_s(request: HttpRequest, name: str) -> int:
-    """Give how many seconds logins under this name from this address are refused; 0 where they are not."""
+    """Seconds for which logins with this name from this address are refused; 0 if they are allowed."""
     network = network_of(address_of(request))
     return max(
-        attempts.wait_s(LOGINS, _folded(name), network),
-        attempts.wait_s(LOGINS_FROM, network),
+        throttle.wait_s(LOGIN_RULE, _folded(name), network),
+        throttle.wait_s(ADDRESS_RULE, network),
     )
 
 
-def _failed(request: HttpRequest, name: str) -> None:
-    """Count it; where that begins a lock, the log says so, once."""
+def count_failure(request: HttpRequest, name: str) -> None:
+    """Count a failed login; the start of a lock is logged once."""
     address = address_of(request)
     user = User.objects.filter(username=name).first()
     with transaction.atomic():
-        attempts.count_try(LOGINS, _folded(name), network_of(address), address=address, user=user)
-        attempts.count_try(LOGINS_FROM, network_of(address))
+        throttle.count_try(LOGIN_RULE, _folded(name), network_of(address), address=address, user=user)
+        throttle.count_try(ADDRESS_RULE, network_of(address))
 
 
-def _succeeded(request: HttpRequest, name: str, user: Any) -> None:
+def log_success(request: HttpRequest, name: str, user: Any) -> None:
+    """Clear the failures under this name and log the login."""
     with transaction.atomic():
-        attempts.forget(LOGINS, _folded(name), network_of(address_of(request)))
+        throttle.clear_attempts(LOGIN_RULE, _folded(name), network_of(address_of(request)))
         actor = Actor(name=user.get_username(), via=Via.ADMIN, user_id=user.pk, is_person=True)
         payload = {"action": "login", "address": address_of(request)}
         audit.append(actor, Operation.LOGIN, subject=f"user:{user.get_username()}", payload=payload)

@@ -1,4 +1,4 @@
-"""Passwords: made so that they can be read out, and asked for without ever standing on a command line."""
+"""Passwords: generated for reading aloud, or read without appearing on a command line."""
 
 import getpass
 import secrets
@@ -10,23 +10,23 @@ from django.core.exceptions import ValidationError
 
 from access.errors import InvalidInput
 
-# No characters that look alike; 20 of 31 are 99 bits.
+# No look-alike characters; 20 characters out of 31 have 99 bits.
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 PARTS, PART_LENGTH = 4, 5
 MAX_CHARS = 4096
 
 
 def generated_password() -> str:
-    """Give a password that can be read out and typed: four parts of five characters."""
+    """A random password that is easy to read out and type: four parts of five characters."""
     parts = ("".join(secrets.choice(ALPHABET) for _ in range(PART_LENGTH)) for _ in range(PARTS))
     return "-".join(parts)
 
 
 def typed_password() -> str:
-    """Ask for a password twice at the terminal, without showing it.
+    """Ask for a password twice at the terminal, without echo.
 
     Raises:
-        InvalidInput: there is no terminal, or the two differ.
+        InvalidInput: there is no terminal, or the two inputs differ.
     """
     if not sys.stdin.isatty():
         raise InvalidInput(
@@ -36,24 +36,28 @@ def typed_password() -> str:
         )
     first = getpass.getpass("Password: ")
     if first != getpass.getpass("Password (again): "):
-        raise InvalidInput("The two passwords differ.", hint="Nothing was done. Try again.", field="password")
+        raise InvalidInput(
+            "The two passwords differ.", hint="Nothing was changed. Try again.", field="password"
+        )
     return first
 
 
 def piped_password() -> str:
-    """Give the first line of standard input.
+    """The first line of standard input.
 
     Raises:
-        InvalidInput: it is empty.
+        InvalidInput: the line is empty.
     """
     line = sys.stdin.readline(MAX_CHARS).rstrip("\r\n")
     if not line:
-        raise InvalidInput("Standard input holds no password.", hint="Put it on one line.", field="password")
+        raise InvalidInput(
+            "Standard input holds no password.", hint="Put it on the first line.", field="password"
+        )
     return line
 
 
 def check_password(password: str, user: User) -> None:
-    """Raise InvalidInput where a password is too weak for this person; the message never holds it."""
+    """Raise InvalidInput if the password is too weak for this user; the message never contains it."""
     try:
         validate_password(password, user)
     except ValidationError as weak:

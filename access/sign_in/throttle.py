@@ -1,4 +1,4 @@
-"""Counting what is tried too often, and how long it is then refused: longer each time, in the database."""
+"""Throttling of repeated attempts, counted in the database; each further attempt doubles the lock."""
 
 import hashlib
 import logging
@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ThrottleRule:
-    """How often something is free, and how long it is refused after that: `first` doubles up to `longest`.
+    """The number of `free` attempts and the lock after that: `first`, doubled each time up to `longest`.
 
-    Whoever has not tried for `forgotten` begins anew.
+    After `forgotten` without an attempt the count restarts.
     """
 
     kind: str
@@ -36,33 +36,35 @@ class ThrottleRule:
     forgotten: timedelta
 
 
-# A person mistypes a few times; a program that guesses gets about 15 guesses on the first day and one a day after that.
-LOGINS = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
-# All names from one address together: an office may stand behind one.
-LOGINS_FROM = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
-NOBODY = "somebody unknown"
+# A person mistypes a few times; a guessing program gets about 15 attempts on the first day and one per day after that.
+LOGIN_RULE = ThrottleRule("login", 5, timedelta(seconds=30), timedelta(days=1), timedelta(days=2))
+# All names from one address together: a whole office may share one.
+ADDRESS_RULE = ThrottleRule("login-from", 30, timedelta(seconds=30), timedelta(hours=1), timedelta(hours=6))
+UNKNOWN_USER = "somebody unknown"  # the actor in the log
 
 
 def wait_s(rule: ThrottleRule, *key: str) -> int:
-    """Give how many seconds this is refused from now on, at least 1; 0 where it is free."""
+    """Seconds until the next attempt is allowed, at least 1; 0 if it is allowed now."""
     until = (
-        Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).values_list("until", flat=True).first()
+        Attempts.objects.filter(kind=rule.kind, key_hash=hash_key(key))
+        .values_list("until", flat=True)
+        .first()
     )
     left = (until - timezone.now()).total_seconds() if until else 0
     return max(1, round(left)) if left > 0 else 0
 
 
-def note(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
-    """Count one try; the answer says until when the next one is refused. One transaction."""
+def record_attempt(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" = None) -> Attempts:
+    """Count one attempt; the row holds the end of the lock, if there is one. One transaction."""
     now = timezone.now()
     with transaction.atomic():
         defaults = {"user": user, "address": (address or key[-1])[:64]}
         row, _ = Attempts.objects.select_for_update().get_or_create(
-            kind=rule.kind, key_hash=_hash(key), defaults=defaults
+            kind=rule.kind, key_hash=hash_key(key), defaults=defaults
         )
         row.count = 1 if now - row.last_at > rule.forgotten else row.count + 1
-        beyond = row.count - rule.free
-        row.until = now + min(rule.first * 2 ** min(beyond, 20), rule.longest) if beyond >= 0 else None
+        excess = row.count - rule.free
+        row.until = now + min(rule.first * 2 ** min(excess, 20), rule.longest) if excess >= 0 else None
         row.last_at = now
         row.save(update_fields=["count", "until", "last_at"])
     return row
@@ -71,25 +73,25 @@ def note(rule: ThrottleRule, *key: str, address: str = "", user: "User | None" =
 def count_try(
     rule: ThrottleRule, *key: str, via: str = Via.ADMIN, address: str = "", user: "User | None" = None
 ) -> int:
-    """Count one try and give how many seconds the next one is refused, 0 where it is free. One transaction.
+    """Count one attempt. Returns the seconds until the next one is allowed, 0 for now. One transaction.
 
-    The audit log gets one row where a lock begins. While it lasts nothing is counted, logged or written.
+    The start of a lock is logged with one row. During a lock nothing is counted, logged or written.
     """
     if waits := wait_s(rule, *key):
         return waits
     with transaction.atomic():
-        if waits := wait_s(rule, *key):  # another one was faster
+        if waits := wait_s(rule, *key):  # a concurrent attempt was faster
             return waits
-        row = note(rule, *key, address=address, user=user)
+        row = record_attempt(rule, *key, address=address, user=user)
         if row.until is None:
             return 0
-        _log_lock(row, via=via)
+        log_lock(row, via=via)
     return wait_s(rule, *key)
 
 
-def _log_lock(row: Attempts, *, via: str) -> None:
-    """Log that a lock has begun. Only a name that there is: people type passwords into the wrong field."""
-    said = row.user.get_username() if row.user else NOBODY
+def log_lock(row: Attempts, *, via: str) -> None:
+    """Log the start of a lock. Only existing names are logged: people type passwords into the wrong field."""
+    name = row.user.get_username() if row.user else UNKNOWN_USER
     until = row.until.isoformat() if row.until else ""
     payload = {
         "action": "locked",
@@ -98,64 +100,66 @@ def _log_lock(row: Attempts, *, via: str) -> None:
         "failures": row.count,
         "until": until,
     }
-    audit.append(Actor(name=said, via=via), Operation.LOGIN, subject=_subject(row), payload=payload)
-    logger.warning("%s: %s from %s is refused until %s", row.kind, said, row.address, until)
+    audit.append(Actor(name=name, via=via), Operation.LOGIN, subject=_subject(row), payload=payload)
+    logger.warning("%s: %s from %s is refused until %s", row.kind, name, row.address, until)
 
 
-def forget(rule: ThrottleRule, *key: str) -> None:
-    """Begin anew: what was tried has succeeded."""
-    Attempts.objects.filter(kind=rule.kind, key_hash=_hash(key)).delete()
+def clear_attempts(rule: ThrottleRule, *key: str) -> None:
+    """Reset the count after a success."""
+    Attempts.objects.filter(kind=rule.kind, key_hash=hash_key(key)).delete()
 
 
-def locked(actor: Actor) -> QuerySet[Attempts]:
-    """Give what is refused now, the longest first.
+def active_locks(actor: Actor) -> QuerySet[Attempts]:
+    """The locks in force, longest first.
 
     Raises:
-        NotPermitted: the actor may not administrate the whole store.
+        NotPermitted: the actor may not administer every group.
     """
-    _check(actor)
+    check_may_lift(actor)
     return Attempts.objects.filter(until__gt=timezone.now()).select_related("user").order_by("-until")
 
 
-def lift(actor: Actor, row: Attempts) -> None:
-    """Let somebody try again at once; one transaction.
+def lift_lock(actor: Actor, row: Attempts) -> None:
+    """Remove a lock, so that the next attempt is allowed at once; one transaction.
 
     Raises:
-        NotPermitted: the actor may not administrate the whole store.
-        NotFound: it is lifted already.
+        NotPermitted: the actor may not administer every group.
+        NotFound: the lock is gone already.
     """
-    _check(actor)
+    check_may_lift(actor)
     with transaction.atomic():
         if not Attempts.objects.filter(pk=row.pk).delete()[0]:
-            raise NotFound("That is lifted already.", hint="'loci lockout list' shows what is refused now.")
+            raise NotFound(
+                "This lock is lifted already.", hint="'loci lockout list' shows the locks in force."
+            )
         audit.append(
             actor, Operation.LOGIN, subject=_subject(row), payload={"action": "lift", "kind": row.kind}
         )
 
 
-def delete_old() -> int:
-    """Delete what would begin anew anyway; give how many."""
+def delete_expired() -> int:
+    """Delete attempts whose count would restart anyway. Returns the number of rows."""
     now = timezone.now()
-    known = {rule.kind: rule.forgotten for rule in (LOGINS, LOGINS_FROM)}
-    done = sum(
+    known = {rule.kind: rule.forgotten for rule in (LOGIN_RULE, ADDRESS_RULE)}
+    count = sum(
         Attempts.objects.filter(kind=kind, last_at__lt=now - forgotten).delete()[0]
         for kind, forgotten in known.items()
     )
-    # Of the others, the settings say how long a lock lasts: what was not tried for the longest time and is free.
+    # The locks of other kinds depend on the settings: delete rows that are free and older than the longest period.
     others = Attempts.objects.exclude(kind__in=known).exclude(until__gt=now)
-    return done + others.filter(last_at__lt=now - LOGINS.forgotten).delete()[0]
+    return count + others.filter(last_at__lt=now - LOGIN_RULE.forgotten).delete()[0]
 
 
 def _subject(row: Attempts) -> str:
     return f"user:{row.user.get_username()}" if row.user else f"address:{row.address}"
 
 
-def _check(actor: Actor) -> None:
+def check_may_lift(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor may administer every group."""
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted(
-            "Only who may administer every group can lift a lock-out.", hint="Ask a superuser."
-        )
+        raise NotPermitted("Only an admin of every group can lift a lock-out.", hint="Ask a superuser.")
 
 
-def _hash(key: tuple[str, ...]) -> str:
+def hash_key(key: tuple[str, ...]) -> str:
+    """SHA-256 (hex) of the parts of a key."""
     return hashlib.sha256("\0".join(key).encode("utf-8", "backslashreplace")).hexdigest()

@@ -1,4 +1,4 @@
-"""The people who may log in: made, changed, switched off and given passwords; all of it is in the audit log."""
+"""User accounts: created, changed, deactivated and given passwords; every change is logged."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,13 +15,13 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.sign_in.passwords import check_password
 
-# What stands in the log; a password and its hash never do.
-TOLD = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+# Logged fields; passwords and their hashes are never logged.
+AUDITED_FIELDS = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
 
 
 @dataclass(frozen=True)
 class PersonChange:
-    """What is to be so of a person; None leaves it as it is."""
+    """New values for a user; None leaves a value unchanged."""
 
     email: str | None = None
     is_active: bool | None = None
@@ -30,33 +30,33 @@ class PersonChange:
 
 
 def find_person(username: str) -> User:
-    """Give who has this name.
+    """The user with this name.
 
     Raises:
-        NotFound: nobody has.
+        NotFound: there is no such user.
     """
     user = User.objects.filter(username=username).first()
     if user is None:
         known = ", ".join(User.objects.order_by("pk").values_list("username", flat=True)[:12])
-        hint = f"There are: {known}." if known else "'loci person add NAME' makes one."
+        hint = f"There are: {known}." if known else "'loci person add NAME' creates one."
         raise NotFound(f"There is no user '{username[:80]}'.", hint=hint, field="user")
     return user
 
 
 def add_person(actor: Actor, username: str, change: PersonChange, *, password: str | None) -> User:
-    """Make a person; without a password they cannot log in until they are given one. One transaction.
+    """Create a user; without a password the user cannot log in until one is set. One transaction.
 
     Raises:
-        NotPermitted: the actor does not look after people.
-        InvalidInput: the name, the address or the password is not allowed.
-        Conflict: there is somebody of that name.
+        NotPermitted: the actor may not manage users.
+        InvalidInput: the name, the e-mail address or the password is not allowed.
+        Conflict: the name is taken.
     """
-    _check(actor)
+    check_may_manage(actor)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     user = User(username=username, **wanted)
     if User.objects.filter(username=username).exists():
-        raise Conflict(f"There is a user '{username[:80]}' already.", field="user")
-    _check_fields(user)
+        raise Conflict(f"There is already a user '{username[:80]}'.", field="user")
+    check_fields(user)
     if password is not None:
         check_password(password, user)
     user.password = make_password(password)  # slow on purpose: outside the transaction
@@ -67,38 +67,43 @@ def add_person(actor: Actor, username: str, change: PersonChange, *, password: s
 
 
 def change_person(actor: Actor, user: User, change: PersonChange) -> list[str]:
-    """Change a person and log it; give the names of what differs, none where it is so already. One transaction.
+    """Change a user and log it. Returns the names of the changed fields, empty if nothing differs. One transaction.
 
     Raises:
-        NotPermitted: the actor does not look after people.
-        InvalidInput: the address is none.
-        Conflict: nobody would be left who may do everything.
+        NotPermitted: the actor may not manage users.
+        InvalidInput: the e-mail address is not valid.
+        Conflict: no active superuser would be left.
     """
-    _check(actor)
+    check_may_manage(actor)
     wanted = {name: value for name, value in asdict(change).items() if value is not None}
     with transaction.atomic():
         person = User.objects.select_for_update().get(pk=user.pk)
-        before = told_of(person)
+        before = audited_fields(person)
         changed = [name for name, value in wanted.items() if before[name] != value]
         for name in changed:
             setattr(person, name, wanted[name])
-        _check_fields(person)
+        check_fields(person)
         if changed:
             person.save(update_fields=changed)
-            _check_somebody_is_left()
+            if not User.objects.filter(is_superuser=True, is_active=True).exists():
+                raise Conflict(
+                    "No active superuser would be left.",
+                    hint="Make somebody else a superuser first.",
+                    field="user",
+                )
             log_person(actor, person, before=before)
     user.refresh_from_db()
     return changed
 
 
 def set_password(actor: Actor, user: User, password: str) -> None:
-    """Give a person another password; their logins end. One transaction.
+    """Set a new password for a user, which ends their sessions. One transaction.
 
     Raises:
-        NotPermitted: the actor does not look after people.
+        NotPermitted: the actor may not manage users.
         InvalidInput: the password is too weak.
     """
-    _check(actor)
+    check_may_manage(actor)
     check_password(password, user)
     user.password = make_password(password)
     with transaction.atomic():
@@ -106,36 +111,29 @@ def set_password(actor: Actor, user: User, password: str) -> None:
         log_password(actor, user)
 
 
-def _check(actor: Actor) -> None:
+def check_may_manage(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor may administer every group."""
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only who may administer every group looks after people.", hint="Ask a superuser.")
+        raise NotPermitted("Only an admin of every group can manage users.", hint="Ask a superuser.")
 
 
-def _check_fields(user: User) -> None:
+def check_fields(user: User) -> None:
+    """Raise InvalidInput for the first field that is not valid, except the password."""
     try:
         user.clean_fields(exclude=["password"])
-    except ValidationError as wrong:
-        field, said = next(iter(wrong.message_dict.items()))
-        raise InvalidInput(" ".join(said), field="user" if field == "username" else field) from None
+    except ValidationError as error:
+        field, texts = next(iter(error.message_dict.items()))
+        raise InvalidInput(" ".join(texts), field="user" if field == "username" else field) from None
 
 
-def _check_somebody_is_left() -> None:
-    if not User.objects.filter(is_superuser=True, is_active=True).exists():
-        raise Conflict(
-            "Nobody would be left who may do everything.",
-            hint="Make somebody else a superuser first.",
-            field="user",
-        )
-
-
-def told_of(user: User) -> dict[str, Any]:
-    """Give what the log may say of a person."""
-    return {name: getattr(user, name) for name in TOLD}
+def audited_fields(user: User) -> dict[str, Any]:
+    """The fields of a user that are logged."""
+    return {name: getattr(user, name) for name in AUDITED_FIELDS}
 
 
 def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) -> None:
-    """Append what differs from `before`, inside the caller's transaction; None: the person is new. No difference, no row."""
-    after = told_of(user)
+    """Log the differences from `before`, inside the caller's transaction; None means a new user. No difference, no row."""
+    after = audited_fields(user)
     if before is None:
         changes = {name: ["", value] for name, value in after.items() if value not in ("", False)}
     else:
@@ -145,7 +143,7 @@ def log_person(actor: Actor, user: User, *, before: Mapping[str, Any] | None) ->
 
 
 def log_password(actor: Actor, user: User) -> None:
-    """Append that a person has another password, inside the caller's transaction."""
+    """Log a new password, inside the caller's transaction."""
     _append(actor, user, {"action": "password", "by_themselves": actor.user_id == user.pk})
 
 

@@ -1,4 +1,4 @@
-"""API tokens: making, finding and revoking them; the secret itself is shown once and never kept."""
+"""API tokens: created, found and revoked; the secret is shown once and never stored."""
 
 import hashlib
 import secrets
@@ -16,7 +16,7 @@ from access.actor import ADMIN, ALL_SCOPES, Actor, Via
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 PREFIX = "loci_"
 SECRET_BYTES = 32
-# last_used_at is written at most this often, so that a read does not become a write.
-LAST_USED_STEP = timedelta(minutes=10)
+# last_used_at is written at most this often, so that reads do not cause writes.
+LAST_USED_RESOLUTION = timedelta(minutes=10)
 
-# Asked anew for each call, so that a token that is revoked ends at once.
+# Queried on every call, so that a revoked token stops working at once.
 _TOKEN = CompiledQuery(
     lambda hash_: ApiToken.objects.select_related("user", "default_group").filter(token_hash=hash_).order_by()
 )
@@ -38,14 +38,14 @@ _ROLES = CompiledQuery(
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token just made, with its secret: the only time that it is seen."""
+    """A new token with its secret, which is shown only this once."""
 
     token: ApiToken
     secret: str
 
 
 def hash_secret(secret: str) -> str:
-    """Give the SHA-256 (hex) a token is kept as; the secret is random enough to need no slow hash."""
+    """The SHA-256 (hex) under which a token is stored; a random secret needs no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -59,18 +59,19 @@ def create_token(
     default_group: Group | None = None,
     expires_at: datetime | None = None,
 ) -> NewToken:
-    """Make a token for `user`; without `groups` it reaches every group that the user does. One transaction.
+    """Create a token for `user`; without `groups` it reaches every group of the user. One transaction.
 
     Raises:
-        InvalidInput: an unknown scope, an empty name, an end in the past, or a default group the token cannot reach.
-        NotPermitted: the actor makes it for somebody else without being an admin, or with more rights than it has.
+        InvalidInput: an unknown scope, an empty name, an expiry in the past, or a default group outside `groups`.
+        NotPermitted: the token is for another user and the actor is not an admin, or it exceeds the actor's rights.
     """
-    wanted = _check_new(name, frozenset(scopes), expires_at)
+    wanted = frozenset(scopes)
+    check_new_token(name, wanted, expires_at)
     if actor.user_id != user.pk and not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("You may not make tokens for somebody else.", hint="Ask a superuser.")
+        raise NotPermitted("You may not create tokens for another user.", hint="Ask a superuser.")
     bound = list(groups)
-    _check_not_wider(actor, wanted, bound)
-    _check_default(actor, default_group, bound)
+    check_within_rights(actor, wanted, bound)
+    check_default_group(actor, default_group, bound)
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
@@ -99,14 +100,14 @@ def create_token(
 
 
 def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
-    """End a token now; revoking it twice is an error, so that nobody believes it did something.
+    """Revoke a token now; revoking it twice is an error, so that nobody mistakes it for a success.
 
     Raises:
-        NotPermitted: it is somebody else's and the actor is no admin.
+        NotPermitted: the token belongs to another user and the actor is not an admin.
         NotFound: it is revoked already.
     """
     if actor.user_id != token.user_id and not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("You may not revoke somebody else's token.")
+        raise NotPermitted("You may not revoke another user's token.")
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()) != 1:
             raise NotFound("That token is revoked already.")
@@ -121,10 +122,10 @@ def revoke_token(actor: Actor, token: ApiToken) -> ApiToken:
 
 
 def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> Actor:
-    """Give the Actor a token's secret stands for.
+    """The Actor of a token's secret.
 
     Raises:
-        NotAuthenticated: no secret, or one that is unknown, revoked, expired or whose user is inactive.
+        NotAuthenticated: there is no secret, or the token is unknown, revoked or expired, or its user is inactive.
     """
     hint = "Send 'Authorization: Bearer loci_…'. 'loci token create' makes a token."
     if not secret:
@@ -134,15 +135,15 @@ def actor_for_secret(secret: str, *, via: str = Via.REST, client: str = "") -> A
         raise NotAuthenticated("The token is not known.", hint=hint)
     if not token.is_valid():
         raise NotAuthenticated(
-            "The token is revoked or has expired.", hint="Make a new one with 'loci token create'."
+            "The token is revoked or has expired.", hint="Create a new one with 'loci token create'."
         )
-    note_use(token)
+    record_use(token)
     return actor_for_token(token, via=via, client=client)
 
 
 def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
-    """Give the Actor of a token: its scopes, cut to what its user may do now."""
-    roles, everywhere = _reach(token.user)
+    """The Actor of a token: its scopes, limited to the current rights of its user."""
+    roles, everywhere = user_reach(token.user)
     if not token.all_groups:
         bound = set(token.groups.values_list("key", flat=True))
         roles = (
@@ -164,8 +165,8 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
 
 
 def actor_for_user(user: "User", *, via: str) -> Actor:
-    """Give the Actor of a person who is logged in; a superuser may do everything."""
-    roles, everywhere = _reach(user)
+    """The Actor of a logged-in person; a superuser has every right."""
+    roles, everywhere = user_reach(user)
     scopes = ALL_SCOPES if everywhere else ALL_SCOPES - {"create-group"}
     return Actor(
         name=user.get_username(),
@@ -179,77 +180,82 @@ def actor_for_user(user: "User", *, via: str) -> Actor:
 
 
 def operator(via: str = Via.COMMAND) -> Actor:
-    """Give the Actor of whoever runs commands on the machine itself, who can read the file anyway."""
+    """The Actor of whoever runs commands on the machine itself and can read the database file anyway."""
     return Actor(name="operator", via=via, scopes=ALL_SCOPES, is_person=True, all_groups=True)
 
 
-def _reach(user: "User") -> tuple[dict[int, str], bool]:
+def user_reach(user: "User") -> tuple[dict[int, str], bool]:
+    """The user's roles by group key, and whether the user reaches every group as a superuser."""
     if user.is_superuser:
         return {}, True
     return dict(_ROLES.rows(user.pk)), False
 
 
-def note_use(token: ApiToken) -> None:
-    """Remember that the token was used, without a reader ever waiting for the write lock."""
-    if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_STEP:
-        USED_TOKENS[token.key] = timezone.now()
-        for follow in ON_USE:
-            follow()
+def record_use(token: ApiToken) -> None:
+    """Note the use of a token in memory, so that readers never wait for the write lock."""
+    if token.last_used_at is None or timezone.now() - token.last_used_at > LAST_USED_RESOLUTION:
+        PENDING_TOKEN_USES[token.key] = timezone.now()
+        for hook in TOKEN_USE_HOOKS:
+            hook()
 
 
-# Token key → when it was last used; written by flush_token_use() together with the other counters.
-USED_TOKENS: dict[int, datetime] = {}
-# Called when a use is waiting; the room that writes the counters adds what starts its timer.
-ON_USE: list[Callable[[], None]] = []
+# Token key → time of the last use; written by flush_token_use() together with the other counters.
+PENDING_TOKEN_USES: dict[int, datetime] = {}
+# Called when a use is pending; the package that writes the counters adds a hook that starts its timer.
+TOKEN_USE_HOOKS: list[Callable[[], None]] = []
 
 
 def flush_token_use() -> int:
-    """Write the pending last-used times; give how many."""
-    done = 0
-    for key in list(USED_TOKENS):
-        used_at = USED_TOKENS.pop(key, None)
-        if used_at:  # another process may have written a later one
+    """Write the pending last-used times. Returns the number of updated tokens."""
+    count = 0
+    for key in list(PENDING_TOKEN_USES):
+        used_at = PENDING_TOKEN_USES.pop(key, None)
+        if used_at:  # another process may have written a later time
             unknown_or_before = Q(last_used_at=None) | Q(last_used_at__lt=used_at)
-            done += ApiToken.objects.filter(unknown_or_before, pk=key).update(last_used_at=used_at)
-    return done
+            count += ApiToken.objects.filter(unknown_or_before, pk=key).update(last_used_at=used_at)
+    return count
 
 
-def _check_not_wider(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
-    """Raise NotPermitted where a new token could do more than whoever makes it."""
+def check_within_rights(actor: Actor, scopes: frozenset[str], bound: list[Group]) -> None:
+    """Raise NotPermitted if a new token would have more rights than its creator."""
     beyond = sorted(scopes - actor.scopes)
     if beyond:
         raise NotPermitted(
-            f"You may not give the scope {', '.join(beyond)}: you do not have it.", hint="Ask a superuser."
+            f"You may not grant the scope {', '.join(beyond)}: you do not have it.", hint="Ask a superuser."
         )
     outside = sorted(group.slug for group in bound if not actor.may_enter(group.key))
     if outside:
-        raise NotPermitted(f"You may not give {', '.join(outside)}: it is not among your groups.")
+        raise NotPermitted(f"You may not grant access to {', '.join(outside)}: it is not one of your groups.")
     if actor.token_key is not None and not actor.all_groups and not bound:
         raise NotPermitted(
-            "A token can make one for groups that it reaches, not for all.", hint="Name the groups."
+            "A token can create tokens only for groups that it reaches, not for all.", hint="Name the groups."
         )
 
 
-def _check_default(actor: Actor, default: Group | None, bound: list[Group]) -> None:
-    """Raise where a token's default group is not among its groups, or not among those of whoever makes it."""
+def check_default_group(actor: Actor, default: Group | None, bound: list[Group]) -> None:
+    """Raise if a token's default group is not one of its groups, or not one of its creator's."""
     if default is None:
         return
     if not actor.may_enter(default.key):
         raise NotPermitted(
-            f"You may not give {default.slug}: it is not among your groups.", hint="Name one that is."
+            f"You may not grant access to {default.slug}: it is not one of your groups.",
+            hint="Name one of your groups.",
         )
     if bound and default not in bound:
         raise InvalidInput(
-            f"The default group '{default.slug}' is not among the token's groups.",
-            hint="Name it among them, or choose one of them.",
+            f"The default group '{default.slug}' is not one of the token's groups.",
+            hint="Add it to the token's groups, or choose one of them.",
             field="default_group",
         )
 
 
-def _check_new(name: str, scopes: frozenset[str], expires_at: datetime | None) -> frozenset[str]:
+def check_new_token(name: str, scopes: frozenset[str], expires_at: datetime | None) -> None:
+    """Raise InvalidInput if a name, the scopes or an expiry is not allowed."""
     if not name.strip():
-        raise InvalidInput("A token needs a name.", hint="Name the agent that will use it.", field="name")
-    refuse_broken(name, field="name")
+        raise InvalidInput(
+            "A token needs a name.", hint="Name it after the agent that will use it.", field="name"
+        )
+    refuse_unstorable(name, field="name")
     unknown = scopes - ALL_SCOPES
     if unknown or not scopes:
         allowed = ", ".join(sorted(ALL_SCOPES))
@@ -259,5 +265,4 @@ def _check_new(name: str, scopes: frozenset[str], expires_at: datetime | None) -
             field="scopes",
         )
     if expires_at is not None and expires_at <= timezone.now():
-        raise InvalidInput("The end of the token lies in the past.", field="expires_at")
-    return scopes
+        raise InvalidInput("The expiry of the token is in the past.", field="expires_at")

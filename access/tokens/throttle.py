@@ -1,7 +1,7 @@
-"""Tokens that do not work are counted by address, and too many of them are refused for a while.
+"""Throttling of invalid tokens per address.
 
-A token that works is taken before anything is counted or looked up here, so nobody is kept out by what others behind
-the same address send. No token can be guessed (256 bits); what this ends is the noise, the writes and the log.
+A valid token is accepted before anything is counted or looked up here, so nobody is locked out by others behind the same
+address. Tokens cannot be guessed (256 bits); the limit only stops the load, the writes and the log rows.
 """
 
 import logging
@@ -15,51 +15,52 @@ from access.sign_in.client_address import network_of
 from access.sign_in.throttle import ThrottleRule, count_try
 
 logger = logging.getLogger(__name__)
-PROGRAMS_BEHIND_ONE = 5  # an office behind one address has some programs whose consent has run out
-FORGOTTEN = timedelta(hours=6)  # without a failure, the count begins anew
+PROGRAMS_PER_ADDRESS = 5  # an office behind one address has several programs whose consent has expired
+RESET_AFTER = timedelta(hours=6)  # without a failure, the count restarts
 
 
 def token_rule() -> ThrottleRule:
-    """Give how many tokens that do not work an address may send."""
+    """The limit on invalid tokens from one address."""
     access = settings.LOCI.access
-    return ThrottleRule("token", access.token_failures, *_lengths())
+    return ThrottleRule("token", access.token_failures, *lock_times())
 
 
 def program_rules() -> tuple[ThrottleRule, ThrottleRule]:
-    """Give how often a program may fail at OAuth's token address: one program at an address, and all of them there."""
+    """The limits on failures at OAuth's token endpoint: of one program at an address, and of all programs there."""
     access = settings.LOCI.access
     return (
-        ThrottleRule("oauth", access.oauth_failures, *_lengths()),
-        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_BEHIND_ONE, *_lengths()),
+        ThrottleRule("oauth", access.oauth_failures, *lock_times()),
+        ThrottleRule("oauth-from", access.oauth_failures * PROGRAMS_PER_ADDRESS, *lock_times()),
     )
 
 
 def registration_rule() -> ThrottleRule:
-    """Give how many programs may register themselves from one address, whether that succeeds or not."""
+    """The limit on client registrations from one address, successful or not."""
     access = settings.LOCI.access
-    return ThrottleRule("register", access.registrations, *_lengths())
+    return ThrottleRule("register", access.registrations, *lock_times())
 
 
-def count_failed_token(fault: NotAuthenticated, *, address: str, via: str) -> LociError:
-    """Count a token that was sent and did not work; give what is to be answered.
+def count_failed_token(error: NotAuthenticated, *, address: str, via: str) -> LociError:
+    """Count an invalid token. Returns the error to respond with.
 
-    That is the fault itself, or TooManyAttempts with the same sentence where too many came from the address.
+    That is `error` itself, or TooManyAttempts with the same message after too many from this address.
     """
     try:
         wait_s = count_try(token_rule(), network_of(address), via=via)
-    except DatabaseError:  # a store that cannot be written to still says why a token is not taken
-        logger.warning("A token that does not work could not be counted.", exc_info=True)
-        return fault
+    except DatabaseError:  # a read-only store still reports why a token is refused
+        logger.warning("An invalid token could not be counted.", exc_info=True)
+        return error
     if not wait_s:
-        return fault
+        return error
     return TooManyAttempts(
-        f"{fault.message} Too many such requests came from this address.",
+        f"{error.message} Too many such requests came from this address.",
         wait_s=wait_s,
-        hint=f"Try again in {wait_s} seconds. A token that works is taken at once. {fault.hint}".strip(),
+        hint=f"Try again in {wait_s} seconds. A valid token is accepted at once. {error.hint}".strip(),
     )
 
 
-def _lengths() -> tuple[timedelta, timedelta, timedelta]:
+def lock_times() -> tuple[timedelta, timedelta, timedelta]:
+    """The first lock, the longest lock and the time after which the count restarts, from the settings."""
     access = settings.LOCI.access
     first, longest = timedelta(seconds=access.lock_s), timedelta(seconds=access.longest_lock_s)
-    return first, max(first, longest), max(FORGOTTEN, 2 * longest)
+    return first, max(first, longest), max(RESET_AFTER, 2 * longest)

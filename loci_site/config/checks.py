@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 
 from loci_site.config import Config
 from storage.sqlite.driver import DRIVER, Driver
-from storage.sqlite.features import lacks_of
+from storage.sqlite.features import find_missing_features
 
 TAG = "loci"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -40,7 +40,7 @@ def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[Check
 
 def sqlite_messages(driver: Driver) -> list[CheckMessage]:
     """Give one error for each thing that the library lacks."""
-    return [Error(lack.message, hint=lack.hint, id=lack.code) for lack in lacks_of(driver)]
+    return [Error(lack.message, hint=lack.hint, id=lack.code) for lack in find_missing_features(driver)]
 
 
 def home_messages(config: Config) -> list[CheckMessage]:

@@ -14,7 +14,7 @@ from access.actor import Actor, Via
 from access.audit.operations import Operation
 from access.errors import NotAuthenticated
 from access.models import ApiToken, Group
-from access.tokens import actor_for_token, create_token, hash_secret, note_use
+from access.tokens import actor_for_token, create_token, hash_secret, record_use
 from loci_site.oauth.models import Connection
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
 def _actor(found: Connection, *, scopes: frozenset[str], application: Application, via: str) -> Actor:
     # The user's row comes with the connection's token, asked anew: rights taken away a moment ago are gone.
     token = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
-    note_use(token)
+    record_use(token)
     actor = actor_for_token(token, via=via, client=name_of(application))
     return replace(actor, scopes=actor.scopes & scopes)
 

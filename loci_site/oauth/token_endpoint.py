@@ -10,7 +10,7 @@ from oauth2_provider.views import RevokeTokenView, TokenView
 
 from access.actor import Via
 from access.sign_in.client_address import address_of, network_of
-from access.sign_in.throttle import count_try, forget, wait_s
+from access.sign_in.throttle import clear_attempts, count_try, wait_s
 from access.tokens.throttle import program_rules
 
 MAX_ID_CHARS = 200
@@ -49,7 +49,7 @@ def _limited(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpRe
         return too_many("Too many requests from here failed.", wait_s=waits)
     answered = answer()
     if answered.status_code < 400:
-        forget(own, program, network)
+        clear_attempts(own, program, network)
     elif answered.status_code < 500:
         count_try(own, program, network, via=Via.MCP, address=network)
         count_try(shared, network, via=Via.MCP)

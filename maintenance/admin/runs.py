@@ -10,7 +10,7 @@ from django.urls import URLPattern, path
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from maintenance.admin.forms import CycleForm
 from maintenance.cycle.job import start_alone
@@ -26,7 +26,7 @@ REQUEST_S = 20.0
 
 
 @admin.register(Run)
-class RunAdmin(RoomAdmin):
+class RunAdmin(LociAdmin):
     """What maintenance did, in the groups one may enter; runs over all groups are for superusers."""
 
     list_name = "Maintenance runs"

@@ -10,7 +10,7 @@ from django.urls import URLPattern, path, reverse
 
 from access.actor import ADMIN, Actor
 from access.admin.caller import actor_of
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from access.connect import command_line
 from access.errors import LociError, NotFound
 from maintenance.backups import list_backups, make_backup
@@ -37,7 +37,7 @@ URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SK
 
 
 @admin.register(JobLock)
-class ScheduleAdmin(RoomAdmin):
+class ScheduleAdmin(LociAdmin):
     """What keeps Loci going; for who may administer every group."""
 
     list_name = "Schedule"

@@ -256,7 +256,7 @@ def _state_of_present() -> str:
 
 def _alone() -> AbstractContextManager[None]:
     engine: Any = connection  # our own, which has this; SQLite was checked for
-    alone: AbstractContextManager[None] = engine.alone()
+    alone: AbstractContextManager[None] = engine.exclusive_access()
     return alone
 
 

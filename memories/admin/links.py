@@ -13,8 +13,8 @@ from django.utils.text import Truncator
 from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, ask, reason_form
-from access.admin.page import RoomAdmin, RoomChangeList
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
 from memories.models import ASKING, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
@@ -43,7 +43,7 @@ ENDS = {
 }
 
 
-class AskingLinks(RoomChangeList):
+class AskingLinks(LociChangeList):
     """The links that ask for a decision; a summary has dozens of others, which its own page shows."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
@@ -64,7 +64,7 @@ class AskingKindFilter(ChoicesFieldListFilter):
 
 
 @admin.register(Link)
-class LinkAdmin(RoomAdmin):
+class LinkAdmin(LociAdmin):
     """Ties between two memories, both of which the caller may see."""
 
     list_name = "Duplicates and conflicts"
@@ -78,7 +78,7 @@ class LinkAdmin(RoomAdmin):
         """Give the links both of whose ends may be seen."""
         return visible_links(actor)
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """List what asks for a decision."""
         return AskingLinks
 
@@ -117,7 +117,7 @@ class LinkAdmin(RoomAdmin):
         question = Confirmation(title=f"{label} this link?", button=label, back=back, consequences=(meaning,))
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
-            return ask(self, request, question, form)
+            return render_confirmation(self, request, question, form)
         try:
             close_link(actor_of(request), link.id, status=status, reason=form.cleaned_data["reason"])
         except LociError as refusal:

@@ -17,7 +17,7 @@ from access.actor import Actor, Via
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import RoomAdmin, RoomChangeList
+from access.admin.page import LociAdmin, LociChangeList
 from access.audit import OWN, verify_chain
 from access.audit.operations import Operation
 from access.models import ApiToken, AuditEntry, AuditHead, Group
@@ -73,7 +73,7 @@ class ViaFilter(admin.SimpleListFilter):
         return queryset.filter(via=self.value()) if self.value() else queryset
 
 
-class LogChangeList(RoomChangeList):
+class LogChangeList(LociChangeList):
     """A page of the log with the memories that its rows speak of, found in one query."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -97,7 +97,7 @@ def _token_names(entries: list[Any]) -> dict[str, str]:
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(RoomAdmin):
+class AuditEntryAdmin(LociAdmin):
     """What was done, newest first. Nobody changes it, here or elsewhere."""
 
     named_by = "key"
@@ -118,7 +118,7 @@ class AuditEntryAdmin(RoomAdmin):
         verify = self.admin_site.admin_view(self.verify_view)
         return [path("verify/", verify, name="access_auditentry_verify"), *super().get_urls()]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """Show what the rows are about."""
         return LogChangeList
 

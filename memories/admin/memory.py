@@ -17,8 +17,8 @@ from django.utils.text import Truncator
 from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, ask, reason_form
-from access.admin.faults import show_refusal
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.form_errors import show_error
 from access.admin.saved_filters import SavedFiltersMixin
 from access.errors import LociError
 from memories.admin.buttons import BUTTONS, RESTORABLE, Button
@@ -130,7 +130,7 @@ class MemoryAdmin(SavedFiltersMixin):
                 context = {"title": "Store a memory", "stored": stored, "add_url": self.url("add")}
                 return self.render(request, "admin/memories/memory/stored.html", context)
             except LociError as refusal:
-                show_refusal(form, refusal)
+                show_error(form, refusal)
         context = {
             "title": "Store a memory",
             "form": form,
@@ -154,7 +154,7 @@ class MemoryAdmin(SavedFiltersMixin):
                 messages.success(request, f"{EDITED[edited.outcome]}{edited.why and f': {edited.why}'}.")
                 return HttpResponseRedirect(self.url("change", edited.memory.id))
             except LociError as refusal:
-                show_refusal(form, refusal)
+                show_error(form, refusal)
         back = self.url("change", memory.id)
         context = {"title": "Edit a memory", "form": form, "button": "Save", "back": back}
         return self.render(request, "admin/loci/form.html", context)
@@ -181,7 +181,7 @@ class MemoryAdmin(SavedFiltersMixin):
             question = _question(button, memory, button.press(actor, memory, dry_run=True), back)
             form = reason_form(request, question)
             if request.method != "POST" or not form.is_valid():
-                return ask(self, request, question, form)
+                return render_confirmation(self, request, question, form)
             done = button.press(actor, memory, reason=form.cleaned_data["reason"])
         except LociError as refusal:
             if refusal.status in (403, 404):

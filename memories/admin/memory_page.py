@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.text import Truncator
 
 from access.actor import WRITE, Actor
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from memories.admin.buttons import buttons_for
 from memories.admin.verdict import recall_verdict
 from memories.browse.history import history_of
@@ -53,7 +53,7 @@ class PieceText:
     is_owed: bool
 
 
-def page_context(admin: RoomAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
+def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) -> dict[str, Any]:
     """Give everything the page shows; `query` asks why a question does or does not bring the memory."""
     # A question is asked in the memory's own group.
     may_ask = actor.may_enter(memory.group_id)

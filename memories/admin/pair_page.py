@@ -10,8 +10,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from access.actor import Actor
 from access.admin.confirm import ReasonForm
-from access.admin.faults import show_refusal
-from access.admin.page import RoomAdmin
+from access.admin.form_errors import show_error
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.buttons import Button
 from memories.lifecycle.target import ChangeResult
@@ -49,7 +49,7 @@ class PairForm(ReasonForm):
 
 
 def pair_view(
-    admin: RoomAdmin, request: HttpRequest, actor: Actor, memory: Memory, button: Button
+    admin: LociAdmin, request: HttpRequest, actor: Actor, memory: Memory, button: Button
 ) -> HttpResponse:
     """Ask for the other memory (`?other=` names it), do it, and say what follows."""
     if not actor.may(button.right, memory.group_id):
@@ -77,12 +77,12 @@ def pair_view(
         except LociError as refusal:
             if refusal.field in OTHERS:
                 refusal.field = "other"
-            show_refusal(form, refusal)
+            show_error(form, refusal)
     return _asked(admin, request, button, form, memory)
 
 
 def _asked(
-    admin: RoomAdmin,
+    admin: LociAdmin,
     request: HttpRequest,
     button: Button,
     form: PairForm,

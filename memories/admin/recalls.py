@@ -11,7 +11,7 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
-from access.admin.page import RoomAdmin
+from access.admin.page import LociAdmin
 from memories.admin.filters import GroupFilter
 from memories.admin.log import ViaFilter
 from memories.models import Memory, RecallLog
@@ -20,7 +20,7 @@ from memories.recall.recall_log import unpack_hits
 
 
 @admin.register(RecallLog)
-class RecallLogAdmin(RoomAdmin):
+class RecallLogAdmin(LociAdmin):
     """One row per recall; kept for a while, then dropped."""
 
     named_by = "key"

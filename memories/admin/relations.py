@@ -11,7 +11,7 @@ from django.utils.text import Truncator
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.page import RoomAdmin, RoomChangeList
+from access.admin.page import LociAdmin, LociChangeList
 from memories.admin.filters import GroupFilter
 from memories.entities.statements import hidden_ends, show_heads
 from memories.models import Memory
@@ -20,7 +20,7 @@ from memories.types import State
 from relations.models import Relation
 
 
-class RelationList(RoomChangeList):
+class RelationList(LociChangeList):
     """A page of relations, whose ends are the versions that count now."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -31,7 +31,7 @@ class RelationList(RoomChangeList):
 
 
 @admin.register(Relation)
-class RelationAdmin(RoomAdmin):
+class RelationAdmin(LociAdmin):
     """Subject –predicate→ object; read-only, stored by agents and maintenance."""
 
     list_name = "Relations"
@@ -58,7 +58,7 @@ class RelationAdmin(RoomAdmin):
             Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
         )
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[RoomChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
         """List relations with their ends as they stand now."""
         return RelationList
 

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.confirm import Confirmation, ask, reason_form
-from access.admin.page import RoomAdmin
+from access.admin.confirm import Confirmation, reason_form, render_confirmation
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
 from memories.lifecycle.lift_tombstone import curated_rooms, lift
@@ -18,7 +18,7 @@ from memories.models import Tombstone
 
 
 @admin.register(Tombstone)
-class TombstoneAdmin(RoomAdmin):
+class TombstoneAdmin(LociAdmin):
     """The standing tombstones of the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = "Tombstones"
@@ -53,7 +53,7 @@ class TombstoneAdmin(RoomAdmin):
         )
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
-            return ask(self, request, question, form)
+            return render_confirmation(self, request, question, form)
         try:
             lift(actor_of(request), mark.id, reason=form.cleaned_data["reason"])
         except LociError as refusal:

@@ -9,7 +9,7 @@ from memories.models import Memory
 from memories.queries.versions import heads_of
 from memories.queries.visibility import as_q, listed_by
 from relations.models import Relation
-from relations.walk import Edge, neighbours
+from relations.walk import Edge, walk_relations
 
 KEYS_AT_ONCE = 1000
 
@@ -27,13 +27,13 @@ class RelationStatement:
 def statements_around(
     actor: Actor, start: Memory, *, depth: int = 1, limit: int = 50, at: datetime | None = None
 ) -> list[RelationStatement]:
-    """Give the relations around a memory that the actor may see, nearest first; see relations.walk.neighbours()."""
+    """Give the relations around a memory that the actor may see, nearest first; see relations.walk.walk_relations()."""
 
     def may_see(roots: set[int]) -> set[int]:
         return roots - hidden_ends(actor, roots)
 
     groups = listed_by(actor, None).groups
-    edges = neighbours([start.root_key], groups=groups, may_see=may_see, depth=depth, limit=limit, at=at)
+    edges = walk_relations([start.root_key], groups=groups, may_see=may_see, depth=depth, limit=limit, at=at)
     return visible_statements(actor, edges)
 
 

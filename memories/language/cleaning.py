@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from access.errors import InvalidInput, TooLarge
-from access.unstorable_text import refuse_broken
+from access.unstorable_text import refuse_unstorable
 
 # Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -62,7 +62,7 @@ def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
             hint="Store the parts that matter as memories of their own, or raise storage.max_content_chars.",
             field=field,
         )
-    refuse_broken(raw, field=field)
+    refuse_unstorable(raw, field=field)
     _refuse_heaps(raw, field=field)
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     is_plain = raw.isascii()  # nothing to normalise, and nothing invisible but control characters
@@ -86,7 +86,7 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
     if raw.isascii() and raw.isprintable():
         line = " ".join(raw.split())
     else:
-        refuse_broken(raw, field=field)
+        refuse_unstorable(raw, field=field)
         _refuse_heaps(raw, field=field)
         line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:

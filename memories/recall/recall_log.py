@@ -15,7 +15,7 @@ from django.db import DatabaseError, close_old_connections, connection, transact
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Coalesce, Greatest
 
-from access.tokens import ON_USE, USED_TOKENS, flush_token_use
+from access.tokens import PENDING_TOKEN_USES, TOKEN_USE_HOOKS, flush_token_use
 from memories.models import Memory, RecallLog
 from memories.store.tombstones import purged_texts
 from storage.compiled_queries import CompiledInsert, CompiledUpdate
@@ -86,7 +86,7 @@ class RecallCounter:
         """Write what is pending in one transaction, the tokens' last use too; give how many recalls."""
         with self._lock:
             pending, self._pending, self._timer = self._pending, [], None
-        if pending or USED_TOKENS:
+        if pending or PENDING_TOKEN_USES:
             with transaction.atomic():
                 write_recalls(pending)
                 flush_token_use()
@@ -103,7 +103,7 @@ class RecallCounter:
 
 
 COUNTER = RecallCounter()
-ON_USE.append(COUNTER.schedule)
+TOKEN_USE_HOOKS.append(COUNTER.schedule)
 
 
 def write_recalls(recalls: Sequence[PendingRecall]) -> None:

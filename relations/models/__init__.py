@@ -1,4 +1,4 @@
-"""Tables of the relations room."""
+"""Tables of relations and entity aliases."""
 
 from relations.models.alias import EntityAlias
 from relations.models.relation import Relation, RelationEvidence

@@ -1,4 +1,4 @@
-"""The names an entity goes by."""
+"""Names of entities."""
 
 from django.db import models
 from django.utils import timezone
@@ -7,7 +7,7 @@ from access.models import Group
 
 
 class EntityAlias(models.Model):
-    """One name of an entity memory, as written and folded for looking it up."""
+    """One name of an entity memory, as written and folded for lookup."""
 
     key = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""A relation says how two things hang together: subject –predicate→ object, with the memories that prove it."""
+"""Relations between two entities: subject –predicate→ object, with the memories that prove them."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from storage.ids import new_id
 
 
 class Relation(models.Model):
-    """A statement about two entity memories. It points to the roots of their chains, so an edit orphans nothing."""
+    """A statement about two entity memories. It references the roots of their chains, so an edit orphans nothing."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)

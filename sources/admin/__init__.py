@@ -13,8 +13,8 @@ from django.urls import reverse
 from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
-from access.admin.faults import show_refusal
-from access.admin.page import RoomAdmin
+from access.admin.form_errors import show_error
+from access.admin.page import LociAdmin
 from access.errors import LociError
 from sources.admin.forms import UploadForm
 from sources.models import Upload, UploadState
@@ -47,7 +47,7 @@ DO = {"import": begin_import, "discard": discard_upload}
 
 
 @admin.register(Upload)
-class UploadAdmin(RoomAdmin):
+class UploadAdmin(LociAdmin):
     """The imports of whoever looks, and a new one."""
 
     list_name = "Imports"
@@ -81,7 +81,7 @@ class UploadAdmin(RoomAdmin):
                 kept = keep_upload(actor, form.sent(), form.rules())
                 return HttpResponseRedirect(self.url("change", kept.id))
             except LociError as refusal:
-                show_refusal(form, refusal)
+                show_error(form, refusal)
         context = {**self._place(), "title": "Import memories", "form": form, "back": self._memories()}
         status = 422 if form.errors else 200
         return self.render(request, "admin/sources/upload/add.html", context, status=status)

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
-from access.audit import AFTER, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
+from access.audit import ANCHOR, ANCHOR_PREFIX, GENESIS, OWN, chain_hash, dropped_through, payload_digest
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
@@ -91,9 +91,9 @@ class ChainIntake:
     def _fault(self, entry: AuditEntry, said: dict[str, Any] | None) -> str:
         """Say why a row does not follow the one before it; empty where it does."""
         seq, previous = self._head(entry)
-        if entry.operation == ANCHOR and entry.subject.startswith(AFTER) and previous == GENESIS:
+        if entry.operation == ANCHOR and entry.subject.startswith(ANCHOR_PREFIX) and previous == GENESIS:
             # The file's chain begins here. A later row tells of the drop: verify_chain() looks for it.
-            return "" if entry.subject == f"{AFTER}{entry.hash}" else "the anchor was changed"
+            return "" if entry.subject == f"{ANCHOR_PREFIX}{entry.hash}" else "the anchor was changed"
         if entry.seq != seq + 1:
             return f"row {seq + 1} of the log of {entry.origin} is missing before it"
         if entry.hash != chain_hash(previous, entry):

@@ -1,4 +1,4 @@
-"""Loci's database engine for SQLite: Django's own backend, on a library that loads sqlite-vec into every connection."""
+"""Loci's database engine for SQLite: Django's own backend, with sqlite-vec loaded into every connection."""
 
 import importlib
 import os
@@ -15,69 +15,75 @@ from django.utils.asyncio import async_unsafe
 from storage.home import ensure_home
 from storage.sqlite.django_backend import import_backend
 from storage.sqlite.driver import DRIVER, vec0_path
-from storage.sqlite.open_files import FileInUse, alone_with, say_open
-from storage.sqlite.schema_dependents import set_aside
+from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
+from storage.sqlite.schema_dependents import suspend_dependents
 
-# 8 MiB at SQLite's usual page; between two steps the processor is others'.
-PAGES_AT_ONCE, SLEEP_S = 2048, 0.005
+# 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
+BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005
 
-# Without a fitting library Django still has to load, so that the system check can say what to do.
+# Django must load even without a usable library, so that the system check can report it.
 _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
 
 
 class SchemaEditor(_backend.DatabaseSchemaEditor):  # type: ignore[misc]  # a private copy has no static type
-    """Django's, with values adapted by our library; Django's own asks the standard one, which lacks its adapters."""
+    """Django's schema editor with values adapted by our library; the standard one lacks our adapters."""
 
     def quote_value(self, value: Any) -> str:
-        """Give the value as an SQL literal."""
+        """The value as an SQL literal."""
         library = _backend.Database
         with suppress(library.ProgrammingError):  # nothing to adapt
             value = library.adapt(value)
         return str(super().quote_value(value))
 
     def _remake_table(self, *args: Any, **kwargs: Any) -> None:
-        with set_aside(self.connection):
+        with suspend_dependents(self.connection):
             super()._remake_table(*args, **kwargs)
 
     def alter_db_table(self, *args: Any, **kwargs: Any) -> None:
-        """Rename a table; the triggers and views that name it live on."""
-        with set_aside(self.connection):
+        """Rename a table and keep the triggers and views that name it."""
+        with suspend_dependents(self.connection):
             super().alter_db_table(*args, **kwargs)
 
 
 @lru_cache(maxsize=1000)
-def _with_question_marks(query: str) -> str:
+def convert_placeholders(query: str) -> str:
+    """The statement with `?` in place of `%s`; cached."""
     return str(_backend.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
 
 class Cursor(_backend.SQLiteCursorWrapper):  # type: ignore[misc]  # a private copy has no static type
-    """Django's, which looks for the places in a statement's text once and not at each call."""
+    """Django's cursor with the placeholder conversion of each statement cached."""
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """Give the statement with its places as the library writes them."""
+        """The statement with the library's placeholders."""
         if param_names is None:
-            return _with_question_marks(query)
+            return convert_placeholders(query)
         return str(super().convert_query(query, param_names=param_names))
 
 
 class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a private copy has no static type
-    """A connection to Loci's SQLite file; the first one makes the file, readable by its owner alone."""
+    """A connection to Loci's SQLite file; the first one creates the file, readable by its owner only."""
 
     display_name = "SQLite with sqlite-vec"
     SchemaEditorClass = SchemaEditor
-    # True for a copy that only its maker knows of: nobody else can have it open.
+    # True for a copy known only to its creator: no other process can have it open.
     is_private_copy = False
 
     @async_unsafe
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open the file and load vec0; raises ImproperlyConfigured where no library can."""
+        """Open the file and load vec0.
+
+        Raises:
+            ImproperlyConfigured: no SQLite library can load extensions.
+        """
         if DRIVER.problem:
             raise ImproperlyConfigured(DRIVER.problem)
         if not self.is_in_memory_db():
             path = Path(conn_params["database"])
             make_database_file(path)
             if not self.is_private_copy:
-                _say_open(path, timeout_s=float(conn_params.get("timeout", 5)))
+                with raise_operational_error():
+                    mark_open(path, timeout_s=float(conn_params.get("timeout", 5)))
         connection = super().get_new_connection(conn_params)
         connection.enable_load_extension(True)
         connection.load_extension(str(vec0_path()))
@@ -85,14 +91,14 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         return connection
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """Give a cursor; SQLite's have no names."""
+        """A new cursor; SQLite ignores the name."""
         return self.connection.cursor(factory=Cursor)
 
     def copy_to(self, target: Path, *, progress: Callable[[int, int], None] | None = None) -> None:
-        """Copy the file as it stands for this connection with SQLite's online backup; nobody waits for it.
+        """Copy the file as this connection sees it with SQLite's online backup; no other connection is blocked.
 
-        Within a read transaction it is that transaction's snapshot: a copy without one begins anew whenever another
-        process writes. `progress` is told the pages done and all pages.
+        Within a read transaction the copy is that transaction's snapshot; without one it restarts whenever another
+        process writes. `progress` is called with the number of copied pages and of all pages.
         """
 
         def report(_status: int, remaining: int, total: int) -> None:
@@ -102,30 +108,30 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         self.ensure_connection()
         make_database_file(target)
         with closing(_backend.Database.connect(str(target))) as copy:
-            self.connection.backup(copy, pages=PAGES_AT_ONCE, progress=report, sleep=SLEEP_S)
+            self.connection.backup(copy, pages=BACKUP_BATCH_PAGES, progress=report, sleep=BACKUP_SLEEP_S)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Close this connection and keep every other process from the file for the time of the block.
+    def exclusive_access(self) -> Iterator[None]:
+        """Close this connection and lock every other process out of the file during the block.
 
-        Raises OperationalError where another process has it open.
+        Raises:
+            OperationalError: another process has it open.
         """
         self.close()
-        with self.wrap_database_errors, _as_operational_error(), alone_with(Path(self.settings_dict["NAME"])):
+        with (
+            self.wrap_database_errors,
+            raise_operational_error(),
+            exclusive_access(Path(self.settings_dict["NAME"])),
+        ):
             try:
                 yield
             finally:
                 self.close()
 
 
-def _say_open(path: Path, *, timeout_s: float) -> None:
-    with _as_operational_error():
-        say_open(path, timeout_s=timeout_s)
-
-
 @contextmanager
-def _as_operational_error() -> Iterator[None]:
-    """Say it as the library says that it cannot open a file, so that Django knows what it is."""
+def raise_operational_error() -> Iterator[None]:
+    """Turn FileInUse into the library's OperationalError, which Django understands."""
     try:
         yield
     except FileInUse as other:
@@ -133,7 +139,7 @@ def _as_operational_error() -> Iterator[None]:
 
 
 def make_database_file(path: Path) -> None:
-    """Make the file and its folder where they are missing; SQLite gives the WAL the same mode."""
+    """Create the file and its folder where missing; SQLite gives the WAL the same mode."""
     if path.exists():
         return
     ensure_home(settings.LOCI.home)

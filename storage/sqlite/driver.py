@@ -1,4 +1,4 @@
-"""Which SQLite library Loci stands on; the only place that chooses one.
+"""The choice of the SQLite library; nothing else chooses one.
 
 Purge needs FTS5 with `secure-delete`, vectors need loadable extensions; many Pythons lack one or both.
 """
@@ -12,7 +12,7 @@ from types import ModuleType
 
 OLDEST_STANDARD = (3, 44, 0)
 MODULES = {"pysqlite3": "pysqlite3", "stdlib": "sqlite3", "sqlean": "sqlean"}
-HOW_TO_MEND = (
+INSTALL_HINT = (
     "Run `pip install pysqlite3`, or `pip install sqlean.py` where the first has no wheel for this machine, "
     "then start again."
 )
@@ -20,7 +20,7 @@ HOW_TO_MEND = (
 
 @dataclass(frozen=True)
 class Driver:
-    """A DB-API module for SQLite that loads extensions, or the problem that there is none."""
+    """A DB-API module for SQLite that can load extensions, or the reason why there is none."""
 
     name: str
     module: ModuleType | None = None
@@ -28,9 +28,9 @@ class Driver:
 
 
 def choose_driver(forced: str = "") -> Driver:
-    """Give the first driver that fits: pysqlite3, the standard library's, sqlean; or `forced` alone.
+    """The first usable driver of pysqlite3, the standard library's and sqlean; only `forced` if it is set.
 
-    `forced` comes from LOCI_SQLITE_DRIVER and serves tests and support.
+    `forced` comes from LOCI_SQLITE_DRIVER and is meant for tests and support.
     """
     if forced and forced not in MODULES:
         return Driver(
@@ -38,16 +38,16 @@ def choose_driver(forced: str = "") -> Driver:
         )
     reasons = []
     for name in (forced,) if forced else MODULES:
-        driver = _try(name)
+        driver = load_driver(name)
         if driver.module is not None:
             return driver
         reasons.append(f"{name}: {driver.problem}")
     tried = "; ".join(reasons)
-    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {HOW_TO_MEND}")
+    return Driver("none", problem=f"No SQLite library here can load extensions ({tried}). {INSTALL_HINT}")
 
 
 def vec0_path() -> Path:
-    """Give the sqlite-vec extension without its file ending, as `load_extension` takes it."""
+    """The path of the sqlite-vec extension without its suffix, as `load_extension` expects it."""
     # The package is located, not imported: it imports the standard sqlite3, which some Pythons lack.
     spec = importlib.util.find_spec("sqlite_vec")
     if spec is None or spec.origin is None:
@@ -55,7 +55,8 @@ def vec0_path() -> Path:
     return Path(spec.origin).with_name("vec0")
 
 
-def _try(name: str) -> Driver:
+def load_driver(name: str) -> Driver:
+    """The named driver, with the problem instead of a module if it cannot be used."""
     try:
         module = importlib.import_module(MODULES[name])
     except ImportError as missing:

@@ -1,6 +1,7 @@
-"""Who has a SQLite file open: every process that opens it says so, and one that must be alone with it finds out.
+"""Which SQLite files are open: every process marks the files that it opens, and exclusive access is refused meanwhile.
 
-A lock of the kernel on a file beside the database. It ends with its process, however that ends, so it is never stale.
+The mark is a kernel lock on a file beside the database. It ends with its process, however that ends, so it is never
+stale.
 """
 
 import fcntl
@@ -11,63 +12,65 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LOOK_EVERY_S = 0.05
+POLL_INTERVAL_S = 0.05
 _shared: dict[Path, int] = {}
-_alone: set[Path] = set()
+_exclusive: set[Path] = set()
 _guard = threading.Lock()
 
 
 class FileInUse(Exception):
-    """Another process has the file open, or wants to be alone with it."""
+    """Another process has the file open or needs exclusive access to it."""
 
 
-def say_open(database: Path, *, timeout_s: float) -> None:
-    """Note, until this process ends, that it has the file open; waits while another one is alone with it.
+def mark_open(database: Path, *, timeout_s: float) -> None:
+    """Mark the file as open until this process ends; wait while another process has exclusive access.
 
     Raises:
-        InUse: the other one took longer than `timeout_s`.
+        FileInUse: the other process took longer than `timeout_s`.
     """
     with _guard:
-        if database in _shared or database in _alone:
+        if database in _shared or database in _exclusive:
             return
-        handle = _opened(database)
+        handle = open_lock_file(database)
         deadline = time.monotonic() + timeout_s
-        while not _locked(handle, fcntl.LOCK_SH):
+        while not try_lock(handle, fcntl.LOCK_SH):
             if time.monotonic() > deadline:
                 os.close(handle)
                 raise FileInUse(f"{database.name} is being restored from a backup")
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
         _shared[database] = handle
 
 
 @contextmanager
-def alone_with(database: Path) -> Iterator[None]:
-    """Keep every other process from the file for the time of the block; this one's connections are to be closed.
+def exclusive_access(database: Path) -> Iterator[None]:
+    """Lock every other process out of the file during the block; close this process' own connections first.
 
     Raises:
-        InUse: another process has it open.
+        FileInUse: another process has it open.
     """
     with _guard:
         if (handle := _shared.pop(database, None)) is not None:
             os.close(handle)
-        handle = _opened(database)
-        if not _locked(handle, fcntl.LOCK_EX):
+        handle = open_lock_file(database)
+        if not try_lock(handle, fcntl.LOCK_EX):
             os.close(handle)
             raise FileInUse(f"{database.name} is open in another process")
-        _alone.add(database)
+        _exclusive.add(database)
     try:
         yield
     finally:
         with _guard:
-            _alone.discard(database)
+            _exclusive.discard(database)
             os.close(handle)
 
 
-def _opened(database: Path) -> int:
+def open_lock_file(database: Path) -> int:
+    """A descriptor of the lock file beside the database, created with mode 0600."""
     return os.open(database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
 
-def _locked(handle: int, kind: int) -> bool:
+def try_lock(handle: int, kind: int) -> bool:
+    """True if the lock was free and is now held; never waits."""
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Reads matrix.txt: which rule each face follows, and what the rule says of each caller at each place."""
+"""Reads matrix.txt: the rule of each interface, and its outcome for each caller at each place."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PLACES = ("own", "foreign", "global", "missing")
 
 @dataclass(frozen=True)
 class Face:
-    """One line of the list: what it is, and what is sent to it."""
+    """One line of the list: the interface and its request."""
 
     kind: str
     name: str

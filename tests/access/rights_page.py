@@ -11,9 +11,9 @@ HEAD = """\
 
 <!-- Generated from tests/access/matrix.txt; the tests hold the code to it. -->
 
-Every face of Loci, the rule it follows, and what comes of it for whom. `ok` means it is done; 401: nobody is known; 403:
-one may know of the thing and not do this, and the answer says what is missing; 404: one may not know of it, and the answer
-is the same as for what there is not.
+Every interface of Loci, the rule that it follows, and the outcome for each caller. `ok`: the request succeeds. 401: the
+caller is unknown. 403: the caller may see the object but not do this, and the response names the missing right. 404: the
+caller may not see the object, and the response is the same as for an object that does not exist.
 
 """
 KINDS = {
@@ -28,13 +28,13 @@ KINDS = {
 
 
 def rights_page() -> str:
-    """Give the page."""
+    """The text of the page."""
     matrix = read_matrix()
     return "\n".join([HEAD + _legend(), *_rules(matrix), *_faces(matrix)])
 
 
 def _legend() -> str:
-    """Give the callers and places as the table's own head explains them."""
+    """The callers and places as the table's own header explains them."""
     lines = [line.removeprefix("# ").strip() for line in PATH.read_text(encoding="utf-8").splitlines()]
     start = next(number for number, line in enumerate(lines) if line.startswith("Callers:"))
     end = next(number for number, line in enumerate(lines) if line == "[rules]")
@@ -53,7 +53,7 @@ def _rules(matrix: Matrix) -> list[str]:
 def _faces(matrix: Matrix) -> list[str]:
     lines = []
     for kind, faces in groupby(matrix.faces, key=lambda face: face.kind):
-        lines += [f"## {KINDS[kind]}", "", "| face | rule |", "|---|---|"]
+        lines += [f"## {KINDS[kind]}", "", "| interface | rule |", "|---|---|"]
         lines += [f"| `{face.name}` | {face.rule} |" for face in faces]
         lines.append("")
     return lines

@@ -1,4 +1,4 @@
-"""`token` and `group`: what they print, and that a secret is seen once."""
+"""`token` and `group`: their output, and secrets that are shown only once."""
 
 import json
 from io import StringIO
@@ -81,7 +81,7 @@ def test_a_token_can_be_bound_to_groups_and_an_end(bob: User, ledger: Group) -> 
         (["--user", "nobody"], "There is no user 'nobody'. There are: alice"),
         (["--group", "ledgre"], "Did you mean ledger or"),
         (["--group", "garden", "--default-group", "ledger"], "not bound to its default group 'ledger'"),
-        (["--days", "-3"], "lies in the past"),
+        (["--days", "-3"], "is in the past"),
     ],
 )
 def test_a_wrong_wish_makes_no_token(ledger: Group, garden: Group, words: list[str], said: str) -> None:  # noqa: F811
@@ -105,19 +105,19 @@ def test_a_token_is_revoked_once_by_name_or_start_of_its_id(alice: User) -> None
 
 def test_a_name_that_two_tokens_have_is_asked_back(alice: User) -> None:  # noqa: F811
     first, second = answer("token", "create", "laptop"), answer("token", "create", "laptop")
-    with pytest.raises(CommandError, match="may be several tokens") as asked:
+    with pytest.raises(CommandError, match="matches several tokens") as asked:
         run("token", "revoke", "laptop")
     assert first["id"] in str(asked.value)
     assert second["id"] in str(asked.value)
 
 
 def test_a_group_is_made_shown_and_changed(alice: User, tmp_path: Path) -> None:  # noqa: F811
-    assert run("group", "create", "kitchen", "--title", "What we cook") == "Made the group 'kitchen'."
+    assert run("group", "create", "kitchen", "--title", "What we cook") == "Created the group 'kitchen'."
     rules = tmp_path / "rules.md"
     rules.write_text("Amounts are in grams.\n")
     words = ["group", "update", "kitchen", "--instructions", f"@{rules}", "--policy", "agents"]
     assert run(*words) == "Changed the group 'kitchen': instructions, policy."
-    assert run(*words) == "'kitchen' is so already: nothing was changed."
+    assert run(*words) == "'kitchen' has these values already: nothing was changed."
     assert AuditEntry.objects.filter(subject="group:kitchen").count() == 2
     shown = answer("group", "show", "kitchen")
     assert (shown["title"], shown["instructions"], shown["policy"]) == (
@@ -126,23 +126,21 @@ def test_a_group_is_made_shown_and_changed(alice: User, tmp_path: Path) -> None:
         "agents",
     )
     assert "kitchen" in run("group", "list")
-    with pytest.raises(CommandError, match="is no name for a group"):
+    with pytest.raises(CommandError, match="is not a valid group name"):
         run("group", "create", "Kitchen!")
 
 
 def test_members_are_set_and_taken_out(bob: User, ledger: Group) -> None:  # noqa: F811
     shown = answer("group", "members", "ledger", "--set", "bob=curator", "--remove", "alice")
     assert shown["members"] == [{"user": "bob", "role": "curator"}]
-    for words, said in (("bob=king", "no USER=ROLE"), ("eve=viewer", "There is no user 'eve'")):
+    for words, said in (("bob=king", "is not USER=ROLE"), ("eve=viewer", "There is no user 'eve'")):
         with pytest.raises(CommandError, match=said):
             run("group", "members", "ledger", "--set", words)
 
 
 def test_a_group_with_global_memories_is_not_made_private_by_accident(ledger: Group) -> None:  # noqa: F811
     store(operator(), Draft("The port is 8081", group="ledger", scope="global"))
-    with pytest.raises(
-        CommandError, match="'ledger' has 1 global memory, which every group would go on seeing"
-    ):
+    with pytest.raises(CommandError, match="'ledger' has 1 global memory, which every group would still see"):
         run("group", "update", "ledger", "--private", "yes")
     ledger.refresh_from_db()
     assert not ledger.private

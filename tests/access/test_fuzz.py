@@ -1,4 +1,4 @@
-"""Anything is sent to every face with good and broken tokens: never a fault of ours, never a word of a foreign group."""
+"""Random input to every interface with good and broken tokens: never a server error, never content of a foreign group."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ def world(db: None) -> World:
 
 
 def likely(world: World) -> st.SearchStrategy[str]:
-    """Words that may lead somewhere: ids and names of all places, and any text."""
+    """Input that may match something: ids and names of all places, and random text."""
     known = sorted({value for place in world.places.values() for value in place.values()} | {"wall", "roof"})
     return st.sampled_from(known) | st.text(max_size=20)
 
@@ -139,7 +139,7 @@ async def _call(actor: Actor, tool: str, sent: dict[str, Any]) -> str:
 
 
 def test_the_marker_is_found_where_it_may_be_seen(world: World) -> None:
-    """The searches above would find it: the owner does, in each kind of answer."""
+    """The searches above would find a leak: the owner finds the text in each kind of response."""
     owner, foreign = world.secrets["owner"], world.places["foreign"]
     for path in (f"/api/memories/{foreign['memory']}", "/api/memories", "/api/recall"):
         _, text = _send(

@@ -1,4 +1,4 @@
-"""The authorization matrix: every face, every caller, every place; the expected outcomes stand in matrix.txt."""
+"""The authorization matrix: every interface, every caller, every place; matrix.txt holds the expected outcomes."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def world(db: None) -> World:
 def differences(
     world: World, faces: list[Face], ask: Ask, callers: Callable[[World, str], list[Caller]] | None = None
 ) -> list[str]:
-    """Every case whose outcome is not the one that the matrix expects. Nothing that a case does is kept.
+    """Every case whose outcome differs from the matrix. The effects of each case are rolled back.
 
     `callers` gives who asks for a column of the matrix; without it, who the column is named after.
     """
@@ -69,7 +69,7 @@ def callers_of(world: World, caller: str) -> list[Caller]:
 
 
 def addressed(name: str, place: dict[str, str]) -> str:
-    """A face's name with what is at the place in it."""
+    """An interface's name with the object at the place."""
     text = re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda m: m[2] or place[PARAMETERS[m[1]]], name)
     return re.sub(r"\$(\w+)", lambda m: place[m[1]], text)
 
@@ -115,7 +115,7 @@ async def _over_mcp(face: Face, place: dict[str, str], actor: Actor) -> str:
 
 
 async def _sent(client: McpClient, face: Face, place: dict[str, str]) -> str:
-    """Give the text of an error, empty where there is none."""
+    """The text of an error; empty if there is none."""
     if face.kind == "resource":
         await client.read_resource(addressed(face.name, place))
         return ""

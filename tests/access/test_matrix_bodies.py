@@ -1,4 +1,4 @@
-"""What a page is sent may name rows as well as its address does: foreign ones are not there, whoever names them."""
+"""Request bodies may name rows too: foreign rows do not exist for the caller."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def world(db: None) -> World:
 
 
 def standing(group: str) -> list[Any]:
-    """All that a page could have changed in a group, and how much the log says of it."""
+    """Everything that a page could change in a group, and its number of log rows."""
     rows = Memory.objects.filter(group__slug=group).order_by("key")
     return [
         *rows.values_list("key", "content", "state", "trust", "pinned", "superseded_by_id"),
@@ -36,7 +36,7 @@ def standing(group: str) -> list[Any]:
 
 
 def named(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each page that is told ids in its body, with a foreign one in each place that takes one."""
+    """Each page that takes ids in its body, with a foreign id in each place."""
     own, foreign = world.places["own"], world.places["foreign"]
     for verb in ("approve", "reject", "edit", "verify"):
         yield REVIEW, {"verb": verb, "id": foreign["candidate"], "content": "new words", "reason": "so"}
@@ -132,7 +132,7 @@ def test_a_list_s_actions_do_nothing_to_foreign_rows(world: World, action: str) 
 
 
 def test_the_same_bodies_with_ones_own_rows_do_something(world: World) -> None:
-    """What says no to everything would pass the tests above."""
+    """A page that refuses everything would pass the tests above."""
     own, client = world.places["own"], logged_in(world, "curator")
     done: list[tuple[str, dict[str, Any]]] = [
         (REVIEW, {"verb": "approve", "id": own["candidate"]}),

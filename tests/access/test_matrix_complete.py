@@ -1,4 +1,4 @@
-"""Nothing that Loci offers is missing from the matrix, and nothing stands there that Loci does not offer."""
+"""The matrix covers everything that Loci offers, and nothing else."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ def test_every_tool_resource_and_prompt_is_in_the_matrix() -> None:
 
 
 def test_every_page_is_in_the_matrix() -> None:
-    """REST has its own list; OAuth's addresses are there only where it is switched on."""
+    """REST has its own list; OAuth's URLs exist only if OAuth is enabled."""
     every = {route for route in routes(get_resolver("loci_site.urls")) if not route.startswith("api/m")}
     site = {
         route for route in every if not route.startswith("api/") or route in ("api/docs", "api/openapi.json")

@@ -1,4 +1,4 @@
-"""A program with an OAuth token may over MCP what the matrix says of its person, and of its scopes."""
+"""A program with an OAuth token has the rights of its user and scopes over MCP, as in the matrix."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ def world(db: None) -> World:
 
 
 def tokens(world: World) -> dict[str, str]:
-    """Give an access token for each column; the person has allowed everything."""
+    """An access token for each column; the person has granted every scope."""
     made, soon = {}, timezone.now() + timedelta(hours=1)
     program = Application.objects.create(
         name="program", client_type="public", authorization_grant_type="authorization-code"

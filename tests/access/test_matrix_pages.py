@@ -1,4 +1,4 @@
-"""The pages of the matrix: who is sent to the login, who is refused, and that nothing foreign stands in any of them."""
+"""The pages of the matrix: redirects to the login, refusals, and no foreign content on any page."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def pages(*rules: str) -> list[Face]:
 
 
 def at(face: Face, place: dict[str, str]) -> str:
-    """The page's address with what is at the place in it; empty where the world has no such thing."""
+    """The page's URL for the object at a place; empty if the test data has no such object."""
     if "<" not in face.name:
         return f"/{face.name}"
     filled = re.sub(r"<\w*:?(\w+)>", lambda m: WORDS.get(m[1], m[0]), face.name)
@@ -69,7 +69,7 @@ def browser(user: User | None) -> Client:
 
 
 def shown(client: Client, address: str, *, posted: bool = False) -> tuple[int, str, str]:
-    """Status, where it leads, and the text; nothing that it does is kept."""
+    """The status, the redirect and the text; every effect is rolled back."""
     with transaction.atomic():
         answer = client.post(address, {"reason": "because"}) if posted else client.get(address)
         transaction.set_rollback(True)
@@ -78,7 +78,7 @@ def shown(client: Client, address: str, *, posted: bool = False) -> tuple[int, s
 
 
 def test_every_page_about_one_row_is_tried(world: World) -> None:
-    """One that no address can be made for would be passed over by all tests below."""
+    """A page without a URL would be skipped by all tests below."""
     skipped = {
         face.name for face in pages("row", "staff", "login", "never") if not at(face, world.places["own"])
     }

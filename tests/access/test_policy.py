@@ -1,4 +1,4 @@
-"""What browsers are told about each answer, and what deployment over https switches on."""
+"""Security headers of every response, and the settings that https enables."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Who may do what, and where."""
+"""Rights of people and tokens in groups."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which address a command names: that of the server that runs, whatever its own settings say."""
+"""Commands show the address of the running server, whatever their own settings are."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from access.connect import base_url
-from access.server_address import FILE, running_address, told_address
+from access.server_address import ADDRESS_FILE, publish_address, running_address
 from loci_site.config import load_config
 from tests.settings import REPOSITORY
 
@@ -19,7 +19,7 @@ URL = "http://127.0.0.1:8461"
 
 def test_the_address_is_known_while_it_is_told(tmp_path: Path) -> None:
     assert running_address(tmp_path) is None
-    with told_address(tmp_path, URL):
+    with publish_address(tmp_path, URL):
         assert running_address(tmp_path) == URL
         assert running_address(tmp_path) == URL  # asking does not end it
     assert running_address(tmp_path) is None
@@ -28,8 +28,8 @@ def test_the_address_is_known_while_it_is_told(tmp_path: Path) -> None:
 
 def test_what_a_killed_server_left_says_nothing_and_the_next_one_is_told(tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib; from access.server_address import told_address\n"
-        f"with told_address(pathlib.Path(sys.argv[1]), {URL!r}): print('told', flush=True); sys.stdin.read()"
+        "import sys, pathlib; from access.server_address import publish_address\n"
+        f"with publish_address(pathlib.Path(sys.argv[1]), {URL!r}): print('told', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -43,9 +43,9 @@ def test_what_a_killed_server_left_says_nothing_and_the_next_one_is_told(tmp_pat
         assert running_address(tmp_path) == URL
         os.kill(server.pid, signal.SIGKILL)
         server.wait()
-    assert (tmp_path / FILE).read_text(encoding="utf-8") == URL
+    assert (tmp_path / ADDRESS_FILE).read_text(encoding="utf-8") == URL
     assert running_address(tmp_path) is None
-    with told_address(tmp_path, "http://127.0.0.1:9"):
+    with publish_address(tmp_path, "http://127.0.0.1:9"):
         assert running_address(tmp_path) == "http://127.0.0.1:9"
 
 
@@ -55,7 +55,7 @@ def test_the_public_address_comes_first_then_that_of_who_runs_then_the_settings(
     own = {"LOCI_HOME": str(tmp_path), "LOCI_PORT": "9001"}
     monkeypatch.setattr(settings, "LOCI", load_config(own))
     assert base_url() == "http://127.0.0.1:9001"
-    with told_address(tmp_path, URL):
+    with publish_address(tmp_path, URL):
         assert base_url() == URL
         public = own | {"LOCI_SERVER_PUBLIC_URL": "https://memory.example.org/"}
         monkeypatch.setattr(settings, "LOCI", load_config(public))

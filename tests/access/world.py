@@ -1,4 +1,4 @@
-"""The store of the matrix: two groups with one of everything in each, and a token for each kind of caller."""
+"""The data of the matrix: two groups with one object of each kind, and a token for each kind of caller."""
 
 import uuid
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ Place = dict[str, str]
 
 @dataclass(frozen=True)
 class World:
-    """The people, a secret for each caller, and what there is at each place."""
+    """The people, a secret for each caller and the objects at each place."""
 
     users: dict[str, User]
     secrets: dict[str, str]
@@ -94,7 +94,7 @@ def _secrets(users: dict[str, User], garden: Group) -> dict[str, str]:
 
 
 def _fill(group: Group, word: str) -> Place:
-    """One of everything in a group."""
+    """One object of each kind in a group."""
     memory = _memory(group, f"The {word} gate opens at seven.")
     other = _memory(group, f"The {word} wall is of stone and two metres high.")
     wrong = _memory(group, f"The {word} roof leaks.")

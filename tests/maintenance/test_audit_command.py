@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from access import audit
 from access.audit import append, chain_hash, payload_digest, verify_chain
-from access.audit_search import LogFilter, changes_said, export_log, find_log
+from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
@@ -92,13 +92,13 @@ def test_rows_behind_the_head_are_found(remember: Remember) -> None:
     row = AuditEntry.objects.get(seq=head.seq)
     row.pk, row.seq = None, head.seq + 1
     row.save(force_insert=True)
-    assert verify_chain().why == "rows stand behind the chain's end"
+    assert verify_chain().why == "there are rows behind the chain's end"
 
 
 def test_what_is_appended_during_the_walk_is_no_fault(remember: Remember) -> None:
     for number in range(3):
         append(operator(), "run", subject=f"step {number}")
-    with patch.object(audit, "VERIFIED_AT_ONCE", 1):
+    with patch.object(audit, "VERIFY_BATCH_ROWS", 1):
         report = verify_chain(on_rows=lambda rows: append(operator(), "run", subject="meanwhile") and None)
     assert report.is_whole
 
@@ -164,7 +164,7 @@ def test_filters_narrow(remember: Remember, alice: User, ledger: Group, garden: 
         (["--operation", "juggle"], "'juggle' is no operation"),
         (["--memory", "abc"], "'abc' is no memory id"),
         (["--since", "yesterday"], "'yesterday' in since is no date"),
-        (["--since", "2026-05-02", "--until", "2026-05-01"], "'until' does not lie after 'since'"),
+        (["--since", "2026-05-02", "--until", "2026-05-01"], "'until' is not after 'since'"),
         (["--limit", "0"], "limit is 0"),
         (["--group", "nowhere"], "There is no group 'nowhere'"),
         (["--at", "2026-05-01"], "--at needs --memory"),
@@ -237,11 +237,13 @@ def test_a_member_finds_and_exports_the_log_of_his_groups_alone(
     assert count == len(out.getvalue().splitlines())
     assert "Tulips" not in out.getvalue()
     with pytest.raises(GroupNotFound):
-        find_log(person(bob), LogFilter(group="garden"))
+        find_log_entries(person(bob), LogFilter(group="garden"))
     with pytest.raises(NotPermitted):
-        find_log(agent(bob, scopes=["write"]))
+        find_log_entries(agent(bob, scopes=["write"]))
     with pytest.raises(InvalidInput):
-        find_log(operator(), LogFilter(since=timezone.now(), until=timezone.now() - timedelta(days=1)))
+        find_log_entries(
+            operator(), LogFilter(since=timezone.now(), until=timezone.now() - timedelta(days=1))
+        )
 
 
 @pytest.mark.parametrize(
@@ -256,4 +258,4 @@ def test_a_member_finds_and_exports_the_log_of_his_groups_alone(
     ],
 )
 def test_what_a_row_says_changed(payload: dict[str, Any], changes: dict[str, Any]) -> None:
-    assert changes_said(payload) == changes
+    assert payload_changes(payload) == changes

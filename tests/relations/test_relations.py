@@ -1,4 +1,4 @@
-"""Entities by their names, relations between them, and walks that show nothing hidden."""
+"""Entities by name, relations between them, and walks that reveal nothing hidden."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +16,7 @@ from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
 from relations import walk
 from relations.models import Relation, RelationEvidence
-from relations.walk import neighbours
+from relations.walk import walk_relations
 from storage.ids import new_id
 from tests.memories.builders import day, kept, row
 from tests.people import agent, person
@@ -70,7 +70,7 @@ def test_a_relation_ends_once_and_can_begin_again(alice: User, ledger: Group) ->
     assert (again.outcome, Relation.objects.count()) == ("created", 2)
     roots = [first.subject.root_key]
     edges = {
-        when: [e.relation.key for e in neighbours(roots, groups=None, may_see=None, at=day(when))]
+        when: [e.relation.key for e in walk_relations(roots, groups=None, may_see=None, at=day(when))]
         for when in (-15, -7, -1)
     }
     assert edges == {-15: [first.relation.key], -7: [], -1: [again.relation.key]}
@@ -164,22 +164,22 @@ def ring(ledger: Group) -> list[Memory]:
 
 def test_a_walk_goes_as_deep_as_asked_and_ends_in_a_cycle(ring: list[Memory]) -> None:
     start = [ring[0].key]
-    assert [e.depth for e in neighbours(start, groups=None, may_see=None)] == [1, 1]
-    assert [e.depth for e in neighbours(start, groups=None, may_see=None, depth=2)] == [1, 1, 2, 2]
-    assert len(neighbours(start, groups=None, may_see=None, depth=4)) == 4
+    assert [e.depth for e in walk_relations(start, groups=None, may_see=None)] == [1, 1]
+    assert [e.depth for e in walk_relations(start, groups=None, may_see=None, depth=2)] == [1, 1, 2, 2]
+    assert len(walk_relations(start, groups=None, may_see=None, depth=4)) == 4
     with CaptureQueriesContext(connection) as queries:
-        neighbours(start, groups=None, may_see=None, depth=99)
+        walk_relations(start, groups=None, may_see=None, depth=99)
     assert len(queries) <= 4
 
 
 def test_a_walk_stops_at_its_limit_with_the_surest_first(ring: list[Memory]) -> None:
     Relation.objects.filter(subject=ring[0]).update(confidence=0.9)
-    edges = neighbours([ring[0].key], groups=None, may_see=None, depth=3, limit=1)
+    edges = walk_relations([ring[0].key], groups=None, may_see=None, depth=3, limit=1)
     assert [e.relation.subject_id for e in edges] == [ring[0].key]
 
 
 def test_a_walk_stays_in_its_groups(ring: list[Memory], garden: Group) -> None:
-    assert neighbours([ring[0].key], groups=frozenset({garden.key}), may_see=None, depth=3) == []
+    assert walk_relations([ring[0].key], groups=frozenset({garden.key}), may_see=None, depth=3) == []
 
 
 def test_an_end_that_one_may_not_see_is_not_shown(
@@ -187,7 +187,7 @@ def test_an_end_that_one_may_not_see_is_not_shown(
 ) -> None:
     inside, hidden = row(ledger, "inside", type="entity"), row(garden, "hidden", type="entity")
     Relation.objects.create(group=ledger, subject=inside, predicate="knows", object=hidden)
-    edges = neighbours([inside.key], groups=None, may_see=None)
+    edges = walk_relations([inside.key], groups=None, may_see=None)
     assert len(visible_statements(person(alice), edges)) == 1
     assert visible_statements(person(bob), edges) == []
     assert inspect_memory(person(bob), inside.id).relations == ()
@@ -218,7 +218,7 @@ def test_an_end_is_shown_as_it_stands_now(alice: User, ledger: Group) -> None:
 
 @pytest.fixture
 def hub(ledger: Group, garden: Group) -> Memory:
-    """An entity with three sure relations to what only `garden` may see, and one less sure that all may see."""
+    """An entity with three certain relations to memories that only `garden` may see, and a less certain one that all may see."""
     start, near, behind = (row(ledger, name, type="entity") for name in ("start", "near", "behind"))
     for n in range(3):
         hidden = row(garden, f"hidden {n}", type="entity")
@@ -236,7 +236,7 @@ def test_what_is_hidden_takes_no_place_of_a_walk(bob: User, hub: Memory) -> None
 def test_a_walk_looks_past_a_whole_page_of_hidden_relations(
     bob: User, hub: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(walk, "PAGE_ROWS", 2)
     assert [s.object.content for s in statements_around(person(bob), hub, limit=1)] == ["near"]
 
 
@@ -254,7 +254,7 @@ def test_a_walk_does_not_lead_through_what_is_hidden(
 def test_relations_of_an_earlier_step_take_no_place_in_the_next(ring: list[Memory]) -> None:
     Relation.objects.filter(subject=ring[0]).update(confidence=0.9)
     Relation.objects.filter(subject=ring[3]).update(confidence=0.9)
-    edges = neighbours([ring[0].key], groups=None, may_see=None, depth=2, limit=3)
+    edges = walk_relations([ring[0].key], groups=None, may_see=None, depth=2, limit=3)
     assert [(e.relation.subject_id, e.depth) for e in edges] == [
         (ring[0].key, 1), (ring[3].key, 1), (ring[1].key, 2),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""LOCI_HOME: who can read it, and the key that is made once."""
+"""LOCI_HOME: its permissions and the secret key."""
 
 import stat
 import threading

@@ -26,18 +26,19 @@ examples:
   loci person list
   loci person change ann --superuser yes
   loci person password ann --password-stdin < file
-  loci person deactivate bob --dry-run                     what would end: logins and tokens
+  loci person deactivate bob --dry-run                     which sessions and tokens would end
   loci person deactivate bob
   loci person activate bob
 """
+SHOWN_ONCE: Final = "The password is shown only this once."
 YES_NO = {"yes": True, "no": False}
 Act = Callable[[dict[str, Any]], str]
 
 
 class Command(ActingCommand):
-    """Parses, calls functions of access.sign_in.users, renders. A password never stands on the command line or in the log."""
+    """Parses, calls functions of access.sign_in.users, renders. Passwords never appear on the command line or in the log."""
 
-    help = "Make people who may log in, list and change them, switch them off, give them passwords."
+    help = "Add people who may log in, list, change and deactivate them, set their passwords."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -45,54 +46,56 @@ class Command(ActingCommand):
         actions = parser.add_subparsers(
             dest="action", required=True, metavar="add | list | change | deactivate | activate | password"
         )
-        add = actions.add_parser("add", help="make a person")
-        add.add_argument("--email", help="their address")
+        add = actions.add_parser("add", help="add a person")
+        add.add_argument("--email", help="e-mail address")
         add.add_argument("--staff", action="store_true", help="may enter the admin")
-        add.add_argument("--superuser", action="store_true", help="may do everything in every group")
+        add.add_argument("--superuser", action="store_true", help="has every right in every group")
         add.add_argument(
-            "--member", action="append", default=[], metavar="GROUP=ROLE", help=f"of {', '.join(Role.values)}; again for more"
+            "--member", action="append", default=[], metavar="GROUP=ROLE", help=f"group and role ({', '.join(Role.values)}); repeat for more"
         )  # fmt: skip
-        listing = actions.add_parser("list", help="everybody, with their groups")
-        change = actions.add_parser("change", help="change what is named")
-        change.add_argument("--email", help="their address")
+        listing = actions.add_parser("list", help="list all people with their groups")
+        change = actions.add_parser("change", help="change the named values")
+        change.add_argument("--email", help="e-mail address")
         change.add_argument("--staff", choices=YES_NO, help="may enter the admin")
-        change.add_argument("--superuser", choices=YES_NO, help="may do everything in every group")
-        off = actions.add_parser("deactivate", help="switch a person off: logins and tokens end at once")
-        off.add_argument("--dry-run", action="store_true", help="change nothing, say what would end")
-        on = actions.add_parser("activate", help="switch a person on again")
-        password = actions.add_parser("password", help="give a person another password")
+        change.add_argument("--superuser", choices=YES_NO, help="has every right in every group")
+        off = actions.add_parser("deactivate", help="deactivate a person: sessions and tokens end at once")
+        off.add_argument(
+            "--dry-run", action="store_true", help="show what would end without changing anything"
+        )
+        on = actions.add_parser("activate", help="reactivate a person")
+        password = actions.add_parser("password", help="set a new password")
         for action in (add, password):
-            _add_password(action, needed=action is password)
+            add_password_options(action, is_required=action is password)
         for action in (add, change, off, on, password):
-            action.add_argument("name", help="the name to log in with")
+            action.add_argument("name", help="login name")
         for action in (add, listing, change, off, on, password):
             action.formatter_class = argparse.RawDescriptionHelpFormatter
             action.epilog = EXAMPLES
-            action.add_argument("--json", action="store_true", help="answer as JSON")
+            action.add_argument("--json", action="store_true", help="print JSON")
 
     def act(self, options: dict[str, Any]) -> str:
         act: dict[str, Act] = {
-            "add": _add,
-            "list": _list,
-            "change": _change,
-            "deactivate": _deactivate,
-            "activate": _activate,
-            "password": _password,
+            "add": add,
+            "list": list_people,
+            "change": change,
+            "deactivate": deactivate,
+            "activate": activate,
+            "password": change_password,
         }
         return act[options["action"]](options)
 
 
-def _add_password(action: argparse.ArgumentParser, *, needed: bool) -> None:
+def add_password_options(action: argparse.ArgumentParser, *, is_required: bool) -> None:
+    """Add the options that say where the password comes from."""
     source = action.add_mutually_exclusive_group()
-    source.add_argument("--password-stdin", action="store_true", help="read it from standard input")
-    source.add_argument("--generate", action="store_true", help="make one up and print it once")
-    if not needed:
-        source.add_argument(
-            "--no-password", action="store_true", help="they cannot log in until they get one"
-        )
+    source.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+    source.add_argument("--generate", action="store_true", help="generate a password and print it once")
+    if not is_required:
+        source.add_argument("--no-password", action="store_true", help="no login until a password is set")
 
 
-def _asked_password(options: dict[str, Any]) -> str | None:
+def read_password(options: dict[str, Any]) -> str | None:
+    """The password from the source that the options name; None for --no-password."""
     if options.get("no_password"):
         return None
     if options["generate"]:
@@ -100,49 +103,58 @@ def _asked_password(options: dict[str, Any]) -> str | None:
     return piped_password() if options["password_stdin"] else typed_password()
 
 
-def _add(options: dict[str, Any]) -> str:
-    roles = [_group_and_role(pair) for pair in options["member"]]
-    change = PersonChange(
+def add(options: dict[str, Any]) -> str:
+    """Add a person with the first memberships, all or nothing."""
+    roles = [_parse_membership(pair) for pair in options["member"]]
+    values = PersonChange(
         email=options["email"],
         is_staff=options["staff"] or options["superuser"],
         is_superuser=options["superuser"],
     )
-    password = _asked_password(options)
+    password = read_password(options)
     with transaction.atomic():
-        user = add_person(operator(), options["name"], change, password=password)
+        user = add_person(operator(), options["name"], values, password=password)
         for group, role in roles:
             set_member(operator(), group, user=user, role=role)
     shown = password if options["generate"] else None
     if options["json"]:
-        return json.dumps(_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
-    return f"Made {_line(user)}" + (f"\n\n  {shown}\n\nThe password is shown this once." if shown else "")
+        return json.dumps(person_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
+    return f"Added {person_line(user)}" + (f"\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else "")
 
 
-def _list(options: dict[str, Any]) -> str:
+def list_people(options: dict[str, Any]) -> str:
+    """All people with their groups."""
     people = User.objects.order_by("username").prefetch_related("memberships__group")
     if options["json"]:
-        return json.dumps([_row(user) for user in people], ensure_ascii=False)
-    return "\n".join(_line(user) for user in people) or "There is nobody. Make somebody: loci person add NAME"
+        return json.dumps([person_row(user) for user in people], ensure_ascii=False)
+    return (
+        "\n".join(person_line(user) for user in people)
+        or "There are no people yet. Add one: loci person add NAME"
+    )
 
 
-def _change(options: dict[str, Any]) -> str:
+def change(options: dict[str, Any]) -> str:
+    """Change the named values of a person."""
     user = find_person(options["name"])
-    change = PersonChange(
+    values = PersonChange(
         email=options["email"],
         is_staff=YES_NO.get(options["staff"] or ""),
         is_superuser=YES_NO.get(options["superuser"] or ""),
     )
-    changed = change_person(operator(), user, change)
+    changed = change_person(operator(), user, values)
     if options["json"]:
-        return json.dumps(_row(user) | {"changed": changed}, ensure_ascii=False)
-    return f"Now {_line(user)}" if changed else f"'{user}' is so already: nothing was changed."
+        return json.dumps(person_row(user) | {"changed": changed}, ensure_ascii=False)
+    return (
+        f"Now {person_line(user)}" if changed else f"'{user}' has these values already: nothing was changed."
+    )
 
 
-def _deactivate(options: dict[str, Any]) -> str:
+def deactivate(options: dict[str, Any]) -> str:
+    """Deactivate a person, or show what that would end."""
     user = find_person(options["name"])
     if not user.is_active:
         raise Conflict(
-            f"'{user}' is switched off already.", hint="'loci person activate' switches on.", field="user"
+            f"'{user}' is deactivated already.", hint="'loci person activate' reactivates.", field="user"
         )
     tokens = sum(token.is_valid() for token in ApiToken.objects.filter(user=user))
     with transaction.atomic():
@@ -150,62 +162,65 @@ def _deactivate(options: dict[str, Any]) -> str:
         transaction.set_rollback(options["dry_run"])
     if options["json"]:
         return json.dumps(
-            {**_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}, ensure_ascii=False
+            {**person_row(user), "ended_tokens": tokens, "dry_run": options["dry_run"]}, ensure_ascii=False
         )
-    ends = f"logins end at once, and {tokens} token{'' if tokens == 1 else 's'} with them"
+    ending = f"sessions and {tokens} token{'' if tokens == 1 else 's'}"
     if options["dry_run"]:
-        return f"Nothing was changed. '{user}' would be switched off: {ends}."
-    return f"'{user}' is switched off: {ends}. What they stored stays."
+        return f"Nothing was changed. '{user}' would be deactivated, and {ending} would end at once."
+    return f"'{user}' is deactivated, and {ending} ended. Their memories stay."
 
 
-def _activate(options: dict[str, Any]) -> str:
+def activate(options: dict[str, Any]) -> str:
+    """Reactivate a person."""
     user = find_person(options["name"])
     if user.is_active:
-        raise Conflict(f"'{user}' is switched on already.", hint="Nothing was changed.", field="user")
+        raise Conflict(f"'{user}' is active already.", hint="Nothing was changed.", field="user")
     change_person(operator(), user, PersonChange(is_active=True))
     if options["json"]:
-        return json.dumps(_row(user), ensure_ascii=False)
-    return f"'{user}' is switched on: their password and tokens work again."
+        return json.dumps(person_row(user), ensure_ascii=False)
+    return f"'{user}' is active: their password and tokens work again."
 
 
-def _password(options: dict[str, Any]) -> str:
+def change_password(options: dict[str, Any]) -> str:
+    """Set a new password."""
     user = find_person(options["name"])
-    password = _asked_password(options)
-    if password is None:  # the parser lets nothing else through
+    password = read_password(options)
+    if password is None:  # unreachable: the parser has no --no-password here
         raise InvalidInput("There is no password.", field="password")
     set_password(operator(), user, password)
     shown = password if options["generate"] else None
     if options["json"]:
-        return json.dumps(_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
-    said = f"'{user}' has another password; their logins have ended."
-    return f"{said}\n\n  {shown}\n\nIt is shown this once." if shown else said
+        return json.dumps(person_row(user) | ({"password": shown} if shown else {}), ensure_ascii=False)
+    text = f"'{user}' has a new password; their sessions have ended."
+    return f"{text}\n\n  {shown}\n\n{SHOWN_ONCE}" if shown else text
 
 
-def _group_and_role(pair: str) -> tuple[Group, str]:
+def _parse_membership(pair: str) -> tuple[Group, str]:
     slug, separator, role = pair.rpartition("=")
     if not separator or role not in Role.values:
         raise InvalidInput(
-            f"'{pair}' is no GROUP=ROLE.",
+            f"'{pair}' is not GROUP=ROLE.",
             hint=f"Roles are {', '.join(Role.values)}: --member ledger=curator",
             field="member",
         )
     return find_group(operator(), slug), role
 
 
-def _line(user: User) -> str:
+def person_line(user: User) -> str:
+    """The person as a line of the list."""
     marks = [
-        said
-        for said, is_so in (
+        mark
+        for mark, applies in (
             ("superuser", user.is_superuser),
             ("staff", user.is_staff and not user.is_superuser),
-            ("switched off", not user.is_active),
+            ("deactivated", not user.is_active),
             ("no password", not user.has_usable_password()),
         )
-        if is_so
+        if applies
     ]
     groups = ", ".join(f"{row['group']} as {row['role']}" for row in _memberships(user)) or "no group"
-    seen = f"{user.last_login:%Y-%m-%d}" if user.last_login else "never"
-    return f"{user.username:<20} {', '.join([*marks, groups])}; last login: {seen}"
+    last_login = f"{user.last_login:%Y-%m-%d}" if user.last_login else "never"
+    return f"{user.username:<20} {', '.join([*marks, groups])}; last login: {last_login}"
 
 
 def _memberships(user: User) -> list[dict[str, str]]:
@@ -213,8 +228,9 @@ def _memberships(user: User) -> list[dict[str, str]]:
     return sorted(({"group": row.group.slug, "role": row.role} for row in rows), key=lambda row: row["group"])
 
 
-def _row(user: User) -> dict[str, Any]:
-    login = timezone.localtime(user.last_login).isoformat() if user.last_login else None
+def person_row(user: User) -> dict[str, Any]:
+    """The person as a dict for JSON."""
+    last_login = timezone.localtime(user.last_login).isoformat() if user.last_login else None
     return {
         "user": user.username,
         "email": user.email,
@@ -222,6 +238,6 @@ def _row(user: User) -> dict[str, Any]:
         "staff": user.is_staff,
         "superuser": user.is_superuser,
         "has_password": user.has_usable_password(),
-        "last_login": login,
+        "last_login": last_login,
         "groups": _memberships(user),
     }

@@ -1,4 +1,4 @@
-"""`loci token`: make, list and revoke the tokens that agents use."""
+"""`loci token`: create, list and revoke the tokens of agents."""
 
 import argparse
 import json
@@ -27,49 +27,54 @@ examples:
   loci token create laptop                                 read and write in every group of the admin
   loci token create ci --scopes read --group ledger --default-group ledger --days 30
   loci token create curator --user ann --scopes read,write,curate
-  loci token list                                          who may do what where, now
-  loci token revoke 0190c2a4                               the start of an id, or a name
+  loci token list                                          with current rights
+  loci token revoke 0190c2a4                               by the start of the id or by name
 """
 
 
 class Command(ActingCommand):
-    """Parses, calls one function of access.tokens, renders."""
+    """Parses, calls functions of access.tokens, renders."""
 
-    help = "Make a token for an agent (its secret is shown once), list them, or revoke one."
+    help = "Create a token for an agent (its secret is shown once), list all tokens, or revoke one."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="create | list | revoke")
-        create = actions.add_parser("create", help="make a token and show its secret once")
-        create.add_argument("name", help="of the agent that will use it")
-        create.add_argument("--user", help="whom it acts for; default: the first superuser")
-        create.add_argument("--scopes", default="read,write", help="of read,write,curate,admin,create-group")
+        create = actions.add_parser("create", help="create a token and show its secret once")
+        create.add_argument("name", help="name of the agent that will use the token")
+        create.add_argument("--user", help="the user that the token acts for; default: the first superuser")
         create.add_argument(
-            "--group", action="append", default=[], metavar="G", help="bind it to this group; again for more"
+            "--scopes", default="read,write", help="comma-separated: read,write,curate,admin,create-group"
         )
-        create.add_argument("--default-group", metavar="G", help="where it works when a call names no group")
         create.add_argument(
-            "--days", type=int, help="how long it lives; default: the setting access.token_days"
+            "--group",
+            action="append",
+            default=[],
+            metavar="G",
+            help="bind the token to this group; repeat for more",
         )
-        listing = actions.add_parser("list", help="all tokens, the newest first")
-        revoke = actions.add_parser("revoke", help="end a token now")
-        revoke.add_argument("id", help="its id, the start of it, or its name")
+        create.add_argument("--default-group", metavar="G", help="used if a call names no group")
+        create.add_argument("--days", type=int, help="lifetime; default: the setting access.token_days")
+        listing = actions.add_parser("list", help="list all tokens, newest first")
+        revoke = actions.add_parser("revoke", help="revoke a token now")
+        revoke.add_argument("id", help="the id of the token, its start, or its name")
         for action in (create, listing, revoke):
             action.formatter_class = argparse.RawDescriptionHelpFormatter
             action.epilog = EXAMPLES
-            action.add_argument("--json", action="store_true", help="answer as JSON")
+            action.add_argument("--json", action="store_true", help="print JSON")
 
     def act(self, options: dict[str, Any]) -> str:
         act: dict[str, Callable[[dict[str, Any]], str]] = {
-            "create": _create,
-            "list": _list,
-            "revoke": _revoke,
+            "create": create,
+            "list": list_tokens,
+            "revoke": revoke,
         }
         return act[options["action"]](options)
 
 
-def _create(options: dict[str, Any]) -> str:
+def create(options: dict[str, Any]) -> str:
+    """Create a token, with the secret and the commands that connect an agent."""
     actor = operator()
     groups = [find_group(actor, slug) for slug in options["group"]]
     named = options["default_group"] or (options["group"][0] if len(options["group"] or []) == 1 else None)
@@ -83,17 +88,18 @@ def _create(options: dict[str, Any]) -> str:
     days = settings.LOCI.access.token_days if options["days"] is None else options["days"]
     made = create_token(
         actor,
-        user=_user(options["user"]),
+        user=find_owner(options["user"]),
         name=options["name"],
         scopes=[scope.strip() for scope in options["scopes"].split(",") if scope.strip()],
         groups=groups,
         default_group=default,
         expires_at=timezone.now() + timedelta(days=days) if days else None,
     )
-    return _made_json(made) if options["json"] else _made_text(made)
+    return new_token_json(made) if options["json"] else new_token_text(made)
 
 
-def _user(name: str | None) -> "User":
+def find_owner(name: str | None) -> "User":
+    """The user of this name, or the first superuser if there is no name."""
     users = get_user_model().objects.order_by("pk")
     user = users.filter(username=name).first() if name else users.filter(is_superuser=True).first()
     if user is None:
@@ -102,17 +108,18 @@ def _user(name: str | None) -> "User":
             f"There is no user '{name}'." if name else "There is no superuser.",
             hint=f"There are: {known}."
             if known
-            else "'loci up' makes the first one, 'loci person add NAME' any other.",
+            else "'loci up' creates the first one, 'loci person add NAME' any other.",
             field="user",
         )
     return user
 
 
-def _made_text(made: NewToken) -> str:
+def new_token_text(made: NewToken) -> str:
+    """The new token with its secret and the commands that connect an agent, as text."""
     token = made.token
     return "\n".join(
         [
-            f"Token '{token.name}' for {token.user}: {', '.join(token.scopes)} in {_reach(token)}{_until(token)}.",
+            f"Token '{token.name}' for {token.user}: {', '.join(token.scopes)} in {bound_groups(token)}{_until(token)}.",
             "",
             f"  {made.secret}",
             "",
@@ -124,53 +131,59 @@ def _made_text(made: NewToken) -> str:
             "",
             f"  {client_json(made.secret)}",
             "",
-            "The secret is shown this once.",
+            "The secret is shown only this once.",
         ]
     )
 
 
-def _made_json(made: NewToken) -> str:
+def new_token_json(made: NewToken) -> str:
+    """The new token with its secret and the configuration of clients, as JSON."""
     connect = {"claude": claude_line(made.secret), "config": json.loads(client_json(made.secret))}
-    return json.dumps({**_row(made.token), "secret": made.secret, "connect": connect}, ensure_ascii=False)
+    return json.dumps(
+        {**token_row(made.token), "secret": made.secret, "connect": connect}, ensure_ascii=False
+    )
 
 
-def _list(options: dict[str, Any]) -> str:
+def list_tokens(options: dict[str, Any]) -> str:
+    """All tokens with their current rights, newest first."""
     tokens = ApiToken.objects.select_related("user", "default_group").prefetch_related("groups")
     if options["json"]:
-        return json.dumps([_row(token) for token in tokens], ensure_ascii=False)
+        return json.dumps([token_row(token) for token in tokens], ensure_ascii=False)
     lines = [
-        f"{token.id}  {_state(token):<8}  {token.hint}…  {token.name} for {token.user}: "
-        f"{', '.join(token.scopes)} in {_reach(token)}{_reached_text(token)}{_until(token)}{_used(token)}"
+        f"{token.id}  {token.state:<8}  {token.hint}…  {token.name} for {token.user}: "
+        f"{', '.join(token.scopes)} in {bound_groups(token)}, reaches {reached_text(token)}"
+        f"{_until(token)}, {last_use(token)}"
         for token in tokens
     ]
-    return "\n".join(lines) or "There are no tokens. Make one: loci token create NAME"
+    return "\n".join(lines) or "There are no tokens. Create one: loci token create NAME"
 
 
-def _revoke(options: dict[str, Any]) -> str:
-    token = revoke_token(operator(), _find(options["id"]))
+def revoke(options: dict[str, Any]) -> str:
+    """Revoke one token."""
+    token = revoke_token(operator(), find_token(options["id"]))
     return (
-        json.dumps(_row(token), ensure_ascii=False)
+        json.dumps(token_row(token), ensure_ascii=False)
         if options["json"]
         else f"Token '{token.name}' is revoked."
     )
 
 
-def _find(text: str) -> ApiToken:
-    """Give the one token that is meant; a revoked one only by its id."""
+def find_token(text: str) -> ApiToken:
+    """The token with this id, start of an id (at least 4 characters) or name; revoked tokens only by id."""
     tokens = ApiToken.objects.select_related("user", "default_group")
     wanted = text.strip().lower()
     found = [token for token in tokens if str(token.id).startswith(wanted)] if len(wanted) >= 4 else []
     found = found or [token for token in tokens if token.name == text and token.revoked_at is None]
     if len(found) > 1:
         ids = ", ".join(str(token.id) for token in found[:5])
-        raise Conflict(f"'{text}' may be several tokens: {ids}.", hint="Give more of the id.", field="id")
+        raise Conflict(f"'{text}' matches several tokens: {ids}.", hint="Give more of the id.", field="id")
     if not found:
-        raise NotFound(f"There is no token '{text}'.", hint="'loci token list' shows them.", field="id")
+        raise NotFound(f"There is no token '{text}'.", hint="'loci token list' shows all tokens.", field="id")
     return found[0]
 
 
-def _reached(token: ApiToken) -> list[dict[str, str]]:
-    """Give where the token can act now and as what: its bounds, cut to what its user may there at this moment."""
+def reached_groups(token: ApiToken) -> list[dict[str, str]]:
+    """The groups that the token reaches now, with roles: its own groups, limited to the current rights of its user."""
     if not token.is_valid() or not token.user.is_active:
         return []
     actor = actor_for_token(token, via=Via.COMMAND)
@@ -183,17 +196,19 @@ def _reached(token: ApiToken) -> list[dict[str, str]]:
     )
 
 
-def _reached_text(token: ApiToken) -> str:
-    reached = _reached(token)
+def reached_text(token: ApiToken) -> str:
+    """The groups that the token reaches now, as text."""
+    reached = reached_groups(token)
     if not reached:
-        return ", reaches nothing now"
+        return "nothing now"
     if reached[0]["group"] == "*":
-        return ", reaches every group"
-    return ", reaches " + ", ".join(f"{each['group']} as {each['role']}" for each in reached)
+        return "every group"
+    return ", ".join(f"{each['group']} as {each['role']}" for each in reached)
 
 
-def _row(token: ApiToken) -> dict[str, Any]:
-    moments = {
+def token_row(token: ApiToken) -> dict[str, Any]:
+    """The token as a dict for JSON."""
+    times = {
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "last_used_at": token.last_used_at,
@@ -205,29 +220,23 @@ def _row(token: ApiToken) -> dict[str, Any]:
         "scopes": token.scopes,
         "groups": None if token.all_groups else [group.slug for group in token.groups.all()],
         "default_group": token.default_group.slug if token.default_group else None,
-        "reaches": _reached(token),
-        "state": _state(token),
-        **{name: moment.isoformat() if moment else None for name, moment in moments.items()},
+        "reaches": reached_groups(token),
+        "state": token.state,
+        **{name: time.isoformat() if time else None for name, time in times.items()},
     }
 
 
-def _state(token: ApiToken) -> str:
-    if token.revoked_at is not None:
-        return "revoked"
-    return "valid" if token.is_valid() else "expired"
-
-
-def _reach(token: ApiToken) -> str:
-    return (
-        "every group of its user"
-        if token.all_groups
-        else ", ".join(group.slug for group in token.groups.all())
-    )
+def bound_groups(token: ApiToken) -> str:
+    """The groups that the token is bound to, as text."""
+    if token.all_groups:
+        return "every group of its user"
+    return ", ".join(group.slug for group in token.groups.all())
 
 
 def _until(token: ApiToken) -> str:
     return f", until {token.expires_at:%Y-%m-%d}" if token.expires_at else ""
 
 
-def _used(token: ApiToken) -> str:
-    return f", used {token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else ", never used"
+def last_use(token: ApiToken) -> str:
+    """The time of the last use, as text."""
+    return f"used {token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else "never used"

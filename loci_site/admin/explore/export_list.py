@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from access import audit
 from access.admin.caller import actor_of
-from access.admin.paginator import COUNTED
+from access.admin.paginator import MAX_COUNTED_ROWS
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from memories.browse.serializers import memory_json
 from memories.models import Memory
 
-MAX_ROWS = COUNTED  # a whole group or store goes out with the command `export`
+MAX_ROWS = MAX_COUNTED_ROWS  # a whole group or store goes out with the command `export`
 # A program that opens a CSV file takes a cell that begins so for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Rows = list[dict[str, Any]]

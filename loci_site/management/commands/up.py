@@ -16,7 +16,7 @@ from django.db import DatabaseError, connection, connections
 
 from access.connect import base_url, claude_line, client_json, command_line
 from access.errors import LociError
-from access.server_address import told_address
+from access.server_address import publish_address
 from loci_site.config import load_config
 from loci_site.config.checks import TAG
 from loci_site.management.first_start import FirstAccess, give_first_access, migrate_if_needed
@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
     def _run(self, options: dict[str, Any]) -> None:
         server, home = settings.LOCI.server, settings.LOCI.home
-        with bound_socket(server.host, server.port) as sock, told_address(home, base_url()):
+        with bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
             self._prepare(wants_model=not options["no_model"])
             parts = web_parts(sock, web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from access.audit import OWN, ChainReport, chain_names, verify_chain
 from access.audit.operations import Operation
-from access.audit_search import LogFilter, changes_said, export_log, find_log
+from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator
@@ -92,7 +92,7 @@ class Command(FaceCommand):
         if options["at"]:
             return self._show_then(options)
         check_range(options["limit"], 1, MAX_SHOWN, field="limit")
-        rows = list(find_log(operator(), _sought(options)).order_by("-seq")[: options["limit"]])
+        rows = list(find_log_entries(operator(), _sought(options)).order_by("-seq")[: options["limit"]])
         if options["json"]:
             self.print_json({"rows": [log_json(entry) for entry in rows]})
         elif rows:
@@ -186,7 +186,7 @@ def _what(entry: AuditEntry) -> str:
     if not hasattr(entry, "payload_row"):
         return "(dropped)" if entry.subject.startswith("after:") else "(purged)"
     said = entry.payload_row.payload
-    parts = [f"{name} {_shown(old)} → {_shown(new)}" for name, (old, new) in changes_said(said).items()]
+    parts = [f"{name} {_shown(old)} → {_shown(new)}" for name, (old, new) in payload_changes(said).items()]
     after = said.get("after")
     if not parts and isinstance(after, dict):
         parts = [_shown(after.get("content"))]

@@ -1,4 +1,4 @@
-"""The audit chain shows every row that was changed, taken out or cut off."""
+"""The audit chain reveals every changed, removed or cut-off row."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -90,7 +90,7 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
     report = verify_chain()
     assert (report.is_whole, report.rows) == (True, 11)
     AuditPayload.objects.filter(entry__seq=9).update(payload={"after": {"text": "100", "n": 1}})
-    assert (verify_chain().broken_at, verify_chain().why) == (9, "what the row says was changed")
+    assert (verify_chain().broken_at, verify_chain().why) == (9, "the payload of the row was changed")
 
 
 def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:

@@ -1,4 +1,4 @@
-"""Old log rows can go, and what is left still proves that nothing else did."""
+"""Old log rows can be dropped, and the rest still proves that nothing else is missing."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ def moment(day: int) -> datetime:
 
 @pytest.fixture
 def days(alice: User) -> User:
-    """Ten rows, one on each day from 0 to 9."""
+    """Ten rows, one per day from 0 to 9."""
     for day in range(10):
         append(person(alice), "run", subject=f"day {day}", payload={"day": day}, at=moment(day))
     return alice
@@ -115,7 +115,7 @@ def test_nothing_goes_while_the_first_row_is_young(days: User) -> None:
 
 
 def test_a_young_row_in_front_keeps_what_follows_it(days: User) -> None:
-    """The clock was wrong for one row: what stands behind it stays, since a chain has no holes."""
+    """The clock was wrong for one row: the rows after it stay, since a chain has no holes."""
     AuditEntry.objects.all().delete()
     AuditHead.objects.all().delete()
     for at in (0, 1, 50, 2):
@@ -134,7 +134,7 @@ def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) 
     def killed(rows: int) -> None:
         raise KeyboardInterrupt
 
-    with patch.object(audit_retention, "ROWS_AT_ONCE", 3):
+    with patch.object(audit_retention, "BATCH_ROWS", 3):
         with pytest.raises(KeyboardInterrupt):
             drop_log(person(days), before=moment(8), on_rows=killed)
         assert [seq for seq, _ in rows()] == [3, 4, 5, 6, 7, 8, 9, 10, 11]
@@ -147,7 +147,7 @@ def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) 
 
 def test_progress_is_told_batch_by_batch(days: User) -> None:
     heard: list[int] = []
-    with patch.object(audit_retention, "ROWS_AT_ONCE", 3):
+    with patch.object(audit_retention, "BATCH_ROWS", 3):
         drop_log(person(days), before=moment(8), on_rows=heard.append)
     assert heard == [3, 3, 2]
 
@@ -163,7 +163,7 @@ def test_progress_is_told_batch_by_batch(days: User) -> None:
         ),
         (lambda: AuditEntry.objects.filter(seq=4).update(hash="0" * 64), "the anchor was changed"),
         (lambda: AuditEntry.objects.filter(seq=6).update(actor="mallory"), "the row does not follow"),
-        (lambda: AuditEntry.objects.filter(seq=11).delete(), "no later row says"),
+        (lambda: AuditEntry.objects.filter(seq=11).delete(), "no later row announces"),
         (lambda: AuditEntry.objects.filter(seq=10).delete(), "row 10 is missing"),
     ],
     ids=[
@@ -185,14 +185,14 @@ def test_damage_behind_an_anchor_is_found(days: User, damage: Callable[[], objec
 
 
 def test_a_forged_anchor_further_on_is_found(days: User) -> None:
-    """Somebody cuts rows off the front and dresses the last one up as an anchor, as retention does."""
+    """Somebody removes rows from the front and turns the last one into an anchor, as retention does."""
     drop_log(person(days), before=moment(4))
     AuditEntry.objects.filter(seq__lt=7).delete()
     last = AuditEntry.objects.get(seq=7)
     AuditEntry.objects.filter(seq=7).update(operation="anchor", subject=f"after:{last.hash}")
     report = verify_chain()
     assert (report.is_whole, report.broken_at) == (False, 7)
-    assert report.why == "no later row says that the rows before the anchor were dropped"
+    assert report.why == "no later row announces that the rows before the anchor were dropped"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Nothing in a private group is global: not what counts, and not what was hidden."""
+"""Private groups have no global memories, live or hidden."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What a group keeps to itself becomes global by a curator alone; a new fact is its writer's to place."""
+"""Only a curator makes a group's memory global; the writer of a new fact chooses its scope."""
 
 import pytest
 from django.contrib.auth.models import User

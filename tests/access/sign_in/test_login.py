@@ -1,4 +1,4 @@
-"""Guessing passwords is slow, everybody else logs in, and what happens to people is in the audit log."""
+"""Password guessing is throttled without locking others out, and changes of accounts are logged."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,7 +13,15 @@ from django.utils import timezone
 
 from access.errors import NotFound, NotPermitted
 from access.models import Attempts, AuditEntry
-from access.sign_in.throttle import LOGINS, LOGINS_FROM, delete_old, lift, locked, note, wait_s
+from access.sign_in.throttle import (
+    ADDRESS_RULE,
+    LOGIN_RULE,
+    active_locks,
+    delete_expired,
+    lift_lock,
+    record_attempt,
+    wait_s,
+)
 from access.tokens import operator
 from access.tokens.throttle import registration_rule
 from tests.people import alice, bob, charlie, ledger, person
@@ -55,8 +63,8 @@ def test_the_fifth_wrong_password_locks_and_the_right_one_does_not_help(
 def test_each_further_failure_doubles_the_wait_up_to_a_day(clock: time_machine.Traveller) -> None:
     waits = []
     for _ in range(18):
-        note(LOGINS, "alice", "192.0.2.1")
-        waits.append(wait_s(LOGINS, "alice", "192.0.2.1"))
+        record_attempt(LOGIN_RULE, "alice", "192.0.2.1")
+        waits.append(wait_s(LOGIN_RULE, "alice", "192.0.2.1"))
     assert waits == [
         0,
         0,
@@ -142,16 +150,16 @@ def test_logins_and_lock_outs_are_in_the_audit_log(alice: User, clock: time_mach
 def test_a_superuser_lifts_a_lock_and_nobody_else(alice: User, bob: User) -> None:
     for _ in range(5):
         log_in("bob", "wrong")
-    row = locked(person(alice)).get()
+    row = active_locks(person(alice)).get()
     with pytest.raises(NotPermitted):
-        locked(person(bob))
+        active_locks(person(bob))
     with pytest.raises(NotPermitted):
-        lift(person(bob), row)
-    lift(person(alice), row)
-    assert wait_s(LOGINS, "bob", "192.0.2.1") == 0
+        lift_lock(person(bob), row)
+    lift_lock(person(alice), row)
+    assert wait_s(LOGIN_RULE, "bob", "192.0.2.1") == 0
     assert AuditEntry.objects.filter(operation="login", subject="user:bob", actor="alice").count() == 1
     with pytest.raises(NotFound):
-        lift(person(alice), row)
+        lift_lock(person(alice), row)
 
 
 def test_a_superuser_lifts_a_lock_in_the_browser(alice: User, bob: User, charlie: User) -> None:
@@ -168,7 +176,7 @@ def test_a_superuser_lifts_a_lock_in_the_browser(alice: User, bob: User, charlie
     assert "192.0.2.1" in owner.get("/admin/access/attempts/").content.decode()
     assert "bob" in owner.get(page).content.decode()
     assert owner.post(page).status_code == 302
-    assert wait_s(LOGINS, "bob", "192.0.2.1") == 0
+    assert wait_s(LOGIN_RULE, "bob", "192.0.2.1") == 0
 
 
 def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,12 +192,12 @@ def test_an_operator_lifts_a_lock_by_command(alice: User, capsys: pytest.Capture
 
 
 def test_old_counts_are_deleted(clock: time_machine.Traveller) -> None:
-    note(LOGINS, "alice", "192.0.2.1")
-    note(LOGINS_FROM, "192.0.2.1")
+    record_attempt(LOGIN_RULE, "alice", "192.0.2.1")
+    record_attempt(ADDRESS_RULE, "192.0.2.1")
     clock.shift(timedelta(hours=7))
-    assert delete_old() == 1
+    assert delete_expired() == 1
     clock.shift(timedelta(days=2))
-    assert delete_old() == 1
+    assert delete_expired() == 1
 
 
 def test_commands_log_in_as_before(alice: User) -> None:
@@ -236,14 +244,14 @@ def test_ones_own_password_is_in_the_audit_log_once_it_is_another(alice: User) -
 
 def test_the_wait_is_shown_in_minutes_when_it_is_long(alice: User, clock: time_machine.Traveller) -> None:
     for _ in range(8):
-        note(LOGINS, "alice", "192.0.2.1", user=alice)
+        record_attempt(LOGIN_RULE, "alice", "192.0.2.1", user=alice)
     assert "Try again in 4 minutes" in log_in("alice", PASSWORD).content.decode()
 
 
 def test_the_operator_sees_every_lock(alice: User) -> None:
     for _ in range(10):
-        note(registration_rule(), "192.0.2.9")
-    (row,) = locked(operator())
+        record_attempt(registration_rule(), "192.0.2.9")
+    (row,) = active_locks(operator())
     assert (row.kind, row.address, row.user) == ("register", "192.0.2.9", None)
     assert row.until is not None
     assert row.until > timezone.now()

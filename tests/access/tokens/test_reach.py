@@ -1,4 +1,4 @@
-"""`loci token list` says what each token can reach now, and two agents that write at once are each named rightly."""
+"""`loci token list` shows the current reach of each token; concurrent writes of two agents name the right one."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Tokens that do not work are refused for a while by address; one that works is never kept out."""
+"""Invalid tokens are throttled per address; a valid token is never refused."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from access.models import Attempts, AuditEntry
 from access.sign_in.client_address import network_of
-from access.sign_in.throttle import count_try, delete_old, wait_s
+from access.sign_in.throttle import count_try, delete_expired, wait_s
 from access.tokens import operator, revoke_token
 from access.tokens import throttle as token_guard
 from access.tokens.throttle import token_rule
@@ -59,7 +59,7 @@ def test_the_third_token_that_does_not_work_begins_a_lock(send: Send) -> None:
     said = answers[3].json()
     assert said["code"] == "too_many_attempts"
     assert "Too many such requests came from this address" in said["message"]
-    assert "A token that works is taken at once" in said["hint"]
+    assert "A valid token is accepted at once" in said["hint"]
     assert WRONG not in answers[3].content.decode()
 
 
@@ -154,7 +154,7 @@ def test_a_lock_is_listed_and_lifted(alice: User, capsys: pytest.CaptureFixture[
     assert "token" in capsys.readouterr().out
     owner = Client()
     owner.force_login(alice)
-    assert "tokens that do not work" in owner.get("/admin/access/attempts/").content.decode()
+    assert "invalid tokens" in owner.get("/admin/access/attempts/").content.decode()
     call_command("lockout", "lift", str(Attempts.objects.get().id))
     assert over_rest(WRONG).status_code == 401
 
@@ -201,5 +201,5 @@ def test_old_counts_of_every_kind_are_deleted_but_no_lock_that_lasts(
     settings.LOCI = replace(settings.LOCI, access=long)
     count_try(token_rule(), OFFICE)
     clock.shift(3 * 86_400)
-    assert delete_old() == 1
+    assert delete_expired() == 1
     assert Attempts.objects.get().address == OFFICE

@@ -1,4 +1,4 @@
-"""Tokens: when they were last used, and what a new one may reach."""
+"""Tokens: the last use, and the reach of new ones."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from pytest_django import Settings
 from access.errors import InvalidInput, NotPermitted
 from access.groups import create_group
 from access.models import ApiToken, Group
-from access.tokens import USED_TOKENS, actor_for_secret, create_token
+from access.tokens import PENDING_TOKEN_USES, actor_for_secret, create_token
 from memories.recall.recall_log import COUNTER
 from tests.people import agent, make_token, person
 
@@ -20,10 +20,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def none_waits() -> Iterator[None]:
-    """No use of a token waits from a test before."""
-    USED_TOKENS.clear()
+    """No pending token use is left from an earlier test."""
+    PENDING_TOKEN_USES.clear()
     yield
-    USED_TOKENS.clear()
+    PENDING_TOKEN_USES.clear()
 
 
 def test_a_use_is_written_though_nothing_was_recalled(bob: User) -> None:
@@ -50,7 +50,7 @@ def test_the_default_group_is_one_that_the_token_and_its_maker_reach(
 ) -> None:
     with pytest.raises(NotPermitted, match="garden"):
         create_token(person(bob), user=bob, name="a", default_group=garden)
-    with pytest.raises(InvalidInput, match="'garden' is not among the token's groups"):
+    with pytest.raises(InvalidInput, match="'garden' is not one of the token's groups"):
         make_token(bob, groups=[ledger], default_group=garden)
     assert ApiToken.objects.count() == 0
     made = create_token(person(bob), user=bob, name="a", groups=[ledger], default_group=ledger)

@@ -229,7 +229,7 @@ def test_a_token_form_at_fault_makes_nothing(owner: Client, alice: User) -> None
         scopes=["read"],
         expires_at="2020-01-01T00:00",
     )
-    assert "lies in the past" in body
+    assert "is in the past" in body
     assert not ApiToken.objects.exists()
 
 

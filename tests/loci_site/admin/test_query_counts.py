@@ -153,8 +153,8 @@ def test_a_list_that_is_too_long_to_sort_is_shown_in_its_order_and_says_so(
         answer = owner.get("/admin/memories/memory/?o=6")
         return [
             one.content for one in answer.context["cl"].result_list
-        ], "Narrow the list" in answer.content.decode()
+        ], "Filter it to sort it" in answer.content.decode()
 
     assert shown() == (["number 2", "number 0", "number 1"], False)
-    monkeypatch.setattr(paginator, "COUNTED", 2)
+    monkeypatch.setattr(paginator, "MAX_COUNTED_ROWS", 2)
     assert shown() == (["number 2", "number 1"], True)

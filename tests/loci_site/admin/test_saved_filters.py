@@ -70,7 +70,7 @@ def test_a_filter_is_known_again_whatever_the_order_of_the_address(owner: Client
 
 def test_the_same_name_takes_the_new_filter(owner: Client, db: None) -> None:
     save(owner, "Mine", "type__exact=semantic")
-    assert "It now shows this list" in save(owner, "Mine", "type__exact=entity")
+    assert "It replaces the one of that name" in save(owner, "Mine", "type__exact=entity")
     assert SavedFilter.objects.get().asked == [["type__exact", "entity"]]
 
 
@@ -79,8 +79,8 @@ def test_the_same_name_takes_the_new_filter(owner: Client, db: None) -> None:
     [
         ("", "type__exact=semantic", "has no name"),
         ("x" * 61, "type__exact=semantic", "longer than 60"),
-        ("Mine", "", "not narrowed"),
-        ("Mine", "p=2", "not narrowed"),
+        ("Mine", "", "not filtered"),
+        ("Mine", "p=2", "not filtered"),
         ("Mine", "pinned__exact=maybe", "no such filter"),
         ("Mine", "group__members=1", "no such filter"),
         ("Mine", f"q={'x' * 501}", "too long"),
@@ -122,19 +122,19 @@ def test_a_saved_filter_shows_no_more_than_one_may_see_now(
 def test_agents_and_operators_keep_none(alice: User) -> None:
     for actor in (agent(alice), operator()):
         with pytest.raises(NotPermitted):
-            save_filter(actor, list_name=MEMORIES, name="Mine", asked=FACTS)
+            save_filter(actor, list_name=MEMORIES, name="Mine", values=FACTS)
         assert saved_filters(actor, MEMORIES) == []
 
 
 def test_no_more_than_a_number_are_kept(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MAX_PER_LIST", 2)
     for name in ("one", "two"):
-        save_filter(person(alice), list_name=MEMORIES, name=name, asked=FACTS)
+        save_filter(person(alice), list_name=MEMORIES, name=name, values=FACTS)
     with pytest.raises(Conflict, match="2 filters"):
-        save_filter(person(alice), list_name=MEMORIES, name="three", asked=FACTS)
-    assert save_filter(person(alice), list_name=MEMORIES, name="two", asked=[("q", "x")]).is_replaced
+        save_filter(person(alice), list_name=MEMORIES, name="three", values=FACTS)
+    assert save_filter(person(alice), list_name=MEMORIES, name="two", values=[("q", "x")]).is_replaced
     with pytest.raises(InvalidInput):
-        save_filter(person(alice), list_name=MEMORIES, name="bro\ud800ken", asked=FACTS)
+        save_filter(person(alice), list_name=MEMORIES, name="bro\ud800ken", values=FACTS)
 
 
 def test_saving_and_deleting_is_logged_without_the_words_searched_for(owner: Client, db: None) -> None:
@@ -152,7 +152,7 @@ def test_saving_and_deleting_is_logged_without_the_words_searched_for(owner: Cli
 def test_a_purge_reaches_the_filters_that_hold_the_text(alice: User, remember: Remember) -> None:
     doomed = remember("the code is 4711")
     for name, words in (("one", "the code is 4711"), ("two", "the code"), ("the code is 4711", "x")):
-        save_filter(person(alice), list_name=MEMORIES, name=name, asked=[("q", words)])
+        save_filter(person(alice), list_name=MEMORIES, name=name, values=[("q", words)])
     purge(person(alice), doomed.id, reason="a secret")
     assert [kept.name for kept in saved_filters(person(alice), MEMORIES)] == ["two"]
 
@@ -165,5 +165,5 @@ def test_the_list_costs_one_query_more_however_many_filters_are_kept(owner: Clie
             body_of(owner)
         counts.append(len(seen))
         for each in range(5):
-            save_filter(person(alice), list_name=MEMORIES, name=f"{number} {each}", asked=FACTS)
+            save_filter(person(alice), list_name=MEMORIES, name=f"{number} {each}", values=FACTS)
     assert len(set(counts)) == 1

@@ -89,7 +89,7 @@ def test_people_are_listed_with_what_they_reach(
     words = {name: rest for name, *rest in cells}
     assert "ledger (curator)" in words["bob"]
     assert "pages for everybody" in words["bob"]
-    assert "switched off" in words["charlie"]
+    assert "deactivated" in words["charlie"]
     assert "no group" in words["charlie"]
     assert "every group, as admin" in words["alice"]
     assert "ledger (curator)" in text_of(owner, f"/admin/auth/user/{bob.pk}/change/")
@@ -106,7 +106,7 @@ def test_groups_are_listed_with_what_waits_and_who_sees_them(owner: Client) -> N
     set_private(operator(), "a", private=True)
     said = text_of(owner, "/admin/access/group/")
     for words in (
-        r"a - what agents write private",
+        r"a - writes by agents private",
         r"b - below confidence 0\.4 open",
         r"c - nothing archived",
     ):

@@ -52,7 +52,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
         ({"metadata": []}, 422, "metadata", "'metadata'"),
         ({"contents": "x"}, 422, "contents", "'contents' is not known here."),
         ({"position": -1}, 422, "position", "'position'"),
-        ({"group": "no such group"}, 422, "group", "is no name for a group"),
+        ({"group": "no such group"}, 422, "group", "is not a valid group name"),
         ({"source": "a\x00"}, 422, "source", "NUL"),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_title_and_instructions_are_given(ledger: Group, monkeypatch: pytest.M
         "The books",
         "Amounts are\nin grams.",
     )
-    assert "is so already" in run("rename", "ledger", "The books")
+    assert "already: nothing was changed" in run("rename", "ledger", "The books")
     with pytest.raises(CommandError, match="cannot be read"):
         run("describe", "ledger", "@/nowhere/rules.md")
 
@@ -85,7 +85,7 @@ def test_a_policy_is_shown_and_set(ledger: Group) -> None:
 def test_a_trial_says_what_would_change_and_changes_nothing(bob: User, words: list[str], said: str) -> None:
     before, logged = answer("show", "ledger"), rows_logged()
     would = run(*words, "--dry-run")
-    assert would.startswith("Nothing was changed. It would be:\n")
+    assert would.startswith("Nothing was changed. The changes would be:\n")
     assert said in would
     assert answer(*words, "--dry-run")["dry_run"] is True
     assert (answer("show", "ledger"), rows_logged()) == (before, logged)
@@ -94,14 +94,14 @@ def test_a_trial_says_what_would_change_and_changes_nothing(bob: User, words: li
 
 
 def test_members_change_together_or_not_at_all(bob: User) -> None:
-    with pytest.raises(CommandError, match="no member of 'ledger'"):
+    with pytest.raises(CommandError, match="not a member of 'ledger'"):
         run("members", "ledger", "--add", "bob=admin", "--remove", "bob", "--remove", "bob")
     assert answer("members", "ledger")["members"][-1] == {"user": "bob", "role": "contributor"}
     changed = answer("members", "ledger", "--add", "bob=admin")["changed"]
     assert changed == {"bob": ["contributor", "admin"]}
     assert (
         run("members", "ledger", "--set", "bob=admin", "--dry-run")
-        == "Nothing was changed, and nothing would be."
+        == "Nothing was changed, and nothing would change."
     )
 
 
@@ -114,7 +114,7 @@ def test_an_archived_group_is_listed_when_asked_for(ledger: Group, garden: Group
     assert "1 member " in f"{listed[0]} "
     run("reopen", "garden")
     assert "garden" in run("list")
-    assert "is so already" in run("reopen", "garden")
+    assert "already: nothing was changed" in run("reopen", "garden")
 
 
 def test_a_list_costs_the_same_however_many_groups_there_are(ledger: Group, bob: User) -> None:

@@ -112,7 +112,7 @@ def test_every_option_reaches_the_memory(run: Run) -> None:
         (["x", "--group", "ledger", "--confidence", "nan"], b"", "confidence is nan"),
         (["x", "--group", "ledger", "--supersedes", "it"], b"", "'it' is no memory id."),
         (["x", "--group", "ledger", "--valid-from", "soon"], b"", "'soon' in valid_from is no date."),
-        (["x", "--group", "No Group"], b"", "'No Group' is no name for a group."),
+        (["x", "--group", "No Group"], b"", "'No Group' is not a valid group name."),
         (["x"], b"", "No group is named and there is no default."),
         (["-", "--group", "ledger"], b"\xff\xfe", "Standard input is not UTF-8 (byte 0)."),
         (["-", "--group", "ledger"], b"x" * 5_000_000, "Standard input has more than 400,000 bytes."),

@@ -91,9 +91,9 @@ def test_a_password_that_is_made_up_is_shown_once(db: None) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["ann", "--member", "ledger=king", "--generate"], "no GROUP=ROLE"),
+        (["ann", "--member", "ledger=king", "--generate"], "is not GROUP=ROLE"),
         (["ann", "--member", "ledgre=viewer", "--generate"], "There is no group 'ledgre'"),
-        (["alice", "--generate"], "There is a user 'alice' already"),
+        (["alice", "--generate"], "There is already a user 'alice'"),
         (["ann b", "--generate"], "Enter a valid username"),
         (["ann", "--email", "nowhere", "--generate"], "Enter a valid email address"),
         (["ann"], "There is no terminal to ask for a password"),
@@ -120,7 +120,7 @@ def test_a_weak_password_is_refused_without_being_repeated(db: None, monkeypatch
 def test_a_person_without_a_password_cannot_log_in_until_given_one(db: None, piped: None) -> None:
     assert "no password" in run("person", "add", "ann", "--no-password")
     assert not User.objects.get().has_usable_password()
-    assert "another password" in run("person", "password", "ann", "--password-stdin")
+    assert "new password" in run("person", "password", "ann", "--password-stdin")
     assert authenticate(username="ann", password=STRONG) is not None
 
 
@@ -135,7 +135,7 @@ def test_everybody_is_listed_with_their_groups(bob: User) -> None:
 
 
 def test_nobody_to_list_says_how_to_make_somebody(db: None) -> None:
-    assert run("person", "list") == "There is nobody. Make somebody: loci person add NAME"
+    assert run("person", "list") == "There are no people yet. Add one: loci person add NAME"
 
 
 def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) -> None:
@@ -146,18 +146,18 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
     would = run("person", "deactivate", "bob", "--dry-run")
     assert (
         would
-        == "Nothing was changed. 'bob' would be switched off: logins end at once, and 1 token with them."
+        == "Nothing was changed. 'bob' would be deactivated, and sessions and 1 token would end at once."
     )
     assert (logged(), Client().get("/api/groups", **ask).status_code) == ([], 200)
     assert answer("person", "deactivate", "bob")["ended_tokens"] == 1
     assert Client().get("/api/groups", **ask).status_code == 401
     assert browser.get("/app/").status_code == 302
-    assert "switched off" in run("person", "list")
-    with pytest.raises(CommandError, match="switched off already"):
+    assert "deactivated" in run("person", "list")
+    with pytest.raises(CommandError, match="deactivated already"):
         run("person", "deactivate", "bob")
     assert "work again" in run("person", "activate", "bob")
     assert Client().get("/api/groups", **ask).status_code == 200
-    with pytest.raises(CommandError, match="switched on already"):
+    with pytest.raises(CommandError, match="active already"):
         run("person", "activate", "bob")
     assert [row["changes"] for row in logged()] == [
         {"is_active": [True, False]},
@@ -167,7 +167,7 @@ def test_switching_off_ends_logins_and_tokens_and_a_trial_does_not(bob: User) ->
 
 def test_the_last_superuser_stays(alice: User) -> None:
     for words in (["deactivate", "alice"], ["change", "alice", "--superuser", "no"]):
-        with pytest.raises(CommandError, match="Nobody would be left"):
+        with pytest.raises(CommandError, match="No active superuser would be left"):
             run("person", *words)
     alice.refresh_from_db()
     assert (alice.is_active, alice.is_superuser, logged()) == (True, True, [])

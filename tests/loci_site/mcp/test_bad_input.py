@@ -65,7 +65,7 @@ def rows() -> tuple[int, ...]:
         ("store_memory", {"content": "x", "metadata": "a"}, "'metadata' must be an object."),
         ("store_memory", {"content": "x", "metadata": {"a": "b" * 20_000}}, "at most 16,384"),
         ("store_memory", {"content": "x", "metadata": {"a": "\x00"}}, "metadata holds a NUL character."),
-        ("store_memory", {"content": "x", "group": "Not A Slug"}, "'Not A Slug' is no name for a group."),
+        ("store_memory", {"content": "x", "group": "Not A Slug"}, "'Not A Slug' is not a valid group name."),
         ("store_memory", {"content": "x", "supersedes": "17"}, "'17' is no memory id."),
         ("store_memory", {"content": "x", "supersedes": UNKNOWN}, "no memory of that id that you may see"),
         ("store_memory", {"content": "x", "valid_from": "2026-13-01"}, "Use ISO 8601: 2026-05-03"),

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
     [
         ([], "Say --stdio."),
         (["--stdio", "--token", "loci_wrong"], "The token is not known."),
-        (["--stdio", "--group", "Not A Slug"], "is no name for a group."),
+        (["--stdio", "--group", "Not A Slug"], "is not a valid group name."),
     ],
 )
 def test_it_refuses_what_it_cannot_serve(options: list[str], said: str) -> None:

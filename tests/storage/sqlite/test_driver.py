@@ -27,7 +27,7 @@ from tests.settings import REPOSITORY
 
 @pytest.fixture
 def databases(tmp_path: Path, django_db_blocker: Any) -> Iterator[ConnectionHandler]:
-    """Connections of their own to a new file, one for each thread that asks."""
+    """Separate connections to a new file, one per thread."""
     handler = ConnectionHandler({"default": sqlite_settings(tmp_path / "sub" / "x.db", storage=Storage())})
     with django_db_blocker.unblock():
         yield handler

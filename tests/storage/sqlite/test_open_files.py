@@ -1,4 +1,4 @@
-"""A process that has a SQLite file open says so; one that must be alone with it is kept waiting by nobody it cannot see."""
+"""Processes mark the SQLite files that they have open, and exclusive access is refused meanwhile."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite.open_files import FileInUse, alone_with, say_open
+from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
 from tests.settings import REPOSITORY
 
 HOLD = (
@@ -19,7 +19,7 @@ HOLD = (
 
 @contextmanager
 def other_process(path: Path, hold: str) -> Iterator[None]:
-    """Another process that holds the file for the time of the block."""
+    """Another process that holds the file during the block."""
     command = [sys.executable, "-c", HOLD.format(hold=hold), str(path)]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -32,19 +32,19 @@ def other_process(path: Path, hold: str) -> Iterator[None]:
 
 def test_nobody_is_alone_with_a_file_that_another_has_open(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    with other_process(path, "in_use.say_open(path, timeout_s=1)"):
-        say_open(path, timeout_s=1)  # any number may have it open
-        with pytest.raises(FileInUse, match="is open in another process"), alone_with(path):
+    with other_process(path, "in_use.mark_open(path, timeout_s=1)"):
+        mark_open(path, timeout_s=1)  # any number may have it open
+        with pytest.raises(FileInUse, match="is open in another process"), exclusive_access(path):
             pass
     # The other one was killed, and left nothing behind.
-    with alone_with(path):
-        say_open(path, timeout_s=0)  # its own connections
+    with exclusive_access(path):
+        mark_open(path, timeout_s=0)  # its own connections
 
 
 def test_who_comes_while_another_is_alone_with_it_waits_and_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     is_restored = pytest.raises(FileInUse, match=r"x\.db is being restored")
-    with other_process(path, "alone = in_use.alone_with(path); alone.__enter__()"), is_restored:
-        say_open(path, timeout_s=0.1)
-    say_open(path, timeout_s=0.1)
+    with other_process(path, "alone = in_use.exclusive_access(path); alone.__enter__()"), is_restored:
+        mark_open(path, timeout_s=0.1)
+    mark_open(path, timeout_s=0.1)
     assert (tmp_path / "x.db.lock").stat().st_mode & 0o777 == 0o600

@@ -228,7 +228,7 @@ def test_a_text_that_was_superseded_waits_for_a_person(actor: Actor, ledger: Gro
         (Draft("x", confidence=7), "confidence is 7"),
         (Draft("x", type="dream"), "'dream' is no type."),
         (Draft("x", position=4), "neither supersedes nor position"),
-        (Draft("x", group="No Group"), "'No Group' is no name for a group."),
+        (Draft("x", group="No Group"), "'No Group' is not a valid group name."),
     ],
 )
 def test_a_draft_at_fault_is_refused_alone(actor: Actor, ledger: Group, draft: Draft, why: str) -> None:
