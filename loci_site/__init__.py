@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Read when numpy is first imported: its own threads spin beside the encoder's, and took half of each search's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -12,6 +12,7 @@ from access.actor import ALL_SCOPES
 from access.audit.operations import Operation
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
+from maintenance.squashed_migrations import adopt_squashed
 from memories.search.base import search_index
 
 ADMIN_NAME = "admin"
@@ -32,6 +33,7 @@ def migrate_if_needed() -> int:
 
     Where nothing is to do this costs a few milliseconds; `migrate` itself takes half a second to find that out.
     """
+    adopt_squashed()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan or search_index().missing_objects():

@@ -20,6 +20,13 @@ from access import audit
 from access.errors import InvalidInput, Unavailable
 from access.models import AuditHead, Group
 from maintenance.backups.archive import BackupManifest
+from maintenance.squashed_migrations import (
+    REPLACED,
+    REPLACED_NAMES,
+    SQUASHED,
+    adopt_squashed,
+    refuse_early_store,
+)
 from memories.models import Memory
 from memories.store.pieces import indexed_model
 
@@ -122,7 +129,7 @@ def applied_migrations() -> dict[str, list[str]]:
 
 def refuse_later_version(archive: Path, manifest: BackupManifest) -> None:
     """Raise InvalidInput where a backup's tables are of a later version of Loci than this one."""
-    here = set(MigrationLoader(None).disk_migrations or ())
+    here = {*(MigrationLoader(None).disk_migrations or ()), *REPLACED_NAMES}
     unknown = [
         f"{app}.{name}"
         for app, names in manifest.migrations.items()
@@ -140,13 +147,16 @@ def refuse_later_version(archive: Path, manifest: BackupManifest) -> None:
 
 def pending_migrations() -> list[str]:
     """Name the migrations that the opened store still lacks, in order."""
+    replaces = refuse_early_store()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+    names = [(migration.app_label, migration.name) for migration, _ in plan]
+    return [f"{app}.{name}" for app, name in names if not (replaces and app in REPLACED and name == SQUASHED)]
 
 
 def migrate_copy() -> list[str]:
     """Bring the opened copy's tables up to date; give the migrations that ran."""
+    adopt_squashed()
     pending = pending_migrations()
     if pending:
         call_command("migrate", verbosity=0, interactive=False)

@@ -1,0 +1,95 @@
+"""A store of version 0.1.0 opens: rows, words, vectors, log and chain as before."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from storage.sqlite.driver import DRIVER
+from tests.loci_site.server.running import free_port
+from tests.settings import MODELS, REPOSITORY
+
+STORE = (
+    REPOSITORY / "tests" / "fixtures" / "store-0.1.0.zip"
+)  # a backup: 30 memories of two groups, made by 0.1.0
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture
+def old_home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    with ZipFile(STORE) as archive:
+        archive.extractall(home)
+    (home / "keys").chmod(0o700)
+    (home / "models").symlink_to(MODELS)
+    return home
+
+
+def loci(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def migrations_of_memories(home: Path, change: str = "") -> set[str]:
+    database = DRIVER.module.connect(home / "memory.db")
+    try:
+        if change:
+            database.execute(change)
+            database.commit()
+        return {
+            name for (name,) in database.execute("SELECT name FROM django_migrations WHERE app = 'memories'")
+        }
+    finally:
+        database.close()
+
+
+def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Path) -> None:
+    migrated = loci(old_home, "migrate", "-v0")
+    assert (migrated.returncode, migrated.stderr) == (0, "")
+    examined = loci(old_home, "doctor")
+    assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+    [chain] = [
+        line for line in loci(old_home, "audit", "verify").stdout.splitlines() if line.startswith("own")
+    ]
+    assert chain.split() == ["own", "41", "1", "-", "whole"]
+    stats = json.loads(loci(old_home, "stats", "--group", "ledger", "--json").stdout)
+    assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (22, 18, 24, 0)
+    found = json.loads(
+        loci(old_home, "recall", "how long are backups kept", "--group", "ledger", "--json").stdout
+    )
+    assert found["results"][0]["content"] == "Backups are kept for 30 days."
+
+
+def test_the_old_names_leave_the_table_of_migrations(old_home: Path) -> None:
+    assert loci(old_home, "migrate", "-v0").returncode == 0
+    assert migrations_of_memories(old_home) == {"0001_schema"}
+
+
+def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Path) -> None:
+    left = migrations_of_memories(old_home, "DELETE FROM django_migrations WHERE name = '0006_fewer_indexes'")
+    assert len(left) == 5
+    for command in (["migrate"], ["up", "--port", str(free_port())]):
+        refused = loci(old_home, *command)
+        assert refused.returncode != 0
+        assert "lacks the migration memories.0006_fewer_indexes" in refused.stderr
+        assert "Open it once with Loci 0.1.0" in refused.stderr
+    assert migrations_of_memories(old_home) == left
+
+
+def test_a_backup_of_the_old_migrations_is_restored(old_home: Path, tmp_path: Path) -> None:
+    home = tmp_path / "new"
+    home.mkdir(mode=0o700)
+    (home / "models").symlink_to(MODELS)
+    restored = loci(home, "restore", str(STORE), "--yes")
+    assert (restored.returncode, restored.stderr) == (0, "")
+    assert loci(home, "doctor").returncode == 0
+    found = json.loads(loci(home, "recall", "which port", "--group", "ledger", "--json").stdout)
+    assert found["results"][0]["content"] == "The port is 9001 🦉."
