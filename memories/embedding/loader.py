@@ -20,7 +20,7 @@ from .session import OnnxSession
 from .tokenizer import TextTokenizer
 
 
-def ask_c_library(function: str, *arguments: int) -> None:
+def call_c_library(function: str, *arguments: int) -> None:
     """Call a function that takes whole numbers, where there is one of that name."""
     with suppress(OSError, AttributeError, TypeError):  # another library; Windows takes no None
         getattr(ctypes.CDLL(None), function)(*arguments)
@@ -150,7 +150,7 @@ def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 40
         # Also warms the session up: the first run allocates.
         if (cosine := lowest_cosine(encoder, sentences=1)) >= MIN_FIRST_COSINE:
             # Reading the weights has taken and left tens of MB, which the library would keep for later.
-            ask_c_library("malloc_trim", 0)
+            call_c_library("malloc_trim", 0)
             return encoder
     raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from .session import Vectors
 
 
-def already_made(vector: Vectors) -> Future[Vectors]:
+def resolved_future(vector: Vectors) -> Future[Vectors]:
     """Give a vector that is there as one that was being made."""
     made: Future[Vectors] = Future()
     made.set_result(vector)

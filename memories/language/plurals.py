@@ -1,12 +1,12 @@
 """Counts in words, so that one is not told of as many."""
 
 
-def memories_said(count: int) -> str:
+def format_memory_count(count: int) -> str:
     """Give "1 memory" or "7 memories"."""
-    return count_said(count, "memory")
+    return format_count(count, "memory")
 
 
-def count_said(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Give "1 link" or "7 links"; the noun is told of one alone."""
     if count == 1:
         return f"1 {noun}"

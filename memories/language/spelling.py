@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-LEAST_LETTERS = 4  # shorter words are like too many others
+MIN_LETTERS = 4  # shorter words are like too many others
 TWO_EDITS_FROM = 6  # letters
-KEPT_LETTERS = 3  # of a word's beginning, by which similar ones are looked up
+PREFIX_LETTERS = 3  # of a word's beginning, by which similar ones are looked up
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # Endings that the index leaves out of its words, roughly; a typed word is compared with and without.
 ENDINGS = ("ing", "ed", "es", "s", "e", "ly", "ion")
@@ -12,7 +12,7 @@ ENDINGS = ("ing", "ed", "es", "s", "e", "ly", "ion")
 
 def is_long(word: str) -> bool:
     """Say whether a word is long enough for a fault in it to be told from another word."""
-    return len(word) >= LEAST_LETTERS and word.isalpha()
+    return len(word) >= MIN_LETTERS and word.isalpha()
 
 
 def allowed_edits(word: str) -> int:
@@ -23,7 +23,7 @@ def allowed_edits(word: str) -> int:
 def early_edits(word: str) -> list[str]:
     """Give the words one edit away within the first letters: swapped, left out, put in, replaced."""
     found: dict[str, None] = {}
-    for at in range(min(KEPT_LETTERS + 1, len(word))):
+    for at in range(min(PREFIX_LETTERS + 1, len(word))):
         before, after = word[:at], word[at:]
         if len(after) > 1:
             found[before + after[1] + after[0] + after[2:]] = None
@@ -31,7 +31,7 @@ def early_edits(word: str) -> list[str]:
         found |= {before + letter + after[1:]: None for letter in LETTERS}
         found |= {before + letter + after: None for letter in LETTERS}
     found.pop(word, None)
-    return [one for one in found if len(one) >= KEPT_LETTERS]
+    return [one for one in found if len(one) >= PREFIX_LETTERS]
 
 
 def nearest(word: str, terms: Iterable[str], *, edits: int, limit: int) -> list[str]:
@@ -62,7 +62,7 @@ def distance(one: str, other: str, *, most: int) -> int:
 def is_like(word: str, other: str) -> bool:
     """Say whether another word, or its beginning, is what this one may be mistyped for, later than its first letters."""
     edits = allowed_edits(word)
-    if other[:KEPT_LETTERS] != word[:KEPT_LETTERS] or len(other) < len(word) - edits:
+    if other[:PREFIX_LETTERS] != word[:PREFIX_LETTERS] or len(other) < len(word) - edits:
         return False
     # The beginnings of short words are like too many others'.
     begun = other[: len(word)] if len(word) >= TWO_EDITS_FROM else other
@@ -71,6 +71,6 @@ def is_like(word: str, other: str) -> bool:
 
 def _without(word: str, ending: str) -> str:
     stem = word.removesuffix(ending)
-    if word.endswith("y") and len(word) > LEAST_LETTERS:
+    if word.endswith("y") and len(word) > MIN_LETTERS:
         return word[:-1] + "i"
-    return stem if len(stem) >= LEAST_LETTERS - 1 else word
+    return stem if len(stem) >= MIN_LETTERS - 1 else word

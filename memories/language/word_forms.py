@@ -44,31 +44,31 @@ LEAST_STEM = 3  # Arabic letters; two are no word any more
 
 def forms_of(text: str) -> str:
     """Give the other forms of a text's words, with spaces between; empty for most English texts."""
-    return " ".join(forms_in(text))
+    return " ".join(list_forms(text))
 
 
-def forms_in(text: str) -> list[str]:
+def list_forms(text: str) -> list[str]:
     """Give the other forms in the order of the words they belong to. All are letters and digits alone."""
     found = [*_identifiers(text)]
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
         found += _symbols(plain)
-        found += [form for run in _RUN.findall(plain) for form in pairs(run)]
+        found += [form for run in _RUN.findall(plain) for form in letter_pairs(run)]
         found += _folded(_RUN.sub(" ", plain))
     return found
 
 
-def sought_in(text: str) -> list[str]:
+def query_forms(text: str) -> list[str]:
     """Give the forms of what words alone do not tell: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口*, which may go on."""
     plain = unicodedata.normalize("NFKC", text)
     found = [*_signed(text), *_symbols(plain)]
     for run in _RUN.findall(plain):
-        letters = pairs(run)
+        letters = letter_pairs(run)
         found += letters[:-1] or [f"{letter}*" for letter in letters]
     return found
 
 
-def words_beside(text: str) -> str:
+def words_without_forms(text: str) -> str:
     """Give the text without what sought_in() looks for."""
     plain = _SIGNED.sub(" ", unicodedata.normalize("NFKC", text))
     return " ".join(word for word in plain.split() if not is_unspaced(word))
@@ -79,7 +79,7 @@ def is_unspaced(word: str) -> bool:
     return _RUN.search(word) is not None
 
 
-def pairs(run: str) -> list[str]:
+def letter_pairs(run: str) -> list[str]:
     """Give the overlapping pairs of a run's letters and the last letter, without marks: `部署端口` → 部署 署端 端口 口.
 
     Every letter begins one of them, so that a prefix search finds one letter alone.
@@ -97,7 +97,7 @@ def _identifiers(text: str) -> list[str]:
     if _MIXED.search(text):
         for word in _WORD.findall(text):
             if word.isascii() and _MIXED.search(word):
-                found += parts(word)
+                found += identifier_parts(word)
     return found
 
 
@@ -105,20 +105,20 @@ def _signed(text: str) -> list[str]:
     return [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
 
 
-def parts(word: str) -> list[str]:
+def identifier_parts(word: str) -> list[str]:
     """Give the parts of an identifier in lower case: `getUserName` → get user name; empty where it has only one."""
     cut = [part.lower() for part in _CAMEL.findall(word)]
     return cut if len(cut) > 1 else []
 
 
-def runs_of(word: str) -> list[str]:
+def identifier_runs(word: str) -> list[str]:
     """Give an identifier's parts, alone and together: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
-    cut = parts(word) if word.isascii() and _MIXED.search(word) else []
+    cut = identifier_parts(word) if word.isascii() and _MIXED.search(word) else []
     ends = [(at, end) for at in range(len(cut)) for end in range(at + 1, min(at + LONGEST_RUN, len(cut)) + 1)]
     return ["".join(cut[at:end]) for at, end in ends]
 
 
-def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -> bool:
+def contains_run(text: str, run: str, *, read_as: Callable[[str], str] = str) -> bool:
     """Say whether an identifier of the text has this run of parts, which is in lower case: `username` of `getUserName`.
 
     `read_as` says what a run is compared as; it must begin with what is looked for. Only the words around these letters
@@ -136,7 +136,7 @@ def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -
                 start -= 1
             word = _WORD.match(text, start)
             if word:
-                runs = runs_of(word[0]) if len(word[0]) <= LONGEST_IDENTIFIER else []
+                runs = identifier_runs(word[0]) if len(word[0]) <= LONGEST_IDENTIFIER else []
                 if any(read_as(each) == run for each in runs):
                     return True
                 after = max(after, word.end())

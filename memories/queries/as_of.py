@@ -7,7 +7,7 @@ from datetime import datetime
 from access.errors import NotFound
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.snapshot import TIED
+from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import as_q
 from memories.types import NOT_WITHDRAWN
@@ -38,7 +38,7 @@ def known_span(version: Memory) -> TimeSpan:
     return TimeSpan(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
 
 
-def version_then(memory: Memory, visibility: Visibility) -> Memory | None:
+def version_at(memory: Memory, visibility: Visibility) -> Memory | None:
     """Give the newest version of the memory's chain inside a Visibility that asks about the past; None: there is none.
 
     Where a memory was merged into another, or a summary took its place, the chain of that one answers in its stead.
@@ -51,13 +51,13 @@ def version_then(memory: Memory, visibility: Visibility) -> Memory | None:
     return found
 
 
-def find_version_then(memory: Memory, visibility: Visibility) -> Memory:
+def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
     """Give what version_then() finds.
 
     Raises:
         NotFound: no version was true and known then; the hint says when the one asked for was.
     """
-    found = version_then(memory, visibility)
+    found = version_at(memory, visibility)
     if found is None:
         raise NotFound(
             f"No version of this memory was {_asked(visibility)}.",
@@ -68,7 +68,7 @@ def find_version_then(memory: Memory, visibility: Visibility) -> Memory:
 
 
 def _newest(keys: Collection[int], visibility: Visibility) -> Memory | None:
-    rows = Memory.objects.select_related(*TIED)
+    rows = Memory.objects.select_related(*RELATED_ROWS)
     return rows.filter(as_q(visibility), key__in=keys).order_by("-key").first()
 
 

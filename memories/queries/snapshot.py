@@ -20,7 +20,7 @@ _VALUES = attrgetter(*FIELDS)
 _HELD = itemgetter(*FIELDS)  # of an unsaved row's own dict: past the model's descriptors
 _CONVERTED = (datetime, UUID)
 # The rows beside it that a snapshot names: for select_related.
-TIED = ("group", "thread", "root", "superseded_by", "token")
+RELATED_ROWS = ("group", "thread", "root", "superseded_by", "token")
 
 
 def snapshot(memory: Memory) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def snapshot(memory: Memory) -> dict[str, Any]:
     }
 
 
-def all_after(rows: Sequence[Memory]) -> list[ReadyJson]:
+def after_snapshots(rows: Sequence[Memory]) -> list[ReadyJson]:
     """Give `{"after": snapshot}` of each row, as the log of many new rows says it."""
     columns: dict[str, Sequence[Any]] = {"id": [str(row.id) for row in rows]}
     held = zip(*map(_HELD, map(vars, rows)), strict=True)

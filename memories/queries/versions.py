@@ -13,7 +13,7 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.snapshot import TIED
+from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import is_visible, listed_by
 from memories.types import State, Type
 from storage.compiled_queries import CompiledQuery
@@ -21,7 +21,9 @@ from storage.compiled_queries import CompiledQuery
 # Every verb and page begins with it: compiling it took five times as long as the whole answer of the database.
 _FOUND: Final = CompiledQuery(
     lambda id_: (
-        Memory.objects.select_related(*TIED).filter(id=Value(id_, output_field=CharField())).order_by()
+        Memory.objects.select_related(*RELATED_ROWS)
+        .filter(id=Value(id_, output_field=CharField()))
+        .order_by()
     )
 )
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
@@ -69,17 +71,17 @@ def head_of(memory: Memory) -> Memory:
     successor = rows.filter(key=memory.superseded_by_id).first()
     if successor is None or successor.superseded_by_id is None:
         return successor or memory
-    return rows.get(key=way_of(successor)[-1])
+    return rows.get(key=path_to_head(successor)[-1])
 
 
-def head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
+def find_head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
     """Give the row whose text another one is to replace: the head, unless that is a summary of other memories as well.
 
     Raises:
         Conflict: the memory, or what took its place, was compacted: replacing the summary would lose the others.
     """
     is_led_on = memory.superseded_by_id is not None
-    if is_led_on and Memory.objects.filter(key__in=way_of(memory), state=State.COMPACTED).exists():
+    if is_led_on and Memory.objects.filter(key__in=path_to_head(memory), state=State.COMPACTED).exists():
         raise Conflict(
             f"{memory.id} is compacted: a summary stands for it and for others.",
             hint="Retract it with what is right as successor, or restore it first.",
@@ -88,7 +90,7 @@ def head_to_replace(memory: Memory, *, field: str = "id") -> Memory:
     return head_of(memory)
 
 
-def way_of(memory: Memory) -> list[int]:
+def path_to_head(memory: Memory) -> list[int]:
     """Give the keys from a row to its head, both included, in order."""
     return _walk(memory.key, _successors([memory.key]))
 

@@ -56,7 +56,7 @@ class HybridHits:
     rows: Mapping[int, RankingFields] = field(default_factory=dict)
 
 
-def made(vector: AnyVector) -> Vector:
+def resolve_vector(vector: AnyVector) -> Vector:
     """Give the vector, waiting for it where it is still being made."""
     return vector.result() if isinstance(vector, Future) else vector
 

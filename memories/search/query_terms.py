@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memories.language.word_forms import forms_in, is_unspaced
+from memories.language.word_forms import is_unspaced, list_forms
 
 MAX_TERMS = 32
 MAX_FORMS = 64  # further terms: pairs of letters, parts of identifiers
@@ -167,7 +167,7 @@ def words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def words_with(text: str, beginnings: Collection[str]) -> set[str]:
+def words_starting_with(text: str, beginnings: Collection[str]) -> set[str]:
     """Give those of a text's words that begin with one of these, which are in lower case."""
     if not text.isascii():
         return {word for word in words(text) if word.startswith(tuple(beginnings))}
@@ -193,14 +193,14 @@ def match_for(text: str) -> Match | None:
     telling = [word for word in found if word not in STOP_WORDS] or found
     spaced = [word for word in telling if word.isascii() or not is_unspaced(word)]
     terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
-    forms = [*joined(text), *forms_in(text)]
+    forms = [*joined_phrases(text), *list_forms(text)]
     every = list(dict.fromkeys([*terms, *forms]))[: len(terms) + MAX_FORMS] if forms else terms
     # The last letter of a run is a form in the index; of a question only one that stands alone is looked for.
     every = [term for term in every if not _is_letter(term)] or every
     return Match(tuple(every)) if every else None
 
 
-def joined(text: str) -> list[str]:
+def joined_phrases(text: str) -> list[str]:
     """Give what is written as one of several parts, as phrases: `3.11.2` → 3 11 2, `src/api_v2.py` → src api v2 py."""
     return [" ".join(words(one)) for one in _JOINED.findall(text) if _HAS_SIGN.search(one)]
 

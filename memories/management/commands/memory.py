@@ -9,7 +9,6 @@ from django.core.management.base import CommandParser
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.browse.serializers import done_json, memory_json
-from memories.language.plurals import count_said, memories_said
 from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from access.tokens import operator
 from memories.browse.stats import FURTHER, Stats, memory_stats
-from memories.language.plurals import count_said, memories_said
+from memories.language.plurals import format_count
 from memories.management.output import FaceCommand, plain
 
 EXAMPLES: Final = """\
@@ -47,9 +47,9 @@ def _rows(counted: Stats) -> list[list[str]]:
         "pinned": str(counted.pinned),
         "waiting": ", ".join(
             [
-                count_said(counted.waiting, "candidate"),
-                count_said(counted.conflicts, "conflict"),
-                count_said(counted.duplicates, "possible duplicate"),
+                format_count(counted.waiting, "candidate"),
+                format_count(counted.conflicts, "conflict"),
+                format_count(counted.duplicates, "possible duplicate"),
             ]
         ),
         "relations": str(counted.relations),

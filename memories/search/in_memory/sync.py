@@ -21,8 +21,8 @@ from memories.search.sqlite.vectors import (
     count_pieces,
     read_all,
     read_changed,
+    read_progress,
     read_rows,
-    read_stand,
 )
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class IndexFollower:
             self._follow()
 
     def _follow(self) -> VectorTable:
-        stand = read_stand()  # anew: another thread may have come further while this one waited
+        stand = read_progress()  # anew: another thread may have come further while this one waited
         if self._held is None:
             return self._read_all(stand)
         table, known = self._held

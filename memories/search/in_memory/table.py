@@ -19,7 +19,7 @@ from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
 from memories.search.in_memory.result_cache import ResultCache
-from memories.search.in_memory.table_rows import MemoryOrder, best_of
+from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
@@ -207,7 +207,7 @@ class VectorTable:
         rows = rows[columns.kind[rows] != DEAD]
         if len(without):
             rows = rows[~np.isin(columns.piece[rows], without)]
-        return best_of(columns.memory[rows], columns.exact[rows].astype(np.float32) @ vector)
+        return best_per_memory(columns.memory[rows], columns.exact[rows].astype(np.float32) @ vector)
 
     def _places(self, pieces: Keys) -> tuple[Keys, NDArray[np.bool_]]:
         """Give where each piece stands or would, and whether it is there."""

@@ -51,7 +51,7 @@ class MemoryOrder:
         return known.order
 
 
-def best_of(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, float]:
+def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, float]:
     """Give the greatest cosine of each memory; both have a place for each piece."""
     best: dict[int, float] = {}
     for key, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):

@@ -8,15 +8,15 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import AnyVector, Hit, HybridHits, Vector, made
+from memories.search.base import AnyVector, Hit, HybridHits, Vector, resolve_vector
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.query_terms import Match
 from memories.search.schema import apply_index_schema, created_names, statements
-from memories.search.sqlite.hybrid import HybridQuery, find_both, find_near, score_vectors, score_words
+from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors, score_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.rows import RowReader, holders, read_visible, render
-from memories.search.sqlite.vectors import IndexProgress, read_stand
+from memories.search.sqlite.rows import RowReader, read_visible, render
+from memories.search.sqlite.vectors import IndexProgress, read_progress
 from memories.types import VISIBLE_TRUSTS, State, Trust
 from storage.compiled_queries import fetch
 
@@ -51,12 +51,12 @@ class Engine:
         also: Collection[int] = (),
     ) -> HybridHits:
         """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
-        stand = read_stand() if vector is not None else None  # words alone need none
+        stand = read_progress() if vector is not None else None  # words alone need none
         table = current_table(stand) if stand is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_both(_ask(table, visibility, limit, stand), match, vector, also=also)
+            return find_hybrid(_ask(table, visibility, limit, stand), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
-        vector = made(vector) if vector is not None else None
+        vector = resolve_vector(vector) if vector is not None else None
         near = self._near(table, vector, visibility, limit) if vector is not None else []
         named, own = {hit.key for hit in near}, {hit.key for hit in words}
         rows = read_visible(named | own | {*also}, visibility)
@@ -78,12 +78,12 @@ class Engine:
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """Give the `limit` memories whose best piece is nearest, best first."""
-        return self._near(current_table(read_stand()), vector, visibility, limit)
+        return self._near(current_table(read_progress()), vector, visibility, limit)
 
     def _near(self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int) -> list[Hit]:
         """Ask the vectors in memory, or vec0 where they are not there."""
         if table is not None:
-            return find_near(_ask(table, visibility, limit), vector)
+            return find_nearest(_ask(table, visibility, limit), vector)
         parts = [_narrow(part) for part in _parted(visibility)]
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(limit, MAX_K)

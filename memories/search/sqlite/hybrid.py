@@ -18,14 +18,14 @@ from django.db import connection
 
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
-from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, made
+from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
 from memories.search.in_memory.filter_cache import names_times
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.result_cache import BothHits
 from memories.search.in_memory.table import AllowedRows, Nearest, VectorTable
-from memories.search.in_memory.table_rows import best_of
+from memories.search.in_memory.table_rows import best_per_memory
 from memories.search.query_terms import Match
-from memories.search.sqlite.vectors import query, read_vectors, vectors_of
+from memories.search.sqlite.vectors import decode_vectors, query, read_vectors
 from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
 
 SLACK = 1.25  # looked at beyond what is wanted
@@ -52,7 +52,7 @@ SELECT memory_id, embedding FROM memories_piece
 WHERE memory_id IN (SELECT value FROM json_each(%s)) AND embedding IS NOT NULL
     AND model = (SELECT value FROM index_state WHERE name = 'model')
 """
-COUNTS = TermCounts()
+TERM_COUNTS = TermCounts()
 Scored = list[tuple[int, float]]
 Hits = tuple[Scored, Callable[[Iterable[int]], Scored]]
 
@@ -73,7 +73,7 @@ class HybridQuery:
     stamp: Hashable = None
 
 
-def find_near(ask: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
+def find_nearest(ask: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
     """Give the memories whose best piece is nearest, best first."""
     wanted = wanted or int(ask.limit * SLACK)
     while True:
@@ -98,20 +98,22 @@ def find_words(ask: HybridQuery, match: Match, *, window: int = 0) -> list[Hit]:
         window *= FURTHER
 
 
-def find_both(ask: HybridQuery, match: Match, asked: AnyVector, *, also: Collection[int] = ()) -> HybridHits:
+def find_hybrid(
+    ask: HybridQuery, match: Match, asked: AnyVector, *, also: Collection[int] = ()
+) -> HybridHits:
     """Give what both searches find, and each one's score in the other; the visible ones of `also` beside them."""
     wanted = int(ask.limit * SLACK)
     match = _affordable(ask, match)
     expression, window = _expression(ask, match)
     rows, cosines, is_all = _kept_both(ask, expression, asked, window=window, wanted=wanted, also=also)
-    vector = made(asked)
+    vector = resolve_vector(asked)
     ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
     keyword = {key: score for key, score, _ in rows}
     seen = ask.visible({*cosines, *keyword, *also})
     near = [Hit(key, cosine) for key, cosine in cosines.items() if key in seen]
     words = [Hit(key, score) for key, score in ranked if key in seen]
     if len(near) < ask.limit and not is_all:
-        near = find_near(ask, vector, wanted=wanted * FURTHER)
+        near = find_nearest(ask, vector, wanted=wanted * FURTHER)
         keyword |= score_words(match, [hit.key for hit in near])
     if len(words) < ask.limit and len(ranked) == window:
         words = find_words(ask, match, window=window * FURTHER)
@@ -147,17 +149,19 @@ def _ask_both(
     table, is_long = ask.table, len(ask.allowed.rows) >= LARGE_ROOM and CORES.has_spare()
     if isinstance(table, VectorTable) and (not is_made or is_long):
         # Words are looked for while another core makes the vector and chooses those near it.
-        choosing = _choosers().submit(lambda: table.choose(made(asked), ask.allowed, wanted=wanted))
+        choosing = _choosers().submit(lambda: table.choose(resolve_vector(asked), ask.allowed, wanted=wanted))
         find = _all_hits if len(ask.allowed.rows) <= SMALL_ROOM else _best_hits
         ranked, score = find(expression, window)
         if not choosing.done():
             ask.visible(key for key, _ in ranked)  # read now, it is not read again
-        found = table.compared(made(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors)
+        found = table.compared(
+            resolve_vector(asked), ask.allowed, choosing.result(), wanted=wanted, read=read_vectors
+        )
         cosines = _by_memory(found)
         beside = score({*cosines, *also}.difference(key for key, _ in ranked))
         rows = [*((*row, 1) for row in ranked), *((*row, 0) for row in beside)]
         return BothHits(rows, cosines, found.is_all)
-    cosines, is_all = _nearest(ask, made(asked), wanted)
+    cosines, is_all = _nearest(ask, resolve_vector(asked), wanted)
     rows = query(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
     return BothHits(rows, cosines, is_all)
 
@@ -190,8 +194,8 @@ def score_vectors(keys: Collection[int], vector: Vector, *, table: AnyTable | No
     if known is not None:
         return known
     rows = query(_PIECES, [json.dumps([*keys])])
-    vectors = vectors_of([embedding for _, embedding in rows])
-    return best_of(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
+    vectors = decode_vectors([embedding for _, embedding in rows])
+    return best_per_memory(np.array([memory for memory, _ in rows], dtype=np.int64), vectors @ vector)
 
 
 def _nearest(ask: HybridQuery, vector: Vector, wanted: int) -> tuple[dict[int, float], bool]:
@@ -234,7 +238,7 @@ def _affordable(ask: HybridQuery, match: Match) -> Match:
     """
     if len(ask.table) <= POSTING_BUDGET or ask.allowed.in_rooms <= SMALL_ROOM:
         return match
-    return within_budget(match, COUNTS.of(str(connection.settings_dict["NAME"]), match.terms, _counts))
+    return within_budget(match, TERM_COUNTS.of(str(connection.settings_dict["NAME"]), match.terms, _counts))
 
 
 def _rooms(v: Visibility) -> list[str]:

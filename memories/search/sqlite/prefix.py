@@ -45,7 +45,7 @@ class PrefixMatch(NamedTuple):
     pinned: int
 
 
-def newest_with(
+def find_newest(
     alternatives: Sequence[Sequence[str]], visibility: Visibility, *, forms: Sequence[str] = (), limit: int
 ) -> list[int]:
     """Give the keys of the newest visible memories that have, of each group of alternatives, one word, and all the forms.
@@ -60,17 +60,17 @@ def newest_with(
     return [key for (key,) in fetch(_FOUND.format(where=where), [expression, *params, limit])]
 
 
-def beginnings_of(keys: Sequence[int], chars: int) -> dict[int, str]:
+def read_beginnings(keys: Sequence[int], chars: int) -> dict[int, str]:
     """Give the first so many characters of memories' texts, by key."""
     return dict(fetch(_BEGINNINGS, [chars, json.dumps([*keys])]))
 
 
-def looks_of(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:
+def read_sort_fields(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:
     """Give what memories are put in order by, with the first so many characters of their texts, by key."""
     return {row[0]: PrefixMatch(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
 
 
-def words_between(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:
+def read_index_words(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:
     """Give the index's words (their stems) that begin with `first` and have so many letters.
 
     They are every group's words. A caller may search with them inside a Visibility, and must not show them.

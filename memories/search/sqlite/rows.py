@@ -119,7 +119,7 @@ def _history(v: Visibility) -> tuple[str, Params]:
     return sql, [at, at, known, at, known, *states, known]
 
 
-def holders(values: Sized) -> str:
+def placeholders(values: Sized) -> str:
     """Give a place for each of the values."""
     return ", ".join(["%s"] * len(values))
 

@@ -43,7 +43,7 @@ class IndexProgress(NamedTuple):
     log: int = 0
 
 
-def read_stand() -> IndexProgress:
+def read_progress() -> IndexProgress:
     """Give the model, the ends of the list of changes and the log's last row."""
     [(model, first, last, log)] = query(_STATE, [])
     return IndexProgress(model or "", first or 0, last or 0, log or 0)
@@ -77,10 +77,10 @@ def read_vectors(pieces: Keys) -> Vectors:
     """Give pieces' vectors in their order, float32[n, 384]; zeros for one that is gone."""
     found = dict(query(_VECTORS, [json.dumps(pieces.tolist())]))
     gone = bytes(DIMENSIONS * 4)
-    return vectors_of([found.get(piece) or gone for piece in pieces.tolist()])
+    return decode_vectors([found.get(piece) or gone for piece in pieces.tolist()])
 
 
-def vectors_of(embeddings: Sequence[bytes]) -> Vectors:
+def decode_vectors(embeddings: Sequence[bytes]) -> Vectors:
     """Give vectors as they stand in the rows as float32[n, 384]."""
     return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
 

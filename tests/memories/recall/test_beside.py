@@ -14,7 +14,7 @@ from memories.queries.visibility import RECALLED
 from memories.search.base import HybridHits, search_index
 from memories.search.in_memory import sync as following
 from memories.search.query_terms import Match
-from memories.search.sqlite.vectors import read_stand
+from memories.search.sqlite.vectors import read_progress
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +49,7 @@ def find(room: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
     """Search by the vectors in memory, or by SQL as within a transaction."""
     seen = Visibility(frozenset({room.key}), True, frozenset({"live"}), RECALLED, NOW)
     with nullcontext() if from_memory else transaction.atomic():
-        assert (following.current_table(read_stand()) is not None) is from_memory
+        assert (following.current_table(read_progress()) is not None) is from_memory
         return search_index().find(
             MATCH, unit_vector(1), seen, limit=LIMIT, also=[memory.key for memory in also]
         )

@@ -24,7 +24,7 @@ from memories.search.query_terms import Match
 from memories.search.sqlite import engine as sqlite
 from memories.search.sqlite import hybrid as sqlite_both
 from memories.search.sqlite import rows as sqlite_rows
-from memories.search.sqlite.vectors import query, read_stand
+from memories.search.sqlite.vectors import query, read_progress
 from memories.search.term_counts import TermCounts
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
@@ -67,7 +67,7 @@ def remembered(room: Group, seed: int, /, **fields: object) -> Memory:
 
 def near(room: Group, seed: int, **fields: object) -> list[int]:
     """Give the memories found, nearest first; fails where the table in memory was not asked."""
-    assert following.current_table(read_stand()) is not None
+    assert following.current_table(read_progress()) is not None
     return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(room, **fields), limit=5)]
 
 
@@ -83,7 +83,7 @@ def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(roo
         "retracted_types": frozenset({"semantic", "entity"}),
     }
     with transaction.atomic():  # by SQL, while the table is behind
-        assert following.current_table(read_stand()) is None
+        assert following.current_table(read_progress()) is None
         hits = search_index().nearest(unit_vector(4), seen(room, **asked), limit=5)
         best = search_index().nearest(unit_vector(4), seen(room, **asked), limit=1)
     found = [hit.key for hit in hits]
@@ -325,5 +325,5 @@ def test_a_write_of_another_process_is_found_within_50_ms(room: Group) -> None:
 def test_a_process_that_asks_once_does_not_read_all_vectors(room: Group) -> None:
     following._followers.clear()
     remembered(room, 1)
-    asked = [following.current_table(read_stand()) is not None for _ in range(5)]
+    asked = [following.current_table(read_progress()) is not None for _ in range(5)]
     assert asked == [False, False, False, True, True]

@@ -18,7 +18,7 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import purge, reject, retract
 from memories.models import Link, LinkKind, Memory, Piece, Thread
-from memories.queries.snapshot import TIED, snapshot
+from memories.queries.snapshot import RELATED_ROWS, snapshot
 from memories.search.base import search_index
 from memories.store import bulk as batch
 from memories.store.bulk import BatchResult, store_many
@@ -379,7 +379,7 @@ def test_the_log_says_of_each_row_what_a_snapshot_does(alice: User, ledger: Grou
         for n in range(3)
     ]
     store_many(actor, drafts)
-    rows = {row.id: row for row in Memory.objects.select_related(*TIED)}
+    rows = {row.id: row for row in Memory.objects.select_related(*RELATED_ROWS)}
     said = {row.memory_id: row.payload_row.payload for row in AuditEntry.objects.filter(operation="store")}
     assert len(rows) == 8
     assert said == {id_: {"after": snapshot(row)} for id_, row in rows.items()}
