@@ -184,7 +184,7 @@ def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
     typed = [word for word in asked if is_long(word)]
     if not typed:
         return []
-    wide = [[f"{word[:KEPT_LETTERS]}*"] if is_long(word) else [word] for word in asked]
+    wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in asked]
     if not is_long(asked[-1]) and len(asked[-1]) >= LEAST_PREFIX:
         wide[-1] = [f"{asked[-1]}*"]
     keys = find_newest(wide, visibility, limit=LOOKED_AT)

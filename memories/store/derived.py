@@ -58,7 +58,7 @@ class WeakenedFact:
     def said(self) -> str:
         """Say what becomes of it."""
         if not self.falls or self.head.state != State.LIVE:
-            return f"the fact {self.head.id} loses evidence; it rests on {memories_said(self.left)} now"
+            return f"the fact {self.head.id} loses evidence; it rests on {format_memory_count(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
         less = LESS.get(self.head.trust, self.head.trust)
@@ -88,7 +88,7 @@ class WithdrawalReach:
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
         if self.freed:
-            lines.append(f"{memories_said(len(self.freed))} that it stood for besides count again")
+            lines.append(f"{format_memory_count(len(self.freed))} that it stood for besides count again")
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(

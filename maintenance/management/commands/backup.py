@@ -55,7 +55,7 @@ class Command(FaceCommand):
             return 0
         memories = made.manifest.counts["memories_memory"]
         self.stdout.write(
-            f"Backed up {memories_said(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
+            f"Backed up {format_memory_count(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
         )
         for name in made.rotated:
             self.stdout.write(f"Deleted the older {name}.")

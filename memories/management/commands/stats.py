@@ -29,9 +29,9 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:
-            where = f"in {counted.group}" if counted.group else f"in {count_said(counted.groups, 'group')}"
+            where = f"in {counted.group}" if counted.group else f"in {format_count(counted.groups, 'group')}"
             self.stdout.write(
-                f"{memories_said(counted.memories)} {plain(where)}, {counted.live} of them live"
+                f"{format_memory_count(counted.memories)} {plain(where)}, {counted.live} of them live"
             )
             rows = [[name, said] for lines in further.values() for name, said in lines.items()]
             self.print_table([*_rows(counted), *rows])

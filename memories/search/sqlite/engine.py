@@ -159,7 +159,7 @@ def _narrow(v: Visibility) -> tuple[str, Params]:
     params: Params = []
     if v.groups is not None:
         rooms = sorted({*v.groups, 0})
-        parts.append(f"AND room IN ({holders(rooms)})")
+        parts.append(f"AND room IN ({placeholders(rooms)})")
         params += rooms
     standing = _standing(v)
     if standing and not _needs_rows(v):
@@ -168,7 +168,7 @@ def _narrow(v: Visibility) -> tuple[str, Params]:
             parts.append("AND until > %s")
             params.append(int(v.now.timestamp() * 1000))
         if v.types:
-            parts.append(f"AND type IN ({holders(v.types)})")
+            parts.append(f"AND type IN ({placeholders(v.types)})")
             params += sorted(v.types)
     else:
         where, values = render(v)
@@ -204,7 +204,7 @@ def _best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
         return []
     memories = dict(
         _query(
-            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({holders(rows)})",
+            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({placeholders(rows)})",
             [row[0] for row in rows],
         )
     )

@@ -61,19 +61,19 @@ def render(v: Visibility) -> tuple[str, Params]:
 def _rooms(v: Visibility) -> tuple[str, Params]:
     sql, params = "1", list[Any]()
     if v.groups is not None:
-        sql, params = f"m.group_id IN ({holders(v.groups)})", sorted(v.groups)
+        sql, params = f"m.group_id IN ({placeholders(v.groups)})", sorted(v.groups)
         if v.include_global:
             sql = f"({sql} OR m.scope = 'global')"
     return (f"{sql} AND m.scope = %s", [*params, v.scope]) if v.scope else (sql, params)
 
 
 def _kinds(v: Visibility) -> tuple[str, Params]:
-    sql = f"m.state IN ({holders(v.states)}) AND m.trust IN ({holders(v.trusts)})"
+    sql = f"m.state IN ({placeholders(v.states)}) AND m.trust IN ({placeholders(v.trusts)})"
     params: Params = [*sorted(v.states), *sorted(v.trusts)]
     if v.types:
-        is_type, types = f"m.type IN ({holders(v.types)})", sorted(v.types)
+        is_type, types = f"m.type IN ({placeholders(v.types)})", sorted(v.types)
         if v.retracted_types:
-            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({holders(v.retracted_types)})"
+            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({placeholders(v.retracted_types)})"
             is_type, types = f"({is_type} OR {withdrawn})", types + sorted(v.retracted_types)
         sql, params = f"{sql} AND {is_type}", [*params, *types]
     if v.min_confidence > 0:
@@ -107,7 +107,7 @@ def _history(v: Visibility) -> tuple[str, Params]:
     is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
     began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
     unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
-    is_believed = f"m.retired_at IS NULL OR m.state IN ({holders(NOT_WITHDRAWN)})"
+    is_believed = f"m.retired_at IS NULL OR m.state IN ({placeholders(NOT_WITHDRAWN)})"
     states = sorted(NOT_WITHDRAWN)
     if v.known_at is None:
         return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]

@@ -75,4 +75,4 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO]:
 def _as_text(report: ExportReport) -> str:
     counts = kinds_said(report.counts)
     log = "" if report.has_log else " The log stays here: it goes along with the whole store alone."
-    return f"Exported {counts} of {count_said(len(report.groups), 'group')}.{log}"
+    return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

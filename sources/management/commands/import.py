@@ -100,7 +100,7 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
     trial = "Nothing was written. It would be: " if dry else ""
     if isinstance(report, LinesReport):
         return (
-            f"{trial}{count_said(report.lines, 'line')} from {report.source}: {report.created} created, {report.unchanged} unchanged, "
+            f"{trial}{format_count(report.lines, 'line')} from {report.source}: {report.created} created, {report.unchanged} unchanged, "
             f"{report.reinforced} restated, {report.queued} waiting for a curator, {len(report.faults)} not stored."
         )
     added = kinds_said(report.added)
@@ -111,11 +111,11 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
 
 
 def _were(lines: int) -> str:
-    return f"{count_said(lines, 'line')} {'was' if lines == 1 else 'were'}"
+    return f"{format_count(lines, 'line')} {'was' if lines == 1 else 'were'}"
 
 
 def _successors(count: int) -> str:
-    return f"{count_said(count, 'successor')} {'is' if count == 1 else 'are'}"
+    return f"{format_count(count, 'successor')} {'is' if count == 1 else 'are'}"
 
 
 def _list(faults: tuple[LineFault, ...]) -> str:
