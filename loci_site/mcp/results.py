@@ -24,6 +24,7 @@ from memories.browse.serializers import (
 from memories.browse.stats import Stats
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
+from memories.language.plurals import format_memory_count
 from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
 from memories.queries.labels import label_of

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.browse.serializers import done_json, memory_json
+from memories.language.plurals import format_count, format_memory_count
 from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit

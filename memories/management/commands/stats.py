@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from access.tokens import operator
 from memories.browse.stats import FURTHER, Stats, memory_stats
-from memories.language.plurals import format_count
+from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, plain
 
 EXAMPLES: Final = """\

@@ -15,7 +15,7 @@ from memories.search.query_terms import Match
 from memories.search.schema import apply_index_schema, created_names, statements
 from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors, score_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.rows import RowReader, read_visible, render
+from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
 from memories.search.sqlite.vectors import IndexProgress, read_progress
 from memories.types import VISIBLE_TRUSTS, State, Trust
 from storage.compiled_queries import fetch

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from access.errors import Conflict, LociError
 from access.tokens import operator
+from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replaced_file
 from sources.format import kinds_said

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
+from memories.language.plurals import format_count
 from memories.store.tombstones import key_missing_text
 from memories.types import Scope, Type
 from sources.format import kinds_said
