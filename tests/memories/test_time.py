@@ -286,7 +286,7 @@ def test_moments_that_cannot_be_asked_about(
     clock: Callable[[int], None], alice: User, ledger: Group, ask: Callable[..., Any]
 ) -> None:
     actor, memory = person(alice), past_row(ledger, {})
-    with pytest.raises(InvalidInput, match="what will be known is not known yet") as error:
+    with pytest.raises(InvalidInput, match="future knowledge cannot be queried") as error:
         ask(actor, Narrowing(known_at=day(1)), memory)
     assert error.value.field == "known_at"
     with pytest.raises(InvalidInput, match="as_of has no time zone") as error:

@@ -36,8 +36,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
         ({"importance": 10**400}, 422, "importance", "'importance'"),
         ({"supersedes": "the last one"}, 422, "supersedes", "'the last one' is no memory id."),
         ({"supersedes": "0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f"}, 404, "supersedes", "no memory of that id"),
-        ({"valid_from": "2026-13-01"}, 422, "valid_from", "'2026-13-01' in valid_from is no date."),
-        ({"valid_from": "soon"}, 422, "valid_from", "'soon' in valid_from is no date."),
+        ({"valid_from": "2026-13-01"}, 422, "valid_from", "'2026-13-01' in valid_from is not a date."),
+        ({"valid_from": "soon"}, 422, "valid_from", "'soon' in valid_from is not a date."),
         ({"valid_from": 5}, 422, "valid_from", "'valid_from' is no text."),
         ({"valid_from": "0001-01-01T00:00:00+14:00"}, 422, "valid_from", "outside the calendar"),
         (

@@ -69,7 +69,7 @@ def rows() -> tuple[int, ...]:
         ("store_memory", {"content": "x", "supersedes": "17"}, "'17' is no memory id."),
         ("store_memory", {"content": "x", "supersedes": UNKNOWN}, "no memory of that id that you may see"),
         ("store_memory", {"content": "x", "valid_from": "2026-13-01"}, "Use ISO 8601: 2026-05-03"),
-        ("store_memory", {"content": "x", "valid_from": "0001-01-01T00:00+14:00"}, "in valid_from lies outside the calendar in UTC."),
+        ("store_memory", {"content": "x", "valid_from": "0001-01-01T00:00+14:00"}, "in valid_from is outside the calendar in UTC."),
         (
             "store_memory",
             {"content": "x", "valid_from": "2026-02-01", "valid_to": "2026-01-01"},
@@ -85,7 +85,7 @@ def rows() -> tuple[int, ...]:
         ("recall_memory", {"query": "x", "min_confidence": 7}, "min_confidence is 7.0; it must be"),
         ("recall_memory", {"query": "x", "max_results": 0}, "max_results is 0; it must be a number from 1 to"),
         ("recall_memory", {"query": "x", "token_budget": 10**9}, "token_budget is 1000000000; it must be"),
-        ("recall_memory", {"query": "x", "as_of": "yesterday"}, "'yesterday' in as_of is no date."),
+        ("recall_memory", {"query": "x", "as_of": "yesterday"}, "'yesterday' in as_of is not a date."),
         ("recall_memory", {"ids": ["x"]}, "'x' is no memory id."),
         ("recall_memory", {"query": "x", "limit": 3}, "recall_memory has no argument 'limit'."),
         ("forget_memory", {}, "'id' is missing."),

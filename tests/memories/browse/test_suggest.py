@@ -306,7 +306,7 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
         return keys
 
     assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
-    monkeypatch.setattr(suggesting, "newest_with", withdrawn_meanwhile)
+    monkeypatch.setattr(suggesting, "find_newest", withdrawn_meanwhile)
     assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]
 
 

@@ -37,7 +37,7 @@ def recall_while(
                 change(memory)
             return read_memories(keys)
 
-        monkeypatch.setattr(read_path, "read_shown", read_after)
+        monkeypatch.setattr(read_path, "read_memories", read_after)
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     return recall(actor, RecallRequest("deploy port", group="ledger", mode="keyword", explain=True))
 

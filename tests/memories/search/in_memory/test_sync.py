@@ -277,7 +277,7 @@ def test_common_words_are_counted_where_the_room_is_not_small(
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
     monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
     monkeypatch.setattr(sqlite_both, "_counts", counts)
-    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
+    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
     found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(room), limit=4)
     assert len(found.words) == 4
     assert bool(asked) is counted
@@ -292,7 +292,7 @@ def test_common_words_are_counted_in_a_large_room_of_which_little_is_asked(
     counted = list[Sequence[str]]()
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)
     monkeypatch.setattr(sqlite_both, "SMALL_ROOM", 3)
-    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
+    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
     monkeypatch.setattr(sqlite_both, "_counts", lambda terms: counted.append(terms) or [4] * len(terms))
     asked = seen(room, types=frozenset({"entity"}))
     search_index().find(Match(("lighthouse", "2")), unit_vector(2), asked, limit=4)
