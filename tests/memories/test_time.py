@@ -233,7 +233,7 @@ def test_what_no_version_answers_says_when_it_was_true_and_known(
         "No version of this memory was true at 2026-04-01 12:00 UTC and known at 2026-04-23 12:00 UTC."
     )
     assert error.value.hint == (
-        "The one asked for was true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC, "
+        "The given version was true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC, "
         "and known from 2026-04-21 12:00 UTC on."
     )
 
