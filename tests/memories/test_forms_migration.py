@@ -11,7 +11,7 @@ from maintenance.doctor.text_columns import check_forms, repair_forms
 from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
-from memories.search.sqlite.vectors import query
+from memories.search.sqlite.vectors import fetch_rows
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,9 @@ def found(question: str) -> list[str]:
     assert match is not None
     keys = [
         key
-        for (key,) in query("SELECT rowid FROM memories_fts WHERE memories_fts MATCH %s", [match.expression])
+        for (key,) in fetch_rows(
+            "SELECT rowid FROM memories_fts WHERE memories_fts MATCH %s", [match.expression]
+        )
     ]
     return list(Memory.objects.filter(key__in=keys).values_list("content", flat=True))
 

@@ -66,7 +66,7 @@ def test_what_is_far_comes_with_its_scores_in_both(room: Group, *, from_memory: 
     add_piece(silent, unit_vector(3))
     owed = row(room, "Without a vector.")
     found = find(room, [long, silent, owed], from_memory=from_memory)
-    assert found.beside == (long.key, silent.key, owed.key)
+    assert found.extra == (long.key, silent.key, owed.key)
     best = min(hit.score for hit in found.words)
     assert 0 < found.keyword[long.key] < best
     assert not {silent.key, owed.key} & found.keyword.keys()
@@ -90,7 +90,7 @@ def test_what_is_not_visible_does_not_come(room: Group, *, from_memory: bool) ->
     for memory in (*hidden, shown):
         add_piece(memory, unit_vector(2))
     found = find(room, [*hidden, shown], from_memory=from_memory)
-    assert found.beside == (shown.key,)
+    assert found.extra == (shown.key,)
     assert found.keyword.keys() | found.vector.keys() == {shown.key, *_named(found)} - _named_by_both(found)
 
 
@@ -101,12 +101,12 @@ def test_what_a_search_found_does_not_come_twice_and_the_rest_is_as_without(
     plain = find(room, [], from_memory=from_memory)
     first = plain.words[0].key
     found = find(room, [memory for memory in near if memory.key == first], from_memory=from_memory)
-    assert (found.words, found.near, found.beside) == (plain.words, plain.near, ())
+    assert (found.words, found.nearest, found.extra) == (plain.words, plain.nearest, ())
 
 
 def _named(found: HybridHits) -> set[int]:
-    return {hit.key for hit in (*found.words, *found.near)}
+    return {hit.key for hit in (*found.words, *found.nearest)}
 
 
 def _named_by_both(found: HybridHits) -> set[int]:
-    return {hit.key for hit in found.words} & {hit.key for hit in found.near}
+    return {hit.key for hit in found.words} & {hit.key for hit in found.nearest}
