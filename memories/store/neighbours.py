@@ -235,7 +235,7 @@ def current_neighbours(
     text: ComparedText, vector: Vector | None, found: NeighbourProbe, *, group: int, model: str
 ) -> tuple[Neighbour, ...]:
     """The neighbours of a text inside the transaction: what the probe found and still is so, and what came since."""
-    now = read_shown(neighbour.memory.key for neighbour in found.nears)
+    now = read_memories(neighbour.memory.key for neighbour in found.nears)
     unchanged = tuple(
         replace(neighbour, memory=row)
         for neighbour in found.nears
@@ -280,7 +280,7 @@ class WithdrawnTexts:
             return [()] * len(texts)
         cosines = np.stack([vector for _, vector in texts]) @ self._matrix.T
         hits = [self._hits(row) for row in cosines]
-        rows = read_shown({key for found in hits for key in found})
+        rows = read_memories({key for found in hits for key in found})
         return [
             compared(
                 text,

@@ -328,7 +328,7 @@ def test_the_past_of_other_groups_stays_theirs(
     hidden = past_row(garden, ENDED | {"state": "superseded"})
     for moments in QUESTIONS:
         assert list_memories(agent(bob), ListFilter(**moments)).rows == ()
-        with pytest.raises(NotFound, match="you don.t have access"):
+        with pytest.raises(NotFound, match="Memory not found"):
             inspect_memory(agent(bob), hidden.id, narrowing=Narrowing(**moments))
         answer = recall(agent(bob), RecallRequest(ids=(hidden.id,), narrowing=Narrowing(**moments)))
         assert answer.items == ()
