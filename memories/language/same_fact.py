@@ -74,12 +74,12 @@ def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Compari
         return Comparison(Sameness.SAME, "the same words")
     if is_long:
         return Comparison(
-            Sameness.UNSURE, f"alike in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
+            Sameness.UNSURE, f"similar in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
         )
     is_close = cosine >= same_cosine and find_names(old) == find_names(new)
     if is_close and bearing_words(fold(old)) == bearing_words(fold(new)):
         return Comparison(Sameness.SAME, f"nearly the same words (cosine {cosine:.3f})")
-    return Comparison(Sameness.UNSURE, f"near in meaning (cosine {cosine:.3f})")
+    return Comparison(Sameness.UNSURE, f"similar in meaning (cosine {cosine:.3f})")
 
 
 def share_words(old: str, new: str) -> bool:
@@ -101,7 +101,7 @@ def find_exact_difference(old: str, new: str) -> Comparison | None:
             return Comparison(Sameness.DIFFERENT, f"{what} differ: {_format_difference(left, right)}")
     if find_signs(old) != find_signs(new):
         return _doubt(f"signs differ: {_format_difference(find_signs(old), find_signs(new))}")
-    return _doubt(f"written in another case: {', '.join(sorted(cased))}") if cased else None
+    return _doubt(f"written in different case: {', '.join(sorted(cased))}") if cased else None
 
 
 def find_difference(old: str, new: str) -> Comparison | None:
@@ -112,12 +112,12 @@ def find_difference(old: str, new: str) -> Comparison | None:
     if any((one in left and other in right) or (other in left and one in right) for one, other in OPPOSITES):
         return Comparison(Sameness.DIFFERENT, f"opposites differ: {_format_difference(left, right)}")
     names, new_names = find_names(old), find_names(new)
-    # A name may stand in lower case in the other text.
+    # A name may be in lower case in the other text.
     words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
     if names - words[1] or new_names - words[0]:
         return Comparison(Sameness.DIFFERENT, f"names differ: {_format_difference(names, new_names)}")
     if differs_in_first_word(old, new):
-        return Comparison(Sameness.DIFFERENT, "names differ: only the first word is another")
+        return Comparison(Sameness.DIFFERENT, "names differ: only the first word differs")
     if _parity(SOFT_NEGATION, old) != _parity(SOFT_NEGATION, new):
         return _doubt("one may say the opposite")
     return find_order_difference(old, new)
@@ -130,9 +130,9 @@ def find_order_difference(old: str, new: str) -> Comparison | None:
     is_swapped = [word for word in left if word in names] != [word for word in right if word in names]
     if left != right and sorted(left) == sorted(right):
         if is_swapped:
-            return Comparison(Sameness.DIFFERENT, "the same words in another order")
-        return _doubt("the same words in another order")
-    return _doubt("names in another order") if is_swapped else None
+            return Comparison(Sameness.DIFFERENT, "the same words in a different order")
+        return _doubt("the same words in a different order")
+    return _doubt("names in a different order") if is_swapped else None
 
 
 def differs_in_first_word(old: str, new: str) -> bool:

@@ -88,7 +88,7 @@ class SearchIndex(Protocol):
     def missing_objects(self) -> list[str]:
         """Names of the indexes' database objects that are missing."""
 
-    def faults(self) -> list[str]:
+    def find_errors(self) -> list[str]:
         """Differences between the indexes and the rows, in words; empty if there are none."""
 
     def rebuild(self) -> None:

@@ -57,7 +57,7 @@ def test_stored_texts_get_their_forms_and_are_found_by_them(old_store: None) -> 
     assert found("端口") == ["部署端口是8081。"]
     assert found("user name") == ["getUserName logs in"]
     assert found("deploy") == ["The deploy port is 8081."]
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
@@ -66,7 +66,7 @@ def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
     assert found("密码") == ["数据库的密码"]
     Memory.objects.filter(content="数据库的密码").delete()
     assert found("密码") == []
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_forms_that_are_out_of_date_are_found_and_written_anew() -> None:

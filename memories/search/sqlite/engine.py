@@ -103,7 +103,7 @@ class Engine:
         existing = {name for (name,) in fetch_rows("SELECT name FROM sqlite_master", [])}
         return sorted(set(created_names(connection.vendor)) - existing)
 
-    def faults(self) -> list[str]:
+    def find_errors(self) -> list[str]:
         """Differences between the rows, the keyword index and the vectors."""
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:

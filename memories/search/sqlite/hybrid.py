@@ -38,7 +38,7 @@ SMALL_GROUP_ROWS = 6_000  # rows up to which reading every hit is faster than lo
 
 _RANKED = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s ORDER BY rank LIMIT %s"
 _HITS = "SELECT rowid, -rank FROM memories_fts WHERE memories_fts MATCH %s"
-_RANKED_BESIDE = """
+_RANKED_AND_OTHERS = """
 WITH hits (key, score) AS MATERIALIZED (SELECT rowid, rank FROM memories_fts WHERE memories_fts MATCH %s)
 SELECT key, -score, 1 FROM (SELECT key, score FROM hits ORDER BY score LIMIT %s)
 UNION ALL SELECT key, -score, 0 FROM hits WHERE key IN (SELECT value FROM json_each(%s))
@@ -156,7 +156,7 @@ def search_both(
     wanted: int,
     also: Collection[int],
 ) -> BothHits:
-    """Rows as of _RANKED_BESIDE for the nearest memories and `also`, and the result of nearest_memories()."""
+    """Rows as of _RANKED_AND_OTHERS for the nearest memories and `also`, and the result of nearest_memories()."""
     is_ready = not isinstance(vector, Future) or vector.done()
     table, is_long = query.table, len(query.allowed.rows) >= LARGE_GROUP_ROWS and CORES.has_spare()
     if isinstance(table, VectorTable) and (not is_ready or is_long):
@@ -172,11 +172,11 @@ def search_both(
             resolve_vector(vector), query.allowed, choosing.result(), wanted=wanted, read=read_vectors
         )
         cosines = best_cosines(found)
-        beside = score({*cosines, *also}.difference(key for key, _ in ranked))
-        rows = [*((*row, 1) for row in ranked), *((*row, 0) for row in beside)]
+        others = score({*cosines, *also}.difference(key for key, _ in ranked))
+        rows = [*((*row, 1) for row in ranked), *((*row, 0) for row in others)]
         return BothHits(rows, cosines, found.is_all)
     cosines, is_all = nearest_memories(query, resolve_vector(vector), wanted)
-    rows = fetch_rows(_RANKED_BESIDE, [expression, window, json.dumps([*cosines, *also])])
+    rows = fetch_rows(_RANKED_AND_OTHERS, [expression, window, json.dumps([*cosines, *also])])
     return BothHits(rows, cosines, is_all)
 
 
@@ -188,7 +188,7 @@ def read_best_hits(expression: str, window: int) -> Hits:
 
 
 def read_all_hits(expression: str, window: int) -> Hits:
-    """Give what read_best_hits() does, from one reading of every hit."""
+    """The same as read_best_hits(), from one read of every hit."""
     hits = fetch_rows(_HITS, [expression])
     scores = dict(hits)
     best = sorted(hits, key=itemgetter(1), reverse=True)[:window]

@@ -142,7 +142,7 @@ def test_a_changed_source_is_a_new_version_in_the_same_place(actor: Actor, ledge
     assert new.context == "One.\nThree."
     assert Memory.objects.get(content="One.").context == "Two."
     assert counts(store_many(actor, [turn("Two.", "b")])) == (0, 0, 1, 0, 0)
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_a_source_named_twice_in_one_file_is_read_in_order(actor: Actor, ledger: Group) -> None:
@@ -317,7 +317,7 @@ def test_each_memory_has_its_row_in_the_log_and_the_chain_holds(actor: Actor, le
     assert [entry.memory_id for entry in stored] == list(result.ids)
     assert stored[0].payload_row.payload["after"]["content"] == "Fact 0."
     assert verify_chain().is_whole
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_the_number_of_queries_does_not_grow_with_the_batch(actor: Actor, ledger: Group) -> None:
