@@ -360,18 +360,12 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
     limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
     while True:
         found = np.flatnonzero(distances <= limit)
-        similar: Keys = found[_is_among(found, rows)]
+        at = np.searchsorted(rows, found)  # both are sorted
+        at[at == len(rows)] = 0
+        similar: Keys = found[rows[at] == found]
         if len(similar) >= least or limit >= OUT_OF_RANGE:
             return similar
         limit += LIMIT_STEP
-
-
-def _is_among(found: Keys, rows: Keys) -> NDArray[np.bool_]:
-    """True for each that is among the rows; both are sorted."""
-    at = np.searchsorted(rows, found)
-    at[at == len(rows)] = 0
-    marks: NDArray[np.bool_] = rows[at] == found
-    return marks
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:

@@ -73,7 +73,7 @@ def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Reme
     foreign = remember("Their port is 4711.", group="garden")
     body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
     assert " 4711" not in body
-    assert "There is no memory" in body
+    assert "Memory not found" in body
 
 
 # The playground

@@ -99,7 +99,7 @@ def rows() -> tuple[int, ...]:
         ("store_relation", {"subject": "", "predicate": "uses", "object": "b"}, "'subject' is empty."),
         ("store_relation", {"subject": "a", "predicate": "!!", "object": "b"}, "The predicate is empty."),
         ("store_relation", {"subject": "a", "predicate": "is", "object": "A"}, "Subject and object are the same"),
-        ("store_relation", {"subject": "a", "predicate": "p", "object": UNKNOWN}, "no memory of that id"),
+        ("store_relation", {"subject": "a", "predicate": "p", "object": UNKNOWN}, "Memory not found"),
         ("store_relation", {"subject": "a", "predicate": "p", "object": "b\x00"}, "holds a NUL character"),
         (
             "store_relation",
