@@ -83,9 +83,9 @@ class WordVectors:
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does."""
-        from memories.embedding.query_cache import already_made  # noqa: PLC0415 - Django is set up only then
+        from memories.embedding.query_cache import resolved_future  # noqa: PLC0415 - Django is set up only then
 
-        return already_made(self.encode_query(text))
+        return resolved_future(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
         """Give the number of words."""

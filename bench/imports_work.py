@@ -108,7 +108,7 @@ def main() -> None:
     with _lock_times() as locks:
         clock, tenths = {"vectors": _vectors, "export": _export, "texts": _texts}[kind](size, folder)
     rows = Memory.objects.count()
-    faults = search_index().faults()
+    faults = search_index().find_errors()
     if rows != size or faults or not verify_chain().is_whole:
         raise SystemExit(f"{rows:,} rows of {size:,}; {faults or 'indexes agree'}")
     if kind == "vectors":

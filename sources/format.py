@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 
 from access.models import ApiToken, AuditEntry, Group
-from memories.language.plurals import count_said
+from memories.language.plurals import format_count
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.queries.snapshot import FIELDS, as_json
 from relations.models import EntityAlias, Relation
@@ -99,7 +99,7 @@ KINDS = (GROUP, THREAD, MEMORY, LINK, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
 
 def kinds_said(counts: Mapping[str, int]) -> str:
     """Give counts by kind in words: "2 groups, 1 memory, 17 log rows"."""
-    said = (count_said(count, "log row" if kind == LOG.name else kind) for kind, count in counts.items())
+    said = (format_count(count, "log row" if kind == LOG.name else kind) for kind, count in counts.items())
     return ", ".join(said) or "nothing"
 
 

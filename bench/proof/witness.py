@@ -90,7 +90,7 @@ def _unsent(sent: list[str], acknowledged: dict[str, str]) -> list[str]:
 
 def store_faults() -> list[str]:
     """Say what the search index, the log's chain and SQLite itself find wrong."""
-    faults = [f"search index: {fault}" for fault in search_index().faults()]
+    faults = [f"search index: {fault}" for fault in search_index().find_errors()]
     chain = verify_chain()
     if not chain.is_whole:
         faults.append(f"log: broken at row {chain.broken_at}: {chain.why}")

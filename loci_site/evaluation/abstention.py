@@ -14,7 +14,7 @@ from access.visibility import Visibility
 from loci_site.evaluation.run import Progress, QuerySet, query_lines
 from memories.embedding import Encoder
 from memories.models import Memory
-from memories.queries.by_key import read_shown
+from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
 from memories.recall.abstention import JUDGED, is_answerable
 from memories.recall.pipeline import Ranking, gather, place, usual_tuning
@@ -95,7 +95,7 @@ def _judge(kind: str, question: Question, room: Visibility, relevant: Sequence[s
     trace = Trace()
     gathered = gather(question, room, mode=MODE, trace=trace)
     ranking = place(gathered, question, mode=MODE, tuning=usual_tuning(), trace=trace)
-    rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
+    rows = read_memories(key for key, _ in ranking.scores[:JUDGED])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED]]
     is_found = any(row.source_ref in relevant for row in best[:R5])
     return Judgement(kind, _margin(question, ranking, best, trace), is_found)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding import DIMENSIONS, Encoder, Window
-from memories.embedding.query_cache import already_made
+from memories.embedding.query_cache import resolved_future
 
 Vectors = NDArray[np.float32]
 RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
@@ -77,7 +77,7 @@ class CachedEncoder(Encoder):
 
     def question_vector(self, text: str) -> Future[Vectors]:
         """Give what encode_query() does, made already."""
-        return already_made(self.encode_query(text))
+        return resolved_future(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
         """Give the number of tokens, uncut."""

@@ -5,7 +5,7 @@ import sys
 from itertools import count
 from typing import Final
 
-from memories.embedding.loader import ask_c_library
+from memories.embedding.loader import call_c_library
 
 # A thread gives the interpreter up for each statement and waits a turn of every busy thread to get it back. With
 # Python's turns of 5 ms a store of 50 statements beside eight busy threads took a second, part of it inside the write
@@ -27,7 +27,7 @@ _looks = count(1)
 def take_short_turns() -> None:
     """Let the threads of this process take turns fast; for processes in which many threads ask the database."""
     sys.setswitchinterval(TURN_S)
-    ask_c_library("mallopt", M_ARENA_MAX, ARENAS)  # each keeps what its threads have freed
+    call_c_library("mallopt", M_ARENA_MAX, ARENAS)  # each keeps what its threads have freed
     gc.set_threshold(YOUNG, MIDDLE, MIDDLE)
     gc.freeze()
     if _settle not in gc.callbacks:

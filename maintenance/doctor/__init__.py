@@ -189,7 +189,7 @@ def _repair_contexts() -> str:
 
 
 def _repair_indexes() -> str:
-    faults = search_index().faults()
+    faults = search_index().find_errors()
     if not faults:
         return ""
     search_index().rebuild()

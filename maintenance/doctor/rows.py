@@ -51,7 +51,7 @@ def check_index_objects() -> Finding:
 
 def check_indexes() -> Finding:
     """The search indexes say what the memories say."""
-    faults = search_index().faults()
+    faults = search_index().find_errors()
     if faults:
         return wrong("indexes", "; ".join(faults), REPAIR)
     return ok("indexes", "keywords and vectors agree with the memories")

@@ -16,7 +16,7 @@ from access.visibility import Narrowing
 from memories.entities.statements import RelationStatement, statements_around, visible_keys
 from memories.language.cleaning import clean_text
 from memories.models import Link, Memory, Piece
-from memories.queries.as_of import find_version_then
+from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
 from memories.queries.versions import find_memory, head_of, versions_of
 from memories.queries.visibility import as_q, listed_by, recallable_by
@@ -75,7 +75,7 @@ def inspect_memory(
     narrow = narrowing or Narrowing()
     memory = find_memory(actor, id_)
     if narrow.as_of or narrow.known_at:
-        memory = find_version_then(memory, listed_by(actor, None, narrowing=narrow))
+        memory = require_version_at(memory, listed_by(actor, None, narrowing=narrow))
     # A version that was the group's own before it became global is not for everybody.
     chain = versions_of(memory)
     seen = visible_keys(actor, {version.key for version in chain})

@@ -15,21 +15,27 @@ from memories.draft import check_range
 from memories.language.cleaning import clean_line, without_marks
 from memories.language.spelling import (
     ENDINGS,
-    KEPT_LETTERS,
+    PREFIX_LETTERS,
     allowed_edits,
     early_edits,
     is_like,
     is_long,
     nearest,
 )
-from memories.language.word_forms import sought_in, words_beside
+from memories.language.word_forms import query_forms, words_without_forms
 from memories.models import Memory
-from memories.queries.by_key import read_shown
+from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory
 from memories.queries.visibility import EVERY_TRUST, is_visible, listed_by
 from memories.search.base import search_index
-from memories.search.query_terms import words, words_with
-from memories.search.sqlite.prefix import PrefixMatch, beginnings_of, looks_of, newest_with, words_between
+from memories.search.query_terms import words, words_starting_with
+from memories.search.sqlite.prefix import (
+    PrefixMatch,
+    find_newest,
+    read_beginnings,
+    read_index_words,
+    read_sort_fields,
+)
 from memories.store.pieces import available_encoder, indexed_model
 from memories.types import State, Trust, Type
 
@@ -90,7 +96,7 @@ def suggest(
     asked = words(typed)[:MAX_WORDS]
     if by_meaning:
         return _shown(_by_meaning(typed, visibility, limit), [], MatchKind.MEANING, visibility, limit)
-    formed = sought_in(typed)[:MAX_FORMS]
+    formed = query_forms(typed)[:MAX_FORMS]
     if formed:
         keys = _by_forms(text.lower(), formed, visibility)
         return _shown(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
@@ -106,28 +112,28 @@ def suggest(
 def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int) -> list[int]:
     """Give the keys of memories with all the words, the last of which may be a beginning."""
     exact = [[word] for word in asked]
-    keys = newest_with(exact, visibility, limit=WINDOW)
+    keys = find_newest(exact, visibility, limit=WINDOW)
     # A whole word is found in less time than a beginning; "the" alone fills the window.
     if not is_unfinished or len(keys) >= WINDOW:
         return keys
     last = asked[-1]
     is_cut = last.endswith(ENDINGS)  # the index takes what looks like an ending off: "pos" begins like "po"
-    begun = newest_with([*exact[:-1], [f"{last}*"]], visibility, limit=LOOKED_AT if is_cut else WINDOW)
+    begun = find_newest([*exact[:-1], [f"{last}*"]], visibility, limit=LOOKED_AT if is_cut else WINDOW)
     keys = _united(keys, _having(begun, [_bare(last)], bool, read_as=_bare) if is_cut else begun)
     if len(keys) < limit and len(last) > SAFE_STEM:
         # The index holds stems: of "deployment" nothing is left that begins with "deploym".
         stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
-        wider = newest_with([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
+        wider = find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
         keys = _united(keys, _having(wider, [last], bool))
     return keys
 
 
 def _by_forms(typed: str, formed: Sequence[str], visibility: Visibility) -> list[int]:
     """Give the keys of memories with all that was typed where some of it is no word of the index: `C++`, 端口, an emoji."""
-    beside = [[word] for word in words(words_beside(typed))[:MAX_WORDS]]
+    beside = [[word] for word in words(words_without_forms(typed))[:MAX_WORDS]]
     if beside and typed.endswith(beside[-1][0]):
         beside[-1].append(f"{beside[-1][0]}*")
-    return newest_with(beside, visibility, forms=formed, limit=WINDOW)
+    return find_newest(beside, visibility, forms=formed, limit=WINDOW)
 
 
 def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:
@@ -142,8 +148,10 @@ def _having(
     read_as: Callable[[str], str] = str,
 ) -> list[int]:
     """Give those of the keys whose memory's words with one of these beginnings fit; `read_as` says what a text is taken for."""
-    texts = beginnings_of(keys, CHECKED_CHARS)
-    return [key for key in keys if key in texts and fits(words_with(read_as(texts[key]), beginnings))]
+    texts = read_beginnings(keys, CHECKED_CHARS)
+    return [
+        key for key in keys if key in texts and fits(words_starting_with(read_as(texts[key]), beginnings))
+    ]
 
 
 def _bare(text: str) -> str:
@@ -163,11 +171,11 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
 def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
     """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
     late = [similar(word) for word in asked]
-    keys = newest_with(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
+    keys = find_newest(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
     keys = keys or _alike(asked, visibility)
     if not keys:
         late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
-        keys = newest_with(late, visibility, limit=WINDOW)
+        keys = find_newest(late, visibility, limit=WINDOW)
     return _shown(keys, [word for group in late for word in group], MatchKind.SPELLING, visibility, limit)
 
 
@@ -176,11 +184,11 @@ def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
     typed = [word for word in asked if is_long(word)]
     if not typed:
         return []
-    wide = [[f"{word[:KEPT_LETTERS]}*"] if is_long(word) else [word] for word in asked]
+    wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in asked]
     if not is_long(asked[-1]) and len(asked[-1]) >= LEAST_PREFIX:
         wide[-1] = [f"{asked[-1]}*"]
-    keys = newest_with(wide, visibility, limit=LOOKED_AT)
-    beginnings = [word[:KEPT_LETTERS] for word in typed]
+    keys = find_newest(wide, visibility, limit=LOOKED_AT)
+    beginnings = [word[:PREFIX_LETTERS] for word in typed]
     return _having(
         keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
     )
@@ -191,9 +199,9 @@ def similar(word: str) -> list[str]:
     if not is_long(word):
         return [word]
     edits = allowed_edits(word)
-    terms = words_between(
-        word[:KEPT_LETTERS],
-        shortest=max(KEPT_LETTERS, len(word) - edits - KEPT_LETTERS),
+    terms = read_index_words(
+        word[:PREFIX_LETTERS],
+        shortest=max(PREFIX_LETTERS, len(word) - edits - PREFIX_LETTERS),
         longest=len(word) + edits,
         limit=MAX_TERMS,
     )
@@ -217,9 +225,9 @@ def _shown(
     What left the Visibility after the search is left out.
     """
     if asked:
-        looks = looks_of(keys, FITTED_CHARS)
+        looks = read_sort_fields(keys, FITTED_CHARS)
         keys = sorted(looks, key=lambda key: _fit(looks[key], asked), reverse=True)
-    rows = read_shown(keys[:limit])
+    rows = read_memories(keys[:limit])
     memories = [rows[key] for key in keys[:limit] if key in rows and is_visible(rows[key], visibility)]
     return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
 

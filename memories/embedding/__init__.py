@@ -1,4 +1,4 @@
-"""Text → float32[384] of unit length, on this machine's processor; no database, no network after installation."""
+"""Text → float32[384] of unit length, computed locally; no database, and no network after installation."""
 
 from .encoder import Encoder
 from .errors import ModelInstallFailed, ModelUnavailable

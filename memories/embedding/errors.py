@@ -4,12 +4,12 @@ from access.errors import Unavailable
 
 
 class ModelUnavailable(Unavailable):
-    """There is no encoder now: not installed, failed to load, or still loading when the wait was over."""
+    """No encoder at the moment: not installed, failed to load, or still loading after the wait."""
 
     code = "model_unavailable"
 
 
 class ModelInstallFailed(Unavailable):
-    """No source gave the model's files, or what it gave is not the published model."""
+    """No source has the model's files, or they are not the published model."""
 
     code = "model_install_failed"

@@ -1,4 +1,4 @@
-"""The folder that holds an installed model: the graph, the tokenizer and a note of where they came from."""
+"""Folder of an installed model: graph, tokenizer and a manifest of their origin."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ INSTALLED_FILES: Final = (GRAPH_FILE, TOKENIZER_FILE)
 
 @dataclass(frozen=True)
 class ModelManifest:
-    """What model.json says: how the files were made and what they must be."""
+    """Contents of model.json: how the files were built, their hashes and sizes."""
 
     model_id: str
     precision: str
@@ -29,7 +29,7 @@ class ModelManifest:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Paths of one installed model. A model counts as installed when its manifest is there: it is written last."""
+    """Paths of one installed model. It counts as installed once its manifest exists, which is written last."""
 
     path: Path
 
@@ -46,7 +46,7 @@ class ModelFolder:
         return self.path / MANIFEST_FILE
 
     def stamp(self) -> tuple[int, int] | None:
-        """Give what changes whenever a model is installed (one `stat`), None where there is none."""
+        """A value that changes with every installation (one `stat`); None if no model is installed."""
         try:
             state = self.manifest.stat()
         except OSError:
@@ -54,16 +54,16 @@ class ModelFolder:
         return state.st_mtime_ns, state.st_ino
 
     def read_manifest(self) -> ModelManifest:
-        """Give the manifest.
+        """The manifest.
 
         Raises:
-            ValueError: model.json is not one of ours.
-            OSError: it cannot be read.
+            ValueError: model.json is not a manifest.
+            OSError: model.json cannot be read.
         """
         try:
             return ModelManifest(**json.loads(self.manifest.read_text(encoding="utf-8")))
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.manifest} cannot be understood: {error}") from error
+            raise ValueError(f"{self.manifest} is not a valid manifest: {error}") from error
 
     def write_manifest(self, manifest: ModelManifest) -> None:
         """Write model.json."""
@@ -71,12 +71,12 @@ class ModelFolder:
         self.manifest.write_text(text, encoding="utf-8")
 
     def size_bytes(self) -> int:
-        """Give the size of the installed files together, 0 where there are none."""
+        """Total size of the installed files, 0 if there are none."""
         files = (self.path / name for name in (*INSTALLED_FILES, MANIFEST_FILE))
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def wrong_sizes(self, manifest: ModelManifest) -> list[str]:
-        """Name the files that are missing or cut off (by their size, which costs nothing)."""
+        """Names of missing or truncated files (by size, which costs nothing)."""
         return [
             name
             for name in sorted({*INSTALLED_FILES, *manifest.size_bytes})
@@ -85,18 +85,18 @@ class ModelFolder:
         ]
 
     def wrong_hashes(self, manifest: ModelManifest) -> list[str]:
-        """Name the files whose bytes are not those that were installed."""
+        """Names of files that differ from what was installed."""
         missing = self.wrong_sizes(manifest)
         present = [name for name in sorted(manifest.sha256) if name not in missing]
         return missing + [name for name in present if sha256_of(self.path / name) != manifest.sha256[name]]
 
 
 def model_folder(home: Path) -> ModelFolder:
-    """Give the model's place under Loci's home folder."""
+    """The model's folder under Loci's home folder."""
     return ModelFolder(home / "models" / NAME)
 
 
 def sha256_of(path: Path) -> str:
-    """Give the file's SHA-256 in hexadecimal."""
+    """SHA-256 of the file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Loads the model once per process, in the background; whoever needs it waits a little or is told why not."""
+"""Loads the model once per process, in the background; callers wait briefly or get the reason for a failure."""
 
 import ctypes
 import logging
@@ -20,9 +20,11 @@ from .session import OnnxSession
 from .tokenizer import TextTokenizer
 
 
-def ask_c_library(function: str, *arguments: int) -> None:
-    """Call a function that takes whole numbers, where there is one of that name."""
-    with suppress(OSError, AttributeError, TypeError):  # another library; Windows takes no None
+def call_c_library(function: str, *arguments: int) -> None:
+    """Call a C library function with integer arguments, if it exists."""
+    with suppress(
+        OSError, AttributeError, TypeError
+    ):  # other C libraries lack the function; Windows has no handle None
         getattr(ctypes.CDLL(None), function)(*arguments)
 
 
@@ -35,7 +37,7 @@ State = Literal["absent", "loading", "ready", "failed", "installed"]
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """How the model stands in this process; `installed` means there, but not loaded by this process yet."""
+    """State of the model in this process; `installed` means installed but not loaded yet."""
 
     state: State
     model_id: str
@@ -46,7 +48,7 @@ class ModelStatus:
 
 
 class ModelLoader:
-    """The encoder of one model folder: nothing, loading, loaded, or failed until the folder changes."""
+    """The encoder of one model folder: absent, loading, loaded, or failed until the folder changes."""
 
     def __init__(self, folder: ModelFolder, *, threads: int, query_cache: int) -> None:
         self.folder = folder
@@ -56,11 +58,11 @@ class ModelLoader:
         self._done = threading.Event()
         self._encoder: Encoder | None = None
         self._failure = ""
-        # The manifest's stamp at the last attempt: another one means that a model was installed since.
-        self._tried: tuple[int, int] | None = None
+        # The manifest's stamp at the last attempt: a different one means a new installation.
+        self._tried_stamp: tuple[int, int] | None = None
 
     def get(self, *, timeout_s: float) -> Encoder:
-        """Give the encoder; starts loading and waits up to `timeout_s`."""
+        """The encoder; starts loading and waits up to `timeout_s`."""
         if self._encoder is not None:
             return self._encoder
         if not self.start():
@@ -77,46 +79,45 @@ class ModelLoader:
             )
         raise ModelUnavailable(
             f"The embedding model is still loading after {timeout_s:g} s.",
-            hint="Try again in a moment; `manage.py model status` says whether it is installed.",
+            hint="Try again in a moment; `manage.py model status` shows its state.",
         )
 
     def start(self) -> bool:
-        """Start loading unless it was tried already; False where no model is installed."""
+        """Start loading, unless already tried; False if no model is installed."""
         with self._lock:
             stamp = self.folder.stamp()
             if self._encoder is not None:
                 return True
             if stamp is None and not self._is_loading():
-                self._tried = None
+                self._tried_stamp = None
                 return False
-            if stamp != self._tried and not self._is_loading():
-                self._tried = stamp
+            if stamp != self._tried_stamp and not self._is_loading():
+                self._tried_stamp = stamp
                 self._done.clear()
-                # No daemon: a command that ends meanwhile has to wait. Python stops a daemon thread inside
+                # Not a daemon: a command that ends meanwhile has to wait. Python stops a daemon thread inside
                 # onnxruntime's C++, which aborts the process ("terminate called without an active exception").
                 threading.Thread(target=self._load, name="loci-model-load").start()
             return True
 
     def status(self) -> ModelStatus:
-        """Say how the model stands, without loading it."""
+        """State of the model, without loading it."""
         on_disk = folder_status(self.folder)
         if self._encoder is not None:
             return replace(on_disk, state="ready", detail="")
         if self._is_loading():
             return replace(on_disk, state="loading")
-        if on_disk.state == "installed" and self._failure and self.folder.stamp() == self._tried:
+        if on_disk.state == "installed" and self._failure and self.folder.stamp() == self._tried_stamp:
             return replace(on_disk, state="failed", detail=self._failure)
         return on_disk
 
     def _is_loading(self) -> bool:
-        return self._tried is not None and not self._done.is_set()
+        return self._tried_stamp is not None and not self._done.is_set()
 
     def _load(self) -> None:
         try:
             self._encoder = load_encoder(self.folder, threads=self._threads, query_cache=self._query_cache)
-        except (
-            Exception
-        ) as error:  # onnxruntime and tokenizers raise their own types; the thread must not die unheard
+        # onnxruntime and tokenizers raise their own types; the thread must not die silently.
+        except Exception as error:
             self._failure = str(error)
             logger.warning("The embedding model at %s failed to load: %s", self.folder.path, error)
         finally:
@@ -124,43 +125,49 @@ class ModelLoader:
 
 
 def folder_status(folder: ModelFolder) -> ModelStatus:
-    """Say what lies in a folder: absent, installed, or failed where files are missing or cut off."""
+    """State of a folder: absent, installed, or failed if files are missing or truncated."""
     status = ModelStatus("absent", MODEL_ID, folder.path, "", folder.size_bytes(), INSTALL_HINT)
     if folder.stamp() is None:
         return status
     try:
-        manifest = _usable_manifest(folder)
+        manifest = read_usable_manifest(folder)
     except (OSError, ValueError) as error:
         return replace(status, state="failed", detail=str(error))
     return replace(status, state="installed", precision=manifest.precision, detail=f"from {manifest.source}")
 
 
 def load_encoder(folder: ModelFolder, *, threads: int = 0, query_cache: int = 4096) -> Encoder:
-    """Load the model of a folder now, and check on one sentence that it is the model it says it is.
+    """Load the model of a folder now and verify it with one reference sentence.
 
     Raises:
-        ValueError: files are cut off, of another model, or give other vectors.
+        ValueError: truncated files, another model, or other vectors.
         OSError: a file cannot be read.
     """
-    _usable_manifest(folder)
+    read_usable_manifest(folder)
     tokenizer = TextTokenizer(folder.tokenizer)
-    for exact_sums in (False, True):  # without VNNI, an x86 processor's quick sums of bytes may overflow
+    for exact_sums in (False, True):  # without VNNI, an x86 processor's fast sums of bytes may overflow
         session = OnnxSession(folder.graph, exact_sums=exact_sums)
         encoder = Encoder(tokenizer, session, threads=threads, query_cache=query_cache)
-        # Also warms the session up: the first run allocates.
+        # Also warms up the session: the first run allocates memory.
         if (cosine := lowest_cosine(encoder, sentences=1)) >= MIN_FIRST_COSINE:
-            # Reading the weights has taken and left tens of MB, which the library would keep for later.
-            ask_c_library("malloc_trim", 0)
+            # Reading the weights frees tens of MB, which the C library would keep.
+            call_c_library("malloc_trim", 0)
             return encoder
-    raise ValueError(f"Its vectors are not the model's: cosine {cosine:.6f} to the reference.")
+    raise ValueError(f"The model's vectors differ from the reference: cosine {cosine:.6f}.")
 
 
-def _usable_manifest(folder: ModelFolder) -> ModelManifest:
+def read_usable_manifest(folder: ModelFolder) -> ModelManifest:
+    """The manifest of a complete model of this version.
+
+    Raises:
+        ValueError: another model, or missing or truncated files.
+        OSError: the manifest cannot be read.
+    """
     manifest = folder.read_manifest()
     if manifest.model_id != MODEL_ID:
-        raise ValueError(f"It holds {manifest.model_id}, and this version of Loci needs {MODEL_ID}.")
+        raise ValueError(f"The model is {manifest.model_id}; this version of Loci needs {MODEL_ID}.")
     if wrong := folder.wrong_sizes(manifest):
-        raise ValueError(f"Missing or cut off: {', '.join(wrong)}.")
+        raise ValueError(f"Missing or truncated: {', '.join(wrong)}.")
     return manifest
 
 
@@ -172,30 +179,30 @@ if hasattr(os, "register_at_fork"):
 
 
 def current_loader() -> ModelLoader:
-    """Give the loader of the model under the home folder; one per process."""
+    """The process's loader of the model under the home folder."""
     folder = model_folder(settings.LOCI.home)
     options = settings.LOCI.embedding
-    # Two threads may both make one, and `setdefault` keeps a single one; nothing is loaded before `start`.
+    # Two threads may each create one; `setdefault` keeps a single one, and nothing is loaded before `start`.
     return _loaders.get(folder.path) or _loaders.setdefault(
         folder.path, ModelLoader(folder, threads=options.threads, query_cache=options.query_cache)
     )
 
 
 def get_encoder(*, timeout_s: float | None = None) -> Encoder:
-    """Give this process's encoder, loading it where it is not loaded yet.
+    """This process's encoder, loaded on first use.
 
-    Waits up to `timeout_s` (None: the setting `embedding.wait_s`) for a model that is loading. A model that
-    was installed meanwhile by another process is found.
+    Waits up to `timeout_s` (None: the setting `embedding.wait_s`) for a model that is loading. Finds a model that another
+    process has installed meanwhile.
 
     Raises:
-        ModelUnavailable: not installed, failed to load, or still loading; it says what to run.
+        ModelUnavailable: not installed, failed to load, or still loading; the hint names the command to run.
     """
     wait_s = settings.LOCI.embedding.wait_s if timeout_s is None else timeout_s
     return current_loader().get(timeout_s=wait_s).with_window(settings.LOCI.embedding.window_tokens)
 
 
 def configured_model_id() -> str:
-    """Give the id that vectors made with the settings of now bear; loads nothing."""
+    """Model id of vectors computed with the current settings; loads nothing."""
     return model_id_of(settings.LOCI.embedding.window_tokens)
 
 
@@ -203,10 +210,10 @@ def warm_up() -> None:
     """Start loading in a background thread and return at once; never raises."""
     try:
         current_loader().start()
-    except Exception as error:  # a server starts without its model, too
+    except Exception as error:  # a server also starts without its model
         logger.warning("The embedding model cannot be loaded: %s", error)
 
 
 def model_status() -> ModelStatus:
-    """Say how the model stands in this process, without loading it."""
+    """State of the model in this process, without loading it."""
     return current_loader().status()

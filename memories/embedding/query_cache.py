@@ -1,4 +1,4 @@
-"""The vectors of questions: made in threads of their own, while whoever asks looks for words, and remembered."""
+"""Query vectors: computed on background threads while the caller searches for words, and cached."""
 
 import threading
 from collections import OrderedDict
@@ -8,52 +8,52 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from .session import Vectors
 
 
-def already_made(vector: Vectors) -> Future[Vectors]:
-    """Give a vector that is there as one that was being made."""
-    made: Future[Vectors] = Future()
-    made.set_result(vector)
-    return made
+def resolved_future(vector: Vectors) -> Future[Vectors]:
+    """A finished future with this vector."""
+    future: Future[Vectors] = Future()
+    future.set_result(vector)
+    return future
 
 
 class QueryVectorCache:
-    """The last few thousand questions' vectors. Safe to share between threads; who ask the same at once share one."""
+    """Vectors of the last `size` queries. Safe to share between threads; equal queries at one time share a computation."""
 
     def __init__(self, encode: Callable[[str], Vectors], *, pool: ThreadPoolExecutor, size: int) -> None:
         self._encode = encode
         self._pool = pool
         self._size = size
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Future[Vectors]] = OrderedDict()
+        self._cached: OrderedDict[str, Future[Vectors]] = OrderedDict()
         self.hits = 0
 
     def of(self, text: str) -> Future[Vectors]:
-        """Give the vector of a question, which may still be being made: float32[384], unit length, read-only."""
+        """Vector of a query, perhaps still being computed: float32[384], unit length, read-only."""
         with self._lock:
-            return self._known(text) or self._keep(text, self._pool.submit(self._encode, text))
+            return self._find(text) or self._store(text, self._pool.submit(self._encode, text))
 
     def here(self, text: str) -> Future[Vectors]:
-        """Give what of() does, made by the caller's thread where it is not there: a process that ends has no others."""
-        made: Future[Vectors] = Future()
+        """The same as of(), computed on the caller's thread if not cached: a process that exits has no other threads."""
+        own: Future[Vectors] = Future()
         with self._lock:
-            known = self._known(text) or self._keep(text, made)
-        if known is made:
+            future = self._find(text) or self._store(text, own)
+        if future is own:
             try:
-                made.set_result(self._encode(text))
-            except BaseException as fault:
-                made.set_exception(fault)  # others may wait for it
+                own.set_result(self._encode(text))
+            except BaseException as error:
+                own.set_exception(error)  # other threads may wait for it
                 raise
-        return known
+        return future
 
-    def _known(self, text: str) -> Future[Vectors] | None:
-        known = self._kept.get(text)
-        if known is None or (known.done() and known.exception()):
+    def _find(self, text: str) -> Future[Vectors] | None:
+        future = self._cached.get(text)
+        if future is None or (future.done() and future.exception()):
             return None
         self.hits += 1
-        self._kept.move_to_end(text)
-        return known
+        self._cached.move_to_end(text)
+        return future
 
-    def _keep(self, text: str, made: Future[Vectors]) -> Future[Vectors]:
-        self._kept[text] = made
-        while len(self._kept) > self._size:
-            self._kept.popitem(last=False)
-        return made
+    def _store(self, text: str, future: Future[Vectors]) -> Future[Vectors]:
+        self._cached[text] = future
+        while len(self._cached) > self._size:
+            self._cached.popitem(last=False)
+        return future

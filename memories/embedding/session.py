@@ -1,4 +1,4 @@
-"""One ONNX session: token ids → unit vectors. Takes our own graph and the ready-made ones of the same model."""
+"""One ONNX session: token ids → unit vectors. Accepts our own graph and ready-made ones of the same model."""
 
 import os
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ class OnnxSession:
     """Runs the graph on the caller's thread. Safe to share between threads.
 
     One thread per run: with 16 callers on 2 cores, spinning pools cost three quarters of the throughput.
-    No arena and no memory plan: both keep the memory of the largest batch for ever (measured: 50 MB each).
+    No arena and no memory plan: each keeps the memory of the largest batch forever (measured: 50 MB each).
     """
 
     def __init__(self, path: Path, *, exact_sums: bool = False) -> None:
-        """Read the graph; `exact_sums` is for processors whose quick sums of bytes overflow, and costs time."""
-        # Official builds (1.29 and later, Linux too) report their use over the network, keep an id of the device
-        # in the user's cache folder and run a thread that aborts forked children. Read once, at the import.
+        """Load the graph; `exact_sums` is slower, for processors whose fast sums of bytes overflow."""
+        # Official builds (1.29 and later, also on Linux) report usage over the network, keep a device id in the user's
+        # cache folder and run a thread that aborts forked children. The variable is read once, at import.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        # A compiled library of 50 MB; a process that never embeds does not load it.
+        # A compiled library of 50 MB, loaded only by processes that embed.
         import onnxruntime  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
@@ -44,9 +44,9 @@ class OnnxSession:
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         if not {"input_ids", "attention_mask"} <= self._inputs <= KNOWN_INPUTS:
             raise ValueError(
-                f"The graph's inputs are not those of a sentence encoder: {sorted(self._inputs)}."
+                f"The graph does not have a sentence encoder's inputs, but {sorted(self._inputs)}."
             )
-        self._output, self._is_pooled = _choose_output(self._session)
+        self._output, self._is_pooled = choose_output(self._session)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Encode one batch of token ids, padded to its longest row: float32[n, 384], unit length."""
@@ -57,26 +57,28 @@ class OnnxSession:
             mask[index, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         [output] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
-        return _unit(output if self._is_pooled else _mean(output, mask))
+        return normalize(output if self._is_pooled else pool_mean(output, mask))
 
 
-def _choose_output(session: Any) -> tuple[str, bool]:
-    """The pooled output where the graph has one, else the hidden states, which are pooled here."""
+def choose_output(session: Any) -> tuple[str, bool]:
+    """Name of the output, and whether it is pooled; without a pooled output the hidden states are pooled here."""
     outputs = {len(entry.shape): entry.name for entry in reversed(session.get_outputs())}
     if 2 in outputs:
         return outputs[2], True
     if 3 in outputs:
         return outputs[3], False
-    raise ValueError("The graph gives neither hidden states nor sentence vectors.")
+    raise ValueError("The graph outputs neither hidden states nor sentence vectors.")
 
 
-def _mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:
+def pool_mean(hidden: Vectors, mask: npt.NDArray[np.int64]) -> Vectors:
+    """Mean of the hidden states over the tokens that are not padding."""
     weights = mask[:, :, None].astype(np.float32)
     return np.asarray((hidden * weights).sum(axis=1) / weights.sum(axis=1), dtype=np.float32)
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def normalize(vectors: Vectors) -> Vectors:
+    """The vectors scaled to unit length."""
     if vectors.shape[1] != DIMENSIONS:
-        raise ValueError(f"The graph gives vectors of {vectors.shape[1]} numbers, not {DIMENSIONS}.")
+        raise ValueError(f"The graph outputs vectors of {vectors.shape[1]} numbers, not {DIMENSIONS}.")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

@@ -1,1 +1,1 @@
-"""Pure text functions: cleaning, word forms, dates, claims and contradictions."""
+"""Pure text functions: cleaning, word forms, dates, claims and contradictions. Their word tables are in data/."""

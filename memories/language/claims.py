@@ -1,4 +1,4 @@
-"""A sentence read as a claim: of what, which predicate, what of it, denied or not. By tables alone, without a model."""
+"""Sentences parsed into claims: subject, predicate, object, denied or not. Word tables only, no model."""
 
 import re
 from dataclasses import dataclass, replace
@@ -7,118 +7,23 @@ from typing import Final
 
 from memories.language.predicates import ALIASES, PREDICATES, Takes
 from memories.language.quantities import Quantity, read_quantity
+from memories.language.word_tables import parse_mapping, parse_words, read_sections
 
-MAX_SENTENCES = 6  # of each text
-MAX_WORDS = 40  # of a sentence: a longer one says too much for a table
+MAX_SENTENCES = 6  # per text
+MAX_WORDS = 40  # per sentence: a longer one is too complex for word tables
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _EDGES: Final = "\"'`“”‘’()[]{}<>,;!*…"
-_LABELS: Final = frozenset(
-    ["note", "decision", "fact", "preference", "remember", "update", "updated", "important", "correction"]
-)
-_PRONOUNS: Final = frozenset(["it", "they", "this", "that", "he", "she", "these", "those", "there"])
-_ARTICLES: Final = frozenset(["a", "an", "the", "its", "their", "his", "her"])
-_FILLERS: Final = frozenset(
-    [
-        "now",
-        "currently",
-        "actually",
-        "really",
-        "just",
-        "always",
-        "again",
-        "still",
-        "already",
-        "today",
-        "nowadays",
-        "please",
-        "instead",
-        "simply",
-        "very",
-        "anymore",
-        "usually",
-        "generally",
-        "strictly",
-        "definitely",
-        "clearly",
-        "indeed",
-    ]
-)
-# Said of some, or only perhaps, or at some time: two such claims can both hold.
-_VAGUE: Final = frozenset(
-    [
-        "some",
-        "many",
-        "several",
-        "few",
-        "another",
-        "most",
-        "sometimes",
-        "often",
-        "might",
-        "maybe",
-        "perhaps",
-        "could",
-        "would",
-        "considering",
-        "plan",
-        "planned",
-        "propose",
-        "proposed",
-        "consider",
-        "think",
-        "wonder",
-        "if",
-        "unless",
-        "whether",
-        "rarely",
-        "occasionally",
-        "either",
-        "e.g",
-        "like-to",
-    ]
-)
-_ADDING: Final = frozenset(
-    [
-        "also",
-        "too",
-        "additionally",
-        "another",
-        "besides",
-        "well",
-        "or",
-        "and/or",
-        "among",
-        "including",
-        "e.g",
-        "etc",
-    ]
-)
-_PAST: Final = frozenset(
-    [
-        "formerly",
-        "previously",
-        "once",
-        "ago",
-        "former",
-        "last",
-        "yesterday",
-        "was",
-        "were",
-        "had",
-        "until",
-        "earlier",
-    ]
-)
-_FUTURE: Final = frozenset(["will", "tomorrow", "next", "going", "soon"])
-_SHORT: Final = {
-    "won't": "will not", "can't": "can not", "cannot": "can not", "shan't": "shall not", "i'm": "i is",
-    "it's": "it is", "that's": "that is", "he's": "he is", "she's": "she is", "there's": "there is",
-    "are": "is", "am": "is", "were": "was", "never": "not", "be": "be", "=": "is", "==": "is", "→": "is",
-    "dislike": "not like", "dislikes": "not like", "hate": "not like", "hates": "not like", "loves": "like",
-    "love": "like", "enjoys": "like", "enjoy": "like", "adores": "like", "prefers": "prefer", "no": "not",
-    "detests": "not like", "lacks": "not has", "forbids": "not allow", "has": "has", "have": "has", "avoid": "not use",
-    "avoids": "not use", "does": "do", "did": "do", "refuses": "not accept", "unlike": "unlike",
-}  # fmt: skip
+_TABLES: Final = read_sections("claims")
+_LABELS: Final = parse_words(_TABLES["labels"])
+_PRONOUNS: Final = parse_words(_TABLES["pronouns"])
+_ARTICLES: Final = parse_words(_TABLES["articles"])
+_FILLERS: Final = parse_words(_TABLES["fillers"])
+# The claim covers only some, is uncertain or holds at times: two such claims can both be true.
+_VAGUE: Final = parse_words(_TABLES["vague"])
+_ADDING: Final = parse_words(_TABLES["adding"])
+_PAST: Final = parse_words(_TABLES["past"])
+_FUTURE: Final = parse_words(_TABLES["future"])
+_SHORT: Final = parse_mapping(_TABLES["short forms"])
 _PHRASES: Final = tuple(
     (re.compile(rf"\b{pattern}\b", re.I), instead)
     for pattern, instead in (
@@ -150,7 +55,7 @@ _OF: Final = frozenset({"of", "for"})
 
 @dataclass(frozen=True)
 class Word:
-    """A word as it is compared, and as it was written; a number or date with its measure is one word."""
+    """A word in its normalised and its written form; a number with its unit, or a date, is one word."""
 
     norm: str
     raw: str
@@ -159,7 +64,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence taken apart. `name` is the predicate's; empty where the tables know none and `subject` holds all."""
+    """A parsed sentence. `name` is the predicate; without a known predicate it is empty and `subject` holds every word."""
 
     subject: tuple[Word, ...]
     name: str
@@ -171,7 +76,7 @@ class Claim:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All that is said, but for the denial."""
+        """Every word except the denial."""
         return (*(w.norm for w in self.subject), self.name, *(w.norm for w in self.object))
 
     @property
@@ -179,68 +84,75 @@ class Claim:
         """The subject's words in a fixed order, so that "port of the API" and "API port" are one."""
         return tuple(sorted(w.norm for w in self.subject if w.norm not in _OF))
 
+    @property
+    def unordered(self) -> tuple[str | tuple[str, ...], ...]:
+        """Subject in a fixed order, predicate and object: equal for the same statement in another order."""
+        return (self.about, self.name, tuple(w.norm for w in self.object))
 
-@lru_cache(maxsize=32)  # a new text is compared with several; nothing is kept for longer than the next stores
+
+@lru_cache(maxsize=32)  # a new text is compared with several; the next stores evict it
 def read_claims(text: str) -> tuple[Claim, ...]:
-    """Give the claims of a text, one for each of its first sentences that is short and no question."""
+    """Claims of the text's first sentences; long sentences, questions and tables are skipped."""
     sentences = [part for part in _SENTENCE_END.split(text[:4_000]) if part.strip()][:MAX_SENTENCES]
     claims = []
     for number, sentence in enumerate(sentences):
-        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else _read(sentence)
+        words = [] if sentence.rstrip().endswith("?") or "|" in sentence else normalize_words(sentence)
         refers_back = number > 0 and words and words[0].norm in _PRONOUNS
         if 1 < len(words) <= MAX_WORDS and not refers_back:
-            claims.append(_parse(words))
+            claims.append(parse_claim(words))
     return tuple(claims)
 
 
-def _read(sentence: str) -> list[Word]:
-    """Give the words as they are compared: short forms written out, articles and fillers left out, verbs without their s."""
+def normalize_words(sentence: str) -> list[Word]:
+    """Words as they are compared: short forms expanded, articles and fillers dropped, verbs without their s."""
     for pattern, instead in _PHRASES:
         sentence = pattern.sub(instead, sentence)
     words: list[Word] = []
-    for raw in _with_colon(sentence.split()):
-        words += _plain(raw)
-    kept = [w for at, w in enumerate(words) if w.raw.casefold() not in _FILLERS and not _is_article(w, at)]
-    return _measured(kept)
+    for raw in expand_colon(sentence.split()):
+        words += split_short_form(raw)
+    return join_quantities(
+        [
+            w
+            for at, w in enumerate(words)
+            # The A of "Service A" is not an article.
+            if w.raw.casefold() not in _FILLERS and not (w.norm in _ARTICLES and (at == 0 or w.raw != "A"))
+        ]
+    )
 
 
-def _is_article(word: Word, at: int) -> bool:
-    """Say whether a word is an article; the A of "Service A" is none."""
-    return word.norm in _ARTICLES and (at == 0 or word.raw != "A")
-
-
-def _with_colon(raws: list[str]) -> list[str]:
-    """Read "timeout: 30 s" as "timeout is 30 s", and leave out a label as in "Decision: …"."""
+def expand_colon(raws: list[str]) -> list[str]:
+    """Turn "timeout: 30 s" into "timeout is 30 s" and drop a label such as "Decision: …"."""
     for at, raw in enumerate(raws[:5]):
         if raw.endswith(":"):
             if raw[:-1].strip(_EDGES).casefold() in _LABELS:
                 return raws[at + 1 :]
-            is_said = any(w.casefold() in ("is", "are", "use", "uses") for w in raws)
-            return raws if is_said else [*raws[:at], raw[:-1], "is", *raws[at + 1 :]]
+            has_verb = any(w.casefold() in ("is", "are", "use", "uses") for w in raws)
+            return raws if has_verb else [*raws[:at], raw[:-1], "is", *raws[at + 1 :]]
     return raws
 
 
-def _plain(raw: str) -> list[Word]:
+def split_short_form(raw: str) -> list[Word]:
+    """The words that one written word stands for: "isn't" is two, a mark alone is none."""
     bare = raw.strip(_EDGES).rstrip(".:?").replace("’", "'")
     if not bare:
         return []
     low = bare.casefold()
-    bare += "," * raw.endswith(",")  # what stands in a list shall be seen to
+    bare += "," * raw.endswith(",")  # marks the word as part of a list
     if low in _SHORT:
         return [Word(part, bare) for part in _SHORT[low].split()]
     if "'" not in low:
-        return [Word(_stem(low), bare)]
+        return [Word(singular(low), bare)]
     if low.endswith("n't"):
         return [Word(_SHORT.get(low[:-3], low[:-3]), bare), Word("not", bare)]
     for ending in ("'s", "s'", "'re", "'ve", "'ll"):
         if low.endswith(ending):
             rest = low[: -len(ending)] + ("s" if ending == "s'" else "")
-            return [Word(_stem(rest), bare)]
-    return [Word(_stem(low), bare)]
+            return [Word(singular(rest), bare)]
+    return [Word(singular(low), bare)]
 
 
-def _stem(word: str) -> str:
-    """Take the s of a plural or of the third person away, so that "uses" and "use" are one word."""
+def singular(word: str) -> str:
+    """The word without the s of a plural or of the third person, by its common name: "uses" and "use" are one word."""
     if not word[-1:].isalpha() or len(word) < 4:
         return ALIASES.get(word, word)
     if word.endswith("ies"):
@@ -252,38 +164,39 @@ def _stem(word: str) -> str:
     return ALIASES.get(word, word)
 
 
-def _measured(words: list[Word]) -> list[Word]:
+def join_quantities(words: list[Word]) -> list[Word]:
     """Join a number with its unit, and the parts of a date, into one word each."""
-    done: list[Word] = []
+    joined: list[Word] = []
     at = 0
     while at < len(words):
         found = read_quantity([w.raw for w in words[at : at + 4]])
         if found is None:
-            done.append(words[at])
+            joined.append(words[at])
             at += 1
             continue
         raw = " ".join(w.raw for w in words[at : at + found.words])
-        done.append(Word(found.norm, raw, found))
+        joined.append(Word(found.norm, raw, found))
         at += found.words
-    return done
+    return joined
 
 
-def _parse(words: list[Word]) -> Claim:
+def parse_claim(words: list[Word]) -> Claim:
+    """The claim that the words make: split at the first known predicate."""
     norms = [w.norm for w in words]
     marks = frozenset(mark for mark, signs in (("vague", _VAGUE), ("adding", _ADDING)) if signs & set(norms))
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
-    kept = [w for w in words if w.norm not in ("not", "do", "formerly")]
-    found = _find_predicate([w.norm for w in kept])
+    words = [w for w in words if w.norm not in ("not", "do", "formerly")]
+    found = find_predicate([w.norm for w in words])
     if found is None:
-        return Claim(tuple(kept), "", Takes.MANY, (), is_denied, time, marks)
+        return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
     start, length, name, takes = found
-    claim = Claim(tuple(kept[:start]), name, takes, tuple(kept[start + length :]), is_denied, time, marks)
+    claim = Claim(tuple(words[:start]), name, takes, tuple(words[start + length :]), is_denied, time, marks)
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-def _find_predicate(norms: list[str]) -> tuple[int, int, str, Takes] | None:
-    """Give where the first known predicate stands, how many words it has, its name, and how many objects it takes."""
+def find_predicate(norms: list[str]) -> tuple[int, int, str, Takes] | None:
+    """The first known predicate: its index, its number of words, its name and how many objects it takes."""
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue

@@ -1,4 +1,4 @@
-"""Text as it comes in: cleaned without losing a word, hashed exactly, and folded for finding what only looks different."""
+"""Input text: cleaned without losing a word, hashed exactly, and folded to find texts that only look different."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ from itertools import groupby
 from access.errors import InvalidInput, TooLarge
 from access.unstorable_text import refuse_unstorable
 
-# Everything in Unicode's category Cc but tab and newline: it shows nothing and drives terminals.
+# Unicode's category Cc except tab and newline: invisible, and terminals obey it.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _INVISIBLE = dict.fromkeys(
     (
@@ -17,7 +17,7 @@ _INVISIBLE = dict.fromkeys(
         *range(0x200B, 0x2010),
         *range(0x202A, 0x202F),
         *range(0x2060, 0x2070),
-        # Strokes over a letter and rings around it, where they make no character of their own (as in ≠) before.
+        # Strokes over a letter and rings around it, unless NFC composes them (as in ≠).
         *range(0x0334, 0x0339),
         *range(0x20D0, 0x20F1),
         *range(0xFE00, 0xFE10),
@@ -27,57 +27,54 @@ _INVISIBLE = dict.fromkeys(
         *range(0xE0100, 0xE01F0),
     )
 )
-# Letters of other scripts that look like Latin ones (after case folding), from Unicode's confusables (UTS #39).
+# Letters of other scripts that look like Latin ones after case folding, from Unicode's confusables (UTS #39).
 _CONFUSABLES = str.maketrans(
     "авекмнорстухіјѕԁһԛԝɡαβεηικμνορτυχγωа" + "ı" + "‐‑‒–—−" + "‘’‚′“”„″",
     "abekmhopctyxijsdhqwgabenikmvoptuxyωa" + "i" + "------" + "''''" + '""""',
 )
-
-
-# Normalising sorts a run of combining marks, in the square of its length; no script needs more than a few.
+# Normalising sorts a run of combining marks in quadratic time; no script needs more than a few.
 MAX_MARKS_IN_A_ROW = 200
-LINE_SLACK = (
-    10  # white space goes before a line is measured; beyond this many times the limit nothing is tried
-)
+# A line is measured without extra white space; raw text longer than this many times the limit is rejected at once.
+LINE_SLACK = 10
 
 
 @dataclass(frozen=True)
 class CleanText:
-    """A text fit to be kept; `removed` counts control characters that were taken out."""
+    """A text ready to store, and the number of control characters `removed` from it."""
 
     text: str
     removed: int = 0
 
 
 def clean_text(raw: str, *, field: str, max_chars: int) -> CleanText:
-    """Give the text in NFC with line ends as newlines, trimmed, control characters taken out.
+    """The text in NFC, trimmed, with newlines as line ends and without control characters.
 
     Raises:
-        TooLarge: it is longer than `max_chars`.
-        InvalidInput: it is empty, or holds what no text has: NUL, half of a surrogate pair, a heap of accents.
+        TooLarge: longer than `max_chars`.
+        InvalidInput: empty, or with NUL, a lone surrogate or a long run of combining marks.
     """
     if len(raw) > max_chars:
         raise TooLarge(
-            f"'{field}' has {len(raw):,} characters; at most {max_chars:,} are taken.",
-            hint="Store the parts that matter as memories of their own, or raise storage.max_content_chars.",
+            f"'{field}' has {len(raw):,} characters; at most {max_chars:,} are allowed.",
+            hint="Store the important parts as separate memories, or raise storage.max_content_chars.",
             field=field,
         )
     refuse_unstorable(raw, field=field)
-    _refuse_heaps(raw, field=field)
+    refuse_stacked_marks(raw, field=field)
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
-    is_plain = raw.isascii()  # nothing to normalise, and nothing invisible but control characters
+    is_plain = raw.isascii()  # nothing to normalise, nothing invisible except control characters
     text, removed = _CONTROLS.subn("", text if is_plain else unicodedata.normalize("NFC", text))
     text = text.strip()
     if not (text if is_plain else text.translate(_INVISIBLE).strip()):
-        raise InvalidInput(f"'{field}' is empty.", hint="Say what is to be remembered.", field=field)
+        raise InvalidInput(f"'{field}' is empty.", hint="Send the text to remember.", field=field)
     return CleanText(text, removed)
 
 
 def clean_line(raw: str, *, field: str, max_chars: int) -> str:
-    """Give a short text on one line, trimmed; it may be empty.
+    """A short text on one line, trimmed; it may be empty.
 
     Raises:
-        InvalidInput: it is too long, or holds NUL or half of a surrogate pair.
+        InvalidInput: too long, or with NUL, a lone surrogate or a long run of combining marks.
     """
     if len(raw) > LINE_SLACK * max_chars:
         raise InvalidInput(
@@ -87,7 +84,7 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
         line = " ".join(raw.split())
     else:
         refuse_unstorable(raw, field=field)
-        _refuse_heaps(raw, field=field)
+        refuse_stacked_marks(raw, field=field)
         line = " ".join(_CONTROLS.sub(" ", unicodedata.normalize("NFC", raw)).split())
     if len(line) > max_chars:
         raise InvalidInput(
@@ -97,49 +94,45 @@ def clean_line(raw: str, *, field: str, max_chars: int) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Give SHA-256 (hex) of a cleaned text: equal hashes are the same text."""
+    """SHA-256 (hex) of a cleaned text: equal hashes mean the same text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fold(text: str) -> str:
-    """Give the text without what only looks different: case, width, white space, invisible and look-alike letters."""
-    if text.isascii():  # none of these letters looks like another, or like nothing
+    """The text without differences in looks: case, width, white space, invisible and look-alike letters."""
+    if text.isascii():  # no look-alikes and nothing invisible
         return " ".join(text.lower().split())
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE).translate(_CONFUSABLES)
     return " ".join(plain.split())
 
 
 def without_marks(text: str) -> str:
-    """Give the folded text without accents and other marks: two words may differ in them, or one be disguised."""
-    parted = unicodedata.normalize("NFD", fold(text))
-    return "".join(c for c in parted if not unicodedata.combining(c))
+    """The folded text without accents and other marks, which may tell two words apart or disguise one."""
+    decomposed = unicodedata.normalize("NFD", fold(text))
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
 def fold_hash(text: str) -> str:
-    """Give SHA-256 (hex) of the folded text: it finds candidates and tombstones, it never decides alone.
+    """SHA-256 (hex) of the folded text: finds candidates and tombstones, never decides alone.
 
-    Texts are looked up by it, letter by letter too: what fold() does to any text may change only with all hashes made anew.
+    Stored texts are looked up by it, so a change to fold() needs every stored hash recomputed.
     """
     return hashlib.sha256(fold(text).encode()).hexdigest()
 
 
 def first_words(text: str, count: int) -> str:
-    """Give the first `count` words."""
+    """The first `count` words."""
     return " ".join(text.split(None, count)[:count])
 
 
-def _refuse_heaps(raw: str, *, field: str) -> None:
-    """Raise InvalidInput where more combining marks stand in a row than any writing has."""
+def refuse_stacked_marks(raw: str, *, field: str) -> None:
+    """Raise InvalidInput for more combining marks in a row than any script uses."""
     if raw.isascii():
         return
-    for is_mark, run in groupby(raw, key=_is_combining):
+    for is_mark, run in groupby(raw, key=lambda character: unicodedata.combining(character) != 0):
         if is_mark and sum(1 for _ in run) > MAX_MARKS_IN_A_ROW:
             raise InvalidInput(
                 f"'{field}' has more than {MAX_MARKS_IN_A_ROW} combining marks in a row.",
                 hint="Send text as people write it.",
                 field=field,
             )
-
-
-def _is_combining(character: str) -> bool:
-    return unicodedata.combining(character) != 0

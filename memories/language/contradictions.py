@@ -1,7 +1,7 @@
-"""Whether two texts contradict each other, found without a model, and by which words.
+"""Contradictions between two texts and the words that cause them, found without a model.
 
-Each one found asks for a person's time, so what is not sure is none: another subject, another purpose or condition,
-another time, "also", "some", "might", or two things that can both hold.
+Each one costs a person's time, so only certain ones count. Not a contradiction: another subject, another purpose or
+condition, another time, "also", "some", "might", or two things that can both be true.
 """
 
 from dataclasses import dataclass
@@ -10,94 +10,35 @@ from enum import Enum
 
 from memories.language.claims import Claim, Word, read_claims
 from memories.language.predicates import ATTRIBUTES, CLASSES, COUNTRIES, ONLY_ONE, ROLES, STATES, Takes
-from memories.language.quantities import Quantity, differ
+from memories.language.quantities import differ
+from memories.language.word_tables import parse_words, read_sections
 
-# Of alternatives that no table knows, those as near as this are held for two answers to one question.
+# Alternatives that no table knows count as two answers to one question from this cosine on.
 ALTERNATIVE_COSINE = 0.8
 MAX_SPAN_WORDS = 4
-_SLOTS = frozenset(
-    [
-        "for",
-        "as",
-        "in",
-        "on",
-        "at",
-        "to",
-        "with",
-        "by",
-        "from",
-        "of",
-        "about",
-        "during",
-        "when",
-        "via",
-        "into",
-        "than",
-        "over",
-        "per",
-        "after",
-        "before",
-        "while",
-    ]
-)
-_LISTS = frozenset(["and", "or", "plus", "&"])
-# What these number is one of many: "ticket 12" and "ticket 13" are two things.
-_NUMBERED = frozenset(
-    [
-        "ticket",
-        "issue",
-        "pr",
-        "bug",
-        "step",
-        "phase",
-        "chapter",
-        "section",
-        "line",
-        "page",
-        "item",
-        "task",
-        "sprint",
-        "rule",
-        "question",
-        "figure",
-        "table",
-        "service",
-        "server",
-        "node",
-        "worker",
-        "shard",
-        "team",
-        "player",
-        "commit",
-        "build",
-        "case",
-        "test",
-        "part",
-        "option",
-        "request",
-    ]
-)
-_DATED = frozenset(
-    ["is", "is in", "is due", "is scheduled", "start at", "end at", "expire on", "was founded in", "was released on", "is born in",
-     "run at", "run", "is set to", "deploy"]
-)  # fmt: skip
+_TABLES = read_sections("contradictions")
+_SLOTS = parse_words(_TABLES["slots"])
+_LISTS = parse_words(_TABLES["lists"])
+# Numbered things are one of many: "ticket 12" and "ticket 13" are two things.
+_NUMBERED = parse_words(_TABLES["numbered"])
+_DATED = frozenset(_TABLES["dated"])
 _OPPOSED = frozenset(pair for one, other in STATES for pair in ((one, other), (other, one)))
 _PREFERENCES = frozenset({"prefer", "like", "want"})
 _UN = ("un", "in", "im", "non-", "dis")
 
 
 class ConflictKind(Enum):
-    """In what two texts contradict each other."""
+    """What two texts disagree about."""
 
     OBJECT = "object"  # the same subject and predicate with another object
-    POLARITY = "polarity"  # the one denies what the other says
+    POLARITY = "polarity"  # one denies what the other states
     VALUE = "value"  # another number, date or version in the same frame
-    PREFERENCE = "preference"  # somebody likes or prefers something else
+    PREFERENCE = "preference"  # a person likes or prefers something else
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """How two texts contradict each other, with the words of each that do."""
+    """A contradiction between two texts, with the words of each."""
 
     kind: ConflictKind
     old: str
@@ -110,43 +51,41 @@ class Contradiction:
 
     @property
     def evidence(self) -> dict[str, str]:
-        """What a link keeps of it."""
+        """Evidence that a link stores."""
         return {"conflict": self.kind.value, "old": self.old, "new": self.new}
 
 
 def find_contradiction(old: str, new: str, *, cosine: float) -> Contradiction | None:
-    """Say how two texts contradict each other; None where they need not. `cosine` is how near their vectors are.
+    """The first contradiction between two texts; None if both can be true. `cosine` is that of their vectors.
 
-    Sentence by sentence: at most six short ones of each are compared, so the work is bounded.
+    Compares sentence by sentence, at most six short ones per text, so the work is bounded.
     """
     left, right = read_claims(old), read_claims(new)
     for one in left:
         for other in right:
-            found = _between(one, other, cosine)
+            found = compare_claims(one, other, cosine)
             if found is not None:
                 return found
     return None
 
 
-def _between(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
+def compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
+    """The contradiction between two claims; None for vague claims and for different times or subjects."""
     if old.marks or new.marks:
         return None
-    if old.words == new.words or _reordered(old) == _reordered(new):
-        return _denial(old, new)
+    if old.words == new.words or old.unordered == new.unordered:
+        return find_denial(old, new)
     if old.time != new.time or old.is_denied != new.is_denied:
         return None
     if old.name and old.name == new.name:
         if old.about == new.about:
-            return _other_object(old, new, cosine)
-        return _other_holder(old, new)
-    return _opposite_words(old.subject, new.subject) if not (old.name or new.name) else None
+            return compare_objects(old, new, cosine)
+        return compare_holders(old, new)
+    return find_opposite_words(old.subject, new.subject) if not (old.name or new.name) else None
 
 
-def _reordered(claim: Claim) -> tuple[object, ...]:
-    return (claim.about, claim.name, tuple(w.norm for w in claim.object))
-
-
-def _denial(old: Claim, new: Claim) -> Contradiction | None:
+def find_denial(old: Claim, new: Claim) -> Contradiction | None:
+    """Of two claims with the same words, one that is denied and one that is not."""
     if old.is_denied == new.is_denied:
         return None
     kind = ConflictKind.PREFERENCE if old.name in _PREFERENCES else ConflictKind.POLARITY
@@ -155,47 +94,48 @@ def _denial(old: Claim, new: Claim) -> Contradiction | None:
     return Contradiction(kind, *sides)
 
 
-def _other_object(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
-    """Compare two objects of one subject and predicate."""
-    swapped = _swapped_preference(old, new)
+def compare_objects(old: Claim, new: Claim, cosine: float) -> Contradiction | None:
+    """The contradiction between two objects of one subject and predicate."""
+    swapped = find_swapped_preference(old, new)
     if swapped is not None:
         return swapped
-    spans = _one_difference(_unqualified(old.object), _unqualified(new.object))
+    spans = single_difference(drop_since(old.object), drop_since(new.object))
     if spans is None:
         return None
     before, left, right, after = spans
     if len(left) == len(right) == 1 and left[0].quantity and right[0].quantity:
-        return _other_value(old, before, left[0], right[0])
+        return compare_values(old, before, left[0], right[0])
     if old.is_denied:
         return None
     if _are_opposed(left, right):
         return Contradiction(ConflictKind.POLARITY, _shown(left), _shown(right))
-    if _excludes(old, before, left, right, after, cosine):
+    if is_exclusive(old, before, left, right, after, cosine):
         is_liked = old.name in _PREFERENCES or any(w.norm in ("favourite", "favorite") for w in old.subject)
         kind = ConflictKind.PREFERENCE if is_liked else ConflictKind.OBJECT
         return Contradiction(kind, _shown(left), _shown(right))
     return None
 
 
-def _other_value(claim: Claim, before: tuple[Word, ...], left: Word, right: Word) -> Contradiction | None:
+def compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: Word) -> Contradiction | None:
+    """The contradiction between two quantities; a numbered thing and an incidental date have none."""
     old, new = left.quantity, right.quantity
     if old is None or new is None or not differ(old, new) or claim.is_denied:
         return None
     if before and before[-1].norm in _NUMBERED:
         return None
-    if old.kind in ("date", "weekday", "time") and not _is_its_time(claim, before, old):
+    if old.kind in ("date", "weekday", "time") and not is_about_time(claim, before):
         return None
     return Contradiction(ConflictKind.VALUE, _shown((left,)), _shown((right,)))
 
 
-def _is_its_time(claim: Claim, before: tuple[Word, ...], at: Quantity) -> bool:
-    """Say whether a date, day or hour is what the claim is about, and not only when something was done."""
+def is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
+    """True if the claim states a date, day or hour, and not only when something was done."""
     content = [w for w in before if w.norm not in _SLOTS]
     is_event = claim.time == "past" and claim.name == "is" and bool(content)
     return claim.name in _DATED and not content and not is_event
 
 
-def _excludes(
+def is_exclusive(
     claim: Claim,
     before: tuple[Word, ...],
     left: tuple[Word, ...],
@@ -203,7 +143,7 @@ def _excludes(
     after: tuple[Word, ...],
     cosine: float,
 ) -> bool:
-    """Say whether a thing that has the one object cannot well have the other."""
+    """True if a subject that has one object is unlikely to have the other as well."""
     norms = {w.norm for w in (*left, *right)}
     if not left or not right or len(left) > MAX_SPAN_WORDS or len(right) > MAX_SPAN_WORDS:
         return False
@@ -220,20 +160,20 @@ def _excludes(
         return True
     if claim.takes is Takes.MANY:
         return False
-    return _are_alternatives(claim, left, right, after, cosine)
+    return are_alternatives(claim, left, right, after, cosine)
 
 
-def _are_alternatives(
+def are_alternatives(
     claim: Claim, left: tuple[Word, ...], right: tuple[Word, ...], after: tuple[Word, ...], cosine: float
 ) -> bool:
-    """Say whether two objects are of one sort, of which a thing has one at a time."""
-    if _share_a_class(left, right):
+    """True if two objects are of one class of which a subject has one at a time."""
+    ours, theirs = {w.norm for w in left}, {w.norm for w in right}
+    if any(ours & group and theirs & group for group in CLASSES):
         return True
     match claim.name:
         case "is":
             words = {w.norm for w in claim.subject}
-            last = _head(claim.subject)
-            return bool(words & ONLY_ONE) or last in ATTRIBUTES
+            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES
         case "is in":
             return all(w.raw[:1].isupper() for w in (*left, *right)) and len(left) == len(right) == 1
         case "prefer":
@@ -244,8 +184,8 @@ def _are_alternatives(
     return bool(after) and after[0].norm in ("for", "as") and len(left) <= 2 and len(right) <= 2
 
 
-def _head(subject: tuple[Word, ...]) -> str:
-    """Give the noun that a subject is about: before "of", else the last."""
+def head_noun(subject: tuple[Word, ...]) -> str:
+    """The subject's main noun: the one before "of", else the last."""
     norms = [w.norm for w in subject]
     for at, norm in enumerate(norms):
         if norm in ("of", "for", "in", "on") and at > 0:
@@ -253,13 +193,8 @@ def _head(subject: tuple[Word, ...]) -> str:
     return norms[-1] if norms else ""
 
 
-def _share_a_class(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
-    ours, theirs = {w.norm for w in left}, {w.norm for w in right}
-    return any(ours & group and theirs & group for group in CLASSES)
-
-
-def _other_holder(old: Claim, new: Claim) -> Contradiction | None:
-    """Find two people who both are the one lead, owner or chair of the same thing."""
+def compare_holders(old: Claim, new: Claim) -> Contradiction | None:
+    """Two people who are each the only lead, owner or chair of the same thing."""
     if old.name != "is" or old.is_denied or not old.object or _norms(old.object) != _norms(new.object):
         return None
     holders = (old.subject, new.subject)
@@ -269,19 +204,19 @@ def _other_holder(old: Claim, new: Claim) -> Contradiction | None:
     return Contradiction(ConflictKind.OBJECT, _shown(old.subject), _shown(new.subject))
 
 
-def _swapped_preference(old: Claim, new: Claim) -> Contradiction | None:
-    """Find "prefers tabs over spaces" against "prefers spaces", with or without its own "over tabs"."""
+def find_swapped_preference(old: Claim, new: Claim) -> Contradiction | None:
+    """The pair "prefers tabs over spaces" against "prefers spaces", with or without its own "over tabs"."""
     if old.name != "prefer" or old.is_denied or new.is_denied:
         return None
-    (liked, passed), (likes_now, passes_now) = _choice(old.object), _choice(new.object)
+    (liked, passed), (likes_now, passes_now) = split_preference(old.object), split_preference(new.object)
     if (passed and passed == likes_now) or (passes_now and passes_now == liked):
         return Contradiction(ConflictKind.PREFERENCE, _shown(old.object), _shown(new.object))
     return None
 
 
-def _choice(said: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give what is preferred, and to what."""
-    norms = _norms(said)
+def split_preference(words: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The preferred thing and what it is preferred to, which may be empty."""
+    norms = _norms(words)
     for sign in ("over", "to", "than"):
         if sign in norms:
             at = norms.index(sign)
@@ -290,15 +225,16 @@ def _choice(said: tuple[Word, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return norms, ()
 
 
-def _opposite_words(old: tuple[Word, ...], new: tuple[Word, ...]) -> Contradiction | None:
-    """Find one word against its opposite in two sentences that are else the same; not in what they are about."""
-    spans = _one_difference(old, new)
+def find_opposite_words(old: tuple[Word, ...], new: tuple[Word, ...]) -> Contradiction | None:
+    """A word and its opposite in two otherwise equal sentences; never the first word, which may name the subject."""
+    spans = single_difference(old, new)
     if spans is None or not spans[0] or not _are_opposed(spans[1], spans[2]):
         return None
     return Contradiction(ConflictKind.POLARITY, _shown(spans[1]), _shown(spans[2]))
 
 
 def _are_opposed(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
+    """True for two single words that are opposite states, or of which one has a negating prefix."""
     if len(left) != 1 or len(right) != 1:
         return False
     one, other = left[0].norm, right[0].norm
@@ -308,16 +244,16 @@ def _are_opposed(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
     return len(short) > 4 and any(long_ == prefix + short for prefix in _UN)
 
 
-def _unqualified(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Leave out since when something holds."""
+def drop_since(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words before "since"."""
     norms = _norms(words)
     return words[: norms.index("since")] if "since" in norms else words
 
 
-def _one_difference(
+def single_difference(
     old: tuple[Word, ...], new: tuple[Word, ...]
 ) -> tuple[tuple[Word, ...], tuple[Word, ...], tuple[Word, ...], tuple[Word, ...]] | None:
-    """Give what stands before the one difference, its two sides, and what stands after; None where there are more."""
+    """Words before the only difference, its old and new side, and the words after; None for any other number."""
     codes = SequenceMatcher(None, _norms(old), _norms(new), autojunk=False).get_opcodes()
     changes = [code for code in codes if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":

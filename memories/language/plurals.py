@@ -1,13 +1,13 @@
-"""Counts in words, so that one is not told of as many."""
+"""Counts with their noun in the singular or the plural."""
 
 
-def memories_said(count: int) -> str:
-    """Give "1 memory" or "7 memories"."""
-    return count_said(count, "memory")
+def format_memory_count(count: int) -> str:
+    """Count and noun: "1 memory", "7 memories"."""
+    return format_count(count, "memory")
 
 
-def count_said(count: int, noun: str) -> str:
-    """Give "1 link" or "7 links"; the noun is told of one alone."""
+def format_count(count: int, noun: str) -> str:
+    """Count and noun: "1 link", "7 links"; `noun` is singular."""
     if count == 1:
         return f"1 {noun}"
     if noun.endswith(("s", "x", "ch", "sh")):

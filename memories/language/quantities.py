@@ -1,86 +1,31 @@
-"""Numbers with their measure, dates, times and days in a text, so that 60 s and 1 min are the same."""
+"""Quantities in a text: numbers with units, dates, times and days, normalised so that 60 s equals 1 min."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_MONTHS: Final = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_DAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_DAY_SHORT: Final = {
-    "mon": 0,
-    "tue": 1,
-    "tues": 1,
-    "wed": 2,
-    "thu": 3,
-    "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
-}
-_NUMBERS: Final = {
-    word: float(number)
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-        ]
-    )
-} | {"twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "hundred": 100.0}
-# measure → unit → factor to the measure's own unit
-_MEASURES: Final[dict[str, dict[str, float]]] = {
-    "duration": {
-        "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600,
-        "hour": 3600, "hr": 3600, "day": 86_400, "week": 604_800, "month": 2_629_800, "year": 31_557_600,
-    },
-    "size": {
-        "b": 1, "byte": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30,
-    },
-    "length": {"mm": 0.001, "cm": 0.01, "m": 1, "km": 1000, "inch": 0.0254, "ft": 0.3048, "mile": 1609.34},
-    "weight": {"g": 0.001, "kg": 1, "lb": 0.4536},
-    "frequency": {"hz": 1, "khz": 1e3, "mhz": 1e6, "ghz": 1e9},
-    "share": {"%": 1, "percent": 1},
-}  # fmt: skip
+from memories.language.word_tables import parse_mapping, parse_words, read_sections
+
+_TABLES: Final = read_sections("quantities")
+_MONTHS: Final = _TABLES["months"][0].split()
+_DAYS: Final = _TABLES["days"][0].split()
+_DAY_SHORT: Final = {word: int(day) for word, day in parse_mapping(_TABLES["day abbreviations"]).items()}
+_NUMBERS: Final = {word: float(number) for word, number in parse_mapping(_TABLES["numbers"]).items()}
+# unit → measure and factor to the measure's base unit
 _UNITS: Final = {
-    unit: (measure, factor) for measure, units in _MEASURES.items() for unit, factor in units.items()
+    unit: (measure, float(factor))
+    for measure in ("duration", "size", "length", "weight", "frequency", "share")
+    for unit, factor in parse_mapping(_TABLES[measure]).items()
 }
-_MONEY: Final = {
-    "$": "usd", "usd": "usd", "dollar": "usd", "€": "eur", "eur": "eur", "euro": "eur", "£": "gbp", "gbp": "gbp",
-    "pound": "gbp", "chf": "chf", "franc": "chf", "¥": "jpy", "yen": "jpy", "₹": "inr",
-}  # fmt: skip
-_ZONES: Final = frozenset(["utc", "gmt", "cet", "cest", "est", "edt", "pst", "pdt", "ist", "jst"])
+_MONEY: Final = parse_mapping(_TABLES["money"])
+_ZONES: Final = parse_words(_TABLES["zones"])
 _NUMBER: Final = re.compile(r"([$€£¥₹])?(\d[\d,]*(?:\.\d+)?)([a-z%€$£]{0,4})", re.I)
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.I)
 _ISO: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::\d{2})?(am|pm)?|(\d{1,2})(am|pm)", re.I)
-_HINT: Final = re.compile(r"\d")
+_DIGIT: Final = re.compile(r"\d")
+# Words without a digit that may begin a quantity.
 _NAMED: Final = frozenset(
     [
         *_MONTHS,
@@ -96,7 +41,7 @@ _DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.I)
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something measured or dated: its kind, its parts (None where the text leaves one out), how many words it takes."""
+    """A measure or a date: its kind, its parts (None for one that the text omits) and its number of words."""
 
     kind: str
     parts: tuple[float | str | None, ...]
@@ -104,12 +49,12 @@ class Quantity:
 
     @property
     def norm(self) -> str:
-        """The same for two texts that say the same."""
+        """Equal for equal quantities, however they are written."""
         return f"{self.kind}:{'/'.join('' if part is None else str(part) for part in self.parts)}"
 
 
 def differ(left: Quantity, right: Quantity) -> bool:
-    """Say whether two quantities of one kind rule each other out; a part that one of them leaves out may be any."""
+    """True if two quantities of one kind exclude each other; an omitted part matches any."""
     if left.kind != right.kind:
         return False
     return any(
@@ -118,11 +63,11 @@ def differ(left: Quantity, right: Quantity) -> bool:
 
 
 def read_quantity(raws: Sequence[str]) -> Quantity | None:
-    """Give the quantity that the words begin with; None where they begin with none."""
+    """The quantity that the words begin with, if any."""
     low = [raw.strip(".,;:").casefold() for raw in raws]
-    if not low or not low[0] or not (_HINT.search(low[0]) or low[0] in _NAMED):
+    if not low or not low[0] or not (_DIGIT.search(low[0]) or low[0] in _NAMED):
         return None
-    for reader in (_date, _time, _version, _day_name, _amount):
+    for reader in (read_date, read_time, read_version, read_weekday, read_amount):
         found = reader(low)
         if found is not None:
             return found
@@ -135,7 +80,8 @@ def _month(word: str) -> int | None:
     return next((n for n, name in enumerate(_MONTHS, start=1) if name == word or name[:3] == word), None)
 
 
-def _date(low: list[str]) -> Quantity | None:
+def read_date(low: list[str]) -> Quantity | None:
+    """A date in ISO form or with its month in words; also a month alone."""
     iso = _ISO.fullmatch(low[0])
     if iso:
         return Quantity("date", (float(iso[1]), float(iso[2]), float(iso[3])), 1)
@@ -153,11 +99,13 @@ def _date(low: list[str]) -> Quantity | None:
 
 
 def _dated(day: float | None, month: int | None, year: str, words: int) -> Quantity:
+    """A date of so many words, and of one more if `year` is a year."""
     has_year = year.isdigit() and len(year) == 4
     return Quantity("date", (float(year) if has_year else None, month, day), words + has_year)
 
 
-def _time(low: list[str]) -> Quantity | None:
+def read_time(low: list[str]) -> Quantity | None:
+    """A time of day on the 24-hour clock, with its zone if one follows."""
     found = _TIME.fullmatch(low[0])
     rest = [*low[1:], ""]
     half = rest[0] if rest[0] in ("am", "pm") else ""
@@ -174,18 +122,21 @@ def _time(low: list[str]) -> Quantity | None:
     return Quantity("time", (hour, minute, zone), words + (zone is not None))
 
 
-def _version(low: list[str]) -> Quantity | None:
+def read_version(low: list[str]) -> Quantity | None:
+    """A version such as v2 or 3.11.2."""
     return Quantity("version", (low[0].lstrip("v"),), 1) if _VERSION.fullmatch(low[0]) else None
 
 
-def _day_name(low: list[str]) -> Quantity | None:
+def read_weekday(low: list[str]) -> Quantity | None:
+    """A day of the week; Monday is 0."""
     word = low[0].rstrip("s") if low[0] not in _DAY_SHORT else low[0]
     if word in _DAYS:
         return Quantity("weekday", (_DAYS.index(word),), 1)
     return Quantity("weekday", (_DAY_SHORT[low[0]],), 1) if low[0] in _DAY_SHORT else None
 
 
-def _amount(low: list[str]) -> Quantity | None:
+def read_amount(low: list[str]) -> Quantity | None:
+    """A number with its unit or currency, if it has one."""
     found = _NUMBER.fullmatch(low[0])
     if found is None:
         value = _NUMBERS.get(low[0])
@@ -204,11 +155,12 @@ def _amount(low: list[str]) -> Quantity | None:
 
 
 def _thousands(glued: str) -> float:
+    """Factor of a suffix such as k; 1 for any other text."""
     return {"k": 1e3, "m": 1e6}.get(glued, 1)
 
 
 def _with_unit(value: float, following: list[str], words: int) -> Quantity:
-    """Give the amount with the unit that follows, where one does; `words` is how many the number itself took."""
+    """The amount with its unit, if one follows; the number itself has `words` words."""
     unit = following[0] if following else ""
     if unit in _MONEY or unit.rstrip("s") in _MONEY:
         return Quantity("money", (value, _MONEY.get(unit) or _MONEY[unit.rstrip("s")]), words + 1)
@@ -219,6 +171,7 @@ def _with_unit(value: float, following: list[str], words: int) -> Quantity:
 
 
 def _unit(word: str) -> tuple[str, float] | None:
+    """Measure and factor of a unit in the singular or plural."""
     if word in _UNITS or len(word) < 3:
         return _UNITS.get(word)
     return _UNITS.get(word.removesuffix("es")) or _UNITS.get(word.removesuffix("s"))

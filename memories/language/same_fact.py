@@ -1,4 +1,4 @@
-"""Whether two texts say the same. Near in meaning is not the same: a digit, a name or a "not" makes another fact."""
+"""Whether two texts state the same fact. Similar is not the same: a digit, a name or a "not" makes another fact."""
 
 import re
 import unicodedata
@@ -20,25 +20,25 @@ from memories.language.function_words import (
 )
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-# A word that carries identity: with a digit, an underscore, a slash, a dot inside, or camel case.
+# An identifier has a digit, an underscore, a slash, a dot inside, or camel case.
 _IDENTIFIER = re.compile(r"[\w.+#@/\\:-]+")
-_NOT_AT_ITS_END = "./\\:@-"
+_TRAILING = "./\\:@-"
 _CAMEL = re.compile(r"[a-z][A-Z]")
 _SIGN = re.compile(r"!=|!(?=\w)|[?%&^\\]")
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _FULL_NAME = re.compile(r"(?:^|[.!?:]\s|\n)([^\W\d_a-z][\w'-]*) (?=([^\W\d_a-z][a-z]))")
 _SPACE = re.compile(r"\s+")
-# Sixteen near texts may be compared inside the transaction that writes; each costs by its length.
+# Up to sixteen neighbours are compared inside the write transaction; the cost grows with their length.
 MAX_COMPARED_CHARS = 4_000
-# The new text is compared with several; nothing is kept for longer than the next stores.
-_once = lru_cache(maxsize=32)
-# With these, 300 paraphrases and 2,160 facts about ten things are told apart best (bench/proof/duplicates.py).
+# The new text is compared with several; the next stores evict it.
+_cached = lru_cache(maxsize=32)
+# These best separate 300 paraphrases and 2,160 facts about ten things (bench/proof/duplicates.py).
 MAX_OWN_WORDS = 1
 MIN_SHARED = 0.4
 
 
 class Sameness(Enum):
-    """What comparing two near texts says."""
+    """Result of comparing two similar texts."""
 
     SAME = "same"
     UNSURE = "unsure"
@@ -47,7 +47,7 @@ class Sameness(Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether two texts say the same, and what told so. `is_guarded`: a word speaks against it, if not for sure."""
+    """Whether two texts state the same fact, and why. `is_guarded`: a word suggests a difference without proving it."""
 
     sameness: Sameness
     why: str
@@ -55,81 +55,92 @@ class Comparison:
 
 
 def compare(old: str, new: str, *, cosine: float, same_cosine: float) -> Comparison:
-    """Compare two texts that the vectors hold for near.
+    """Compare two texts with similar vectors.
 
     Numbers, dates, versions, identifiers, paths, units, names, negation and opposites must agree, and word order must
-    not swap who does what. The same is only what has the same content words and tense, above `same_cosine`; for
-    anything else a person decides. Of longer texts the first MAX_COMPARED_CHARS are compared: where these agree, a
-    person decides as well. The work grows with the texts' length and no faster.
+    not swap who does what. SAME needs the same content words and tense, and a cosine of `same_cosine` or more; the rest
+    is UNSURE, for a person to decide. Only the first MAX_COMPARED_CHARS are compared: longer texts that agree there are
+    UNSURE as well. The work is linear in the texts' length.
     """
     is_folded = fold(old) == fold(new)
     old, new = _spaced(old), _spaced(new)
     is_long = not is_folded and max(len(old), len(new)) > MAX_COMPARED_CHARS
     if is_long:
         old, new = old[:MAX_COMPARED_CHARS], new[:MAX_COMPARED_CHARS]
-    against = _exactly_against(old, new) or (None if is_folded else _against(old, new))
+    against = find_exact_difference(old, new) or (None if is_folded else find_difference(old, new))
     if against is not None:
         return against
     if is_folded:
         return Comparison(Sameness.SAME, "the same words")
     if is_long:
         return Comparison(
-            Sameness.UNSURE, f"alike in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
+            Sameness.UNSURE, f"similar in their first {MAX_COMPARED_CHARS:,} characters (cosine {cosine:.3f})"
         )
-    is_as_near = cosine >= same_cosine and _names(old) == _names(new)
-    if is_as_near and bearing_words(fold(old)) == bearing_words(fold(new)):
+    is_close = cosine >= same_cosine and find_names(old) == find_names(new)
+    if is_close and bearing_words(fold(old)) == bearing_words(fold(new)):
         return Comparison(Sameness.SAME, f"nearly the same words (cosine {cosine:.3f})")
-    return Comparison(Sameness.UNSURE, f"near in meaning (cosine {cosine:.3f})")
+    return Comparison(Sameness.UNSURE, f"similar in meaning (cosine {cosine:.3f})")
 
 
 def share_words(old: str, new: str) -> bool:
-    """Say whether two texts share so many words that the one may be a paraphrase of the other.
+    """True if one text may paraphrase the other, by their shared words.
 
-    All content words of one but MAX_OWN_WORDS are in the other, and the shared ones are MIN_SHARED of all.
+    All but MAX_OWN_WORDS content words of one are in the other, and the shared ones are MIN_SHARED of all.
     """
     left, right = ({root(w) for w in content_words(fold(text[:MAX_COMPARED_CHARS]))} for text in (old, new))
     own = min(len(left - right), len(right - left))
     return own <= MAX_OWN_WORDS and len(left & right) >= MIN_SHARED * len(left | right)
 
 
-def _exactly_against(old: str, new: str) -> Comparison | None:
-    """Find what speaks against even where the folded texts are one: folding hides a power's digit, a path's case."""
-    cased = _differ_in_case(old, new)
-    for what, guard in (("numbers", _numbers), ("identifiers", _identifiers), ("units", _units)):
-        left, right = guard(old) - cased, guard(new) - cased
+def find_exact_difference(old: str, new: str) -> Comparison | None:
+    """A difference that counts even between equal folded texts: folding hides a power's digit, a path's case."""
+    cased = find_case_variants(old, new)
+    for what, find in (("numbers", find_numbers), ("identifiers", find_identifiers), ("units", find_units)):
+        left, right = find(old) - cased, find(new) - cased
         if left != right:
-            return Comparison(Sameness.DIFFERENT, f"{what} differ: {_shown(left, right)}")
-    if _signs(old) != _signs(new):
-        return _doubt(f"signs differ: {_shown(_signs(old), _signs(new))}")
-    return _doubt(f"written in another case: {', '.join(sorted(cased))}") if cased else None
+            return Comparison(Sameness.DIFFERENT, f"{what} differ: {_format_difference(left, right)}")
+    if find_signs(old) != find_signs(new):
+        return _doubt(f"signs differ: {_format_difference(find_signs(old), find_signs(new))}")
+    return _doubt(f"written in different case: {', '.join(sorted(cased))}") if cased else None
 
 
-def _against(old: str, new: str) -> Comparison | None:
-    """Find what speaks against two texts saying the same: surely, or so that a person must decide."""
+def find_difference(old: str, new: str) -> Comparison | None:
+    """A difference in negation, opposites, names or word order: certain (DIFFERENT) or a doubt for a person."""
     if _parity(NEGATION, old) != _parity(NEGATION, new):
         return Comparison(Sameness.DIFFERENT, "negation differs: one says the opposite")
-    left, right = _opposites(old), _opposites(new)
+    left, right = find_opposites(old), find_opposites(new)
     if any((one in left and other in right) or (other in left and one in right) for one, other in OPPOSITES):
-        return Comparison(Sameness.DIFFERENT, f"opposites differ: {_shown(left, right)}")
-    if _are_other_names(old, new):
-        return Comparison(Sameness.DIFFERENT, f"names differ: {_shown(_names(old), _names(new))}")
-    if _begin_otherwise(old, new):
-        return Comparison(Sameness.DIFFERENT, "names differ: only the first word is another")
+        return Comparison(Sameness.DIFFERENT, f"opposites differ: {_format_difference(left, right)}")
+    names, new_names = find_names(old), find_names(new)
+    # A name may be in lower case in the other text.
+    words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
+    if names - words[1] or new_names - words[0]:
+        return Comparison(Sameness.DIFFERENT, f"names differ: {_format_difference(names, new_names)}")
+    if differs_in_first_word(old, new):
+        return Comparison(Sameness.DIFFERENT, "names differ: only the first word differs")
     if _parity(SOFT_NEGATION, old) != _parity(SOFT_NEGATION, new):
         return _doubt("one may say the opposite")
-    return _against_order(old, new)
+    return find_order_difference(old, new)
 
 
-def _against_order(old: str, new: str) -> Comparison | None:
-    """Find the same content words in another order, which may turn who does what around, and names in another order."""
-    names = _names(old) | _names(new)
-    orders = [[word for word in content_words(fold(text)) if word in names] for text in (old, new)]
+def find_order_difference(old: str, new: str) -> Comparison | None:
+    """The same content words in another order, which may swap who does what, or names in another order."""
+    names = find_names(old) | find_names(new)
     left, right = content_words(fold(old)), content_words(fold(new))
+    is_swapped = [word for word in left if word in names] != [word for word in right if word in names]
     if left != right and sorted(left) == sorted(right):
-        if orders[0] != orders[1]:
-            return Comparison(Sameness.DIFFERENT, "the same words in another order")
-        return _doubt("the same words in another order")
-    return _doubt("names in another order") if orders[0] != orders[1] else None
+        if is_swapped:
+            return Comparison(Sameness.DIFFERENT, "the same words in a different order")
+        return _doubt("the same words in a different order")
+    return _doubt("names in a different order") if is_swapped else None
+
+
+def differs_in_first_word(old: str, new: str) -> bool:
+    """True if only the first words differ and so name two things; there, a name needs no capital."""
+    left, right = fold(old).split(), fold(new).split()
+    if min(len(left), len(right)) < 3 or left[1:] != right[1:] or left[0] == right[0]:
+        return False
+    return not {left[0], right[0]} & (DETERMINERS | STOP)
 
 
 def _doubt(why: str) -> Comparison:
@@ -137,18 +148,20 @@ def _doubt(why: str) -> Comparison:
 
 
 def _spaced(text: str) -> str:
-    """Give the text with each run of white space as one space or newline: no pattern meets a long run."""
+    """The text with each run of white space as one space or newline: a long run would slow the patterns down."""
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
-@_once
-def _numbers(text: str) -> frozenset[str]:
+@_cached
+def find_numbers(text: str) -> frozenset[str]:
+    """Numbers as they are written, dates and versions included."""
     return frozenset(_NUMBER.findall(text))
 
 
-@_once
-def _identifiers(text: str) -> frozenset[str]:
-    words = (run.rstrip(_NOT_AT_ITS_END).strip(".:-") for run in _IDENTIFIER.findall(text))
+@_cached
+def find_identifiers(text: str) -> frozenset[str]:
+    """Identifiers, paths and other words with a digit, a sign inside or camel case."""
+    words = (run.rstrip(_TRAILING).strip(".:-") for run in _IDENTIFIER.findall(text))
     return frozenset(w for w in words if len(w) > 1 and _is_identifier(w))
 
 
@@ -159,21 +172,21 @@ def _is_identifier(word: str) -> bool:
     return has_digit or bool(_CAMEL.search(word)) or any(c in word[1:] for c in "_/\\.@#+")
 
 
-def _differ_in_case(old: str, new: str) -> frozenset[str]:
-    """Give the identifiers, of letters alone, that the other text writes in another case: PostgreSQL, postgresql.
+def find_case_variants(old: str, new: str) -> frozenset[str]:
+    """Identifiers of letters only that the other text writes in another case: PostgreSQL, postgresql.
 
-    A path, a variable's name and whatever has a digit or a sign in it may mean another thing in another case.
+    A path, a variable's name and anything with a digit or a sign may mean another thing in another case.
     """
-    odd = _identifiers(old) ^ _identifiers(new)
+    odd = find_identifiers(old) ^ find_identifiers(new)
     plain = {left.casefold() for left in _WORD.findall(old)} & {
         right.casefold() for right in _WORD.findall(new)
     }
     return frozenset(word for word in odd if word.isalpha() and word.casefold() in plain)
 
 
-@_once
-def _names(text: str) -> frozenset[str]:
-    """Words with a capital that do not begin a sentence; one that does, where another name follows: Jane Smith."""
+@_cached
+def find_names(text: str) -> frozenset[str]:
+    """Capitalised words that do not begin a sentence, or that do and are followed by another name: Jane Smith."""
     words = _WORD.findall(text)
     starts = {m.group(1) for m in re.finditer(r"(?:^|[.!?:]\s|\n)[\"'(]*([^\W\d_][\w'-]*)", text)}
     full = {first for first, second in _FULL_NAME.findall(text) if first.casefold() not in STOP | DETERMINERS}
@@ -181,8 +194,9 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(unicodedata.normalize("NFKC", w).casefold() for w in inner if w.casefold() != "i")
 
 
-@_once
-def _units(text: str) -> frozenset[str]:
+@_cached
+def find_units(text: str) -> frozenset[str]:
+    """Units after a number, and currency signs."""
     after_number = re.findall(r"\d\s*([a-zA-Z%]+)", text)
     return frozenset(w.lower() for w in after_number if w.lower() in UNITS) | frozenset(
         re.findall(r"[$€£¥₹]", text)
@@ -190,35 +204,24 @@ def _units(text: str) -> frozenset[str]:
 
 
 def _parity(pattern: re.Pattern[str], text: str) -> int:
+    """1 for an odd number of matches: two negations cancel out."""
     return len(pattern.findall(text)) % 2
 
 
-@_once
-def _opposites(text: str) -> frozenset[str]:
+@_cached
+def find_opposites(text: str) -> frozenset[str]:
+    """Words of a pair of opposites of which the text has only one."""
     words = set(re.findall(r"\w+", text.lower()))
     return frozenset(w for pair in OPPOSITES for w in pair if w in words and not set(pair) <= words)
 
 
-def _are_other_names(old: str, new: str) -> bool:
-    """Say whether one text has a name that the other lacks, in lower case as well."""
-    words = [frozenset(_WORD.findall(fold(text))) for text in (old, new)]
-    return bool(_names(old) - words[1] or _names(new) - words[0])
-
-
-@_once
-def _signs(text: str) -> frozenset[str]:
-    """Give the signs that mean something: comparisons, arrows, ticks and crosses, question marks."""
+@_cached
+def find_signs(text: str) -> frozenset[str]:
+    """Signs with a meaning: comparisons, arrows, ticks and crosses, question marks."""
     signs = (c for c in text if unicodedata.category(c) in ("Sm", "Sc", "So"))
     return frozenset(signs) | frozenset(_SIGN.findall(text))
 
 
-def _begin_otherwise(old: str, new: str) -> bool:
-    """Say whether only the first words differ, so that they name two: a name needs no capital to be told by there."""
-    left, right = fold(old).split(), fold(new).split()
-    if min(len(left), len(right)) < 3 or left[1:] != right[1:] or left[0] == right[0]:
-        return False
-    return not {left[0], right[0]} & (DETERMINERS | STOP)
-
-
-def _shown(left: frozenset[str], right: frozenset[str]) -> str:
+def _format_difference(left: frozenset[str], right: frozenset[str]) -> str:
+    """What each side has and the other lacks."""
     return f"{', '.join(sorted(left - right)) or '–'} | {', '.join(sorted(right - left)) or '–'}"

@@ -1,8 +1,8 @@
-"""Other forms of a text's words, by which the keyword index finds them as well; they stand in a column of their own.
+"""Other forms of a text's words for the keyword index, stored in their own column.
 
-The index splits at everything that is no letter or digit, and folds a letter's accent. That is not enough for scripts
-without spaces (pairs of letters take the place of words), for letters with marks beside them, for Arabic's prefixes,
-and for identifiers (`getUserName`, `C++`, `python3`). A question's words get the same treatment.
+The index splits at everything that is not a letter or digit and removes accents. That is not enough for scripts without
+spaces (pairs of letters stand in for words), letters with separate marks, Arabic prefixes and identifiers
+(`getUserName`, `C++`, `python3`). Query words get the same treatment.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 ROOT_CHARS = 5
 
-# Chinese, Japanese and Korean; words of Korean are spaced, but their endings are not.
+# Chinese, Japanese and Korean; Korean puts spaces between words, but not before endings.
 _EAST = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 _SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 _RUN = re.compile(f"[{_EAST}]+|[{_SOUTH_EAST}]+")
@@ -20,13 +20,16 @@ _SIGNED = re.compile(r"(?<!\w)([A-Za-z][A-Za-z0-9]?)(\+\+|#)(?![\w#])")
 _DOT_NAME = re.compile(r"(?<!\S)\.([A-Za-z]{2,})\b")
 _DOT_LETTER = re.compile(r"\.[A-Za-z]{2}")
 _SIGNS = {"++": "plusplus", "#": "sharp"}
-SIGNS, DOT = tuple(_SIGNS.values()), "dot"  # how the forms of `C++`, `C#` end, and that of `.NET` begins
+SIGNS, DOT = (
+    tuple(_SIGNS.values()),
+    "dot",
+)  # the forms of `C++` and `C#` end like this, that of `.NET` begins like this
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-# What an identifier of several parts has: aB, ABc or ab1. It begins with what few letters of a text are, so that the
-# search runs through the others at once.
+# An identifier of several parts has aB, ABc or ab1. The pattern begins with a rare character, so that the search skips
+# the other ones quickly.
 _MIXED = re.compile(r"[A-Z\d](?:(?<=[a-z][A-Z])|(?<=[A-Z]{2})(?=[a-z])|(?<=[A-Za-z]{2}\d))")
 _SYMBOLS = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
-# Letters that no decomposition opens, and how they are typed without them.
+# Letters without a Unicode decomposition, and their plain spelling.
 _SPELT = str.maketrans(
     {
         "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
@@ -37,92 +40,100 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{2,}")
 _ARABIC_PREFIXES = ("وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل")
 _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
-LONGEST_RUN = 6  # parts of an identifier that are taken together
-LONGEST_IDENTIFIER = 200  # letters; more without a space are data (Base64), long to take apart, and no name
-LEAST_STEM = 3  # Arabic letters; two are no word any more
+MAX_RUN_PARTS = 6  # parts of an identifier that are joined
+MAX_IDENTIFIER_CHARS = 200  # a longer run without a space is data (Base64), slow to split, and not a name
+MIN_STEM_CHARS = 3  # Arabic letters; two are not a word
 
 
 def forms_of(text: str) -> str:
-    """Give the other forms of a text's words, with spaces between; empty for most English texts."""
-    return " ".join(forms_in(text))
+    """Other forms of a text's words, separated by spaces; empty for most English texts."""
+    return " ".join(list_forms(text))
 
 
-def forms_in(text: str) -> list[str]:
-    """Give the other forms in the order of the words they belong to. All are letters and digits alone."""
-    found = [*_identifiers(text)]
+def list_forms(text: str) -> list[str]:
+    """Other forms, in the order of their words. All consist of letters and digits only."""
+    found = identifier_forms(text)
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
-        found += _symbols(plain)
-        found += [form for run in _RUN.findall(plain) for form in pairs(run)]
-        found += _folded(_RUN.sub(" ", plain))
+        found += symbol_forms(plain)
+        found += [form for run in _RUN.findall(plain) for form in letter_pairs(run)]
+        found += [
+            form
+            for word in _RUN.sub(" ", plain).lower().split()
+            if not word.isascii()
+            for form in folded_forms(word)
+        ]
     return found
 
 
-def sought_in(text: str) -> list[str]:
-    """Give the forms of what words alone do not tell: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口*, which may go on."""
+def query_forms(text: str) -> list[str]:
+    """Forms for parts of a query that plain words miss: `C++` → cplusplus, 部署端 → 部署 署端, 口 → 口* (a prefix)."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [*_signed(text), *_symbols(plain)]
+    found = [*_signed_names(text), *symbol_forms(plain)]
     for run in _RUN.findall(plain):
-        letters = pairs(run)
+        letters = letter_pairs(run)
         found += letters[:-1] or [f"{letter}*" for letter in letters]
     return found
 
 
-def words_beside(text: str) -> str:
-    """Give the text without what sought_in() looks for."""
+def words_without_forms(text: str) -> str:
+    """The text without the parts that query_forms() covers."""
     plain = _SIGNED.sub(" ", unicodedata.normalize("NFKC", text))
     return " ".join(word for word in plain.split() if not is_unspaced(word))
 
 
 def is_unspaced(word: str) -> bool:
-    """Say whether a word is written in a script whose words pairs stand for."""
+    """True if the word is in a script without spaces, whose words are indexed as pairs of letters."""
     return _RUN.search(word) is not None
 
 
-def pairs(run: str) -> list[str]:
-    """Give the overlapping pairs of a run's letters and the last letter, without marks: `部署端口` → 部署 署端 端口 口.
+def letter_pairs(run: str) -> list[str]:
+    """Overlapping pairs of a run's letters and its last letter, without marks: `部署端口` → 部署 署端 端口 口.
 
-    Every letter begins one of them, so that a prefix search finds one letter alone.
+    Every letter begins one of them, so a prefix search finds a single letter.
     """
     letters = [letter for letter in run if letter.isalnum()]
     return ["".join(letters[at : at + 2]) for at in range(len(letters))]
 
 
-def _identifiers(text: str) -> list[str]:
+def identifier_forms(text: str) -> list[str]:
+    """Forms of the identifiers in a text: `C++` → cplusplus, `.NET` → dotnet, `getUserName` → get user name."""
     found = list[str]()
     if "++" in text or "#" in text:
-        found += _signed(text)
+        found += _signed_names(text)
     if _DOT_LETTER.search(text):
         found += [DOT + name.lower() for name in _DOT_NAME.findall(text)]
     if _MIXED.search(text):
         for word in _WORD.findall(text):
             if word.isascii() and _MIXED.search(word):
-                found += parts(word)
+                found += identifier_parts(word)
     return found
 
 
-def _signed(text: str) -> list[str]:
+def _signed_names(text: str) -> list[str]:
     return [name.lower() + _SIGNS[sign] for name, sign in _SIGNED.findall(text)]
 
 
-def parts(word: str) -> list[str]:
-    """Give the parts of an identifier in lower case: `getUserName` → get user name; empty where it has only one."""
+def identifier_parts(word: str) -> list[str]:
+    """Parts of an identifier in lower case: `getUserName` → get user name; empty for a single part."""
     cut = [part.lower() for part in _CAMEL.findall(word)]
     return cut if len(cut) > 1 else []
 
 
-def runs_of(word: str) -> list[str]:
-    """Give an identifier's parts, alone and together: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
-    cut = parts(word) if word.isascii() and _MIXED.search(word) else []
-    ends = [(at, end) for at in range(len(cut)) for end in range(at + 1, min(at + LONGEST_RUN, len(cut)) + 1)]
+def identifier_runs(word: str) -> list[str]:
+    """An identifier's parts, alone and joined: `getTaxRate` → get, gettax, gettaxrate, tax, taxrate, rate."""
+    cut = identifier_parts(word) if word.isascii() and _MIXED.search(word) else []
+    ends = [
+        (at, end) for at in range(len(cut)) for end in range(at + 1, min(at + MAX_RUN_PARTS, len(cut)) + 1)
+    ]
     return ["".join(cut[at:end]) for at, end in ends]
 
 
-def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -> bool:
-    """Say whether an identifier of the text has this run of parts, which is in lower case: `username` of `getUserName`.
+def contains_run(text: str, run: str, *, read_as: Callable[[str], str] = str) -> bool:
+    """True if an identifier of the text has this run of parts, given in lower case: `username` in `getUserName`.
 
-    `read_as` says what a run is compared as; it must begin with what is looked for. Only the words around these letters
-    are taken apart, each once: all words of a page of code would take a hundred times as long.
+    `read_as` maps a run to the form that is compared; the run must begin with that form. Only words around the letters
+    found are split, each once: splitting every word of a page of code takes a hundred times as long.
     """
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters are longer in lower case
@@ -136,7 +147,7 @@ def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -
                 start -= 1
             word = _WORD.match(text, start)
             if word:
-                runs = runs_of(word[0]) if len(word[0]) <= LONGEST_IDENTIFIER else []
+                runs = identifier_runs(word[0]) if len(word[0]) <= MAX_IDENTIFIER_CHARS else []
                 if any(read_as(each) == run for each in runs):
                     return True
                 after = max(after, word.end())
@@ -145,27 +156,21 @@ def stands_inside(text: str, run: str, *, read_as: Callable[[str], str] = str) -
 
 
 def _may_begin(text: str, at: int) -> bool:
-    """Say whether a part of a word may begin here: not between two small letters, nor between two digits."""
+    """True if a part of a word may begin here: not between two lower-case letters, nor between two digits."""
     around = text[at - 1 : at + 1] if at else ""
     return not (len(around) == 2 and ((around.islower() and around.isalpha()) or around.isdigit()))
 
 
-def _symbols(text: str) -> list[str]:
-    """Emoji and signs by their code: the index takes no sign for a word."""
+def symbol_forms(text: str) -> list[str]:
+    """Emoji and other symbols by their code point: the index ignores the characters themselves."""
     return [f"sign{ord(symbol):x}" for symbol in _SYMBOLS.findall(text)]
 
 
-def _folded(text: str) -> list[str]:
-    found = []
-    for word in text.lower().split():
-        if not word.isascii():
-            found += _folds(word)
-    return found
-
-
-def _folds(word: str) -> list[str]:
-    """Give a word without its marks and special letters, where the index would not come to the same by itself."""
-    bare = _WORD.findall(_without_marks(word).translate(_SPELT))
+def folded_forms(word: str) -> list[str]:
+    """The word without marks and special letters, if the index does not fold it to the same by itself."""
+    spread = unicodedata.normalize("NFKD", word)
+    without_marks = "".join(c for c in spread if not unicodedata.category(c).startswith("M"))
+    bare = _WORD.findall(without_marks.translate(_SPELT))
     own = _WORD.findall(word)
     found = [] if bare == own or _is_simple(word) else [stem(part) for part in bare]
     if any(letter in word for letter in "äöü"):
@@ -174,26 +179,21 @@ def _folds(word: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Take the article and one ending off an Arabic word; any other word stays as it is."""
+    """An Arabic word without its article and one ending; any other word unchanged."""
     if not _ARABIC.fullmatch(word):
         return word
     for prefix in _ARABIC_PREFIXES:
-        if word.startswith(prefix) and len(word) - len(prefix) >= LEAST_STEM:
+        if word.startswith(prefix) and len(word) - len(prefix) >= MIN_STEM_CHARS:
             word = word[len(prefix) :]
             break
     for suffix in _ARABIC_SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= LEAST_STEM:
+        if word.endswith(suffix) and len(word) - len(suffix) >= MIN_STEM_CHARS:
             return word[: -len(suffix)]
     return word
 
 
-def _without_marks(word: str) -> str:
-    spread = unicodedata.normalize("NFKD", word)
-    return "".join(letter for letter in spread if not unicodedata.category(letter).startswith("M"))
-
-
 def _is_simple(word: str) -> bool:
-    """Say whether each letter is plain or Latin with one accent: the index folds those itself."""
+    """True if each letter is plain or Latin with one accent: the index folds those itself."""
     return all(
         letter.isascii()
         or (letter < "\u0250" and len(unicodedata.normalize("NFD", letter)) == 2)
@@ -203,5 +203,5 @@ def _is_simple(word: str) -> bool:
 
 
 def root(word: str) -> str:
-    """Give what a word's forms have in common, roughly: its first five letters, without a plural s."""
+    """Roughly what a word's forms share: its first five letters, or a shorter word without a plural s."""
     return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")

@@ -18,7 +18,7 @@ from memories.draft import Draft, check_draft, clean_reason
 from memories.lifecycle.approve import CARRIED
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_to_replace, versions_of
+from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import (
     PreparedDraft,
     find_exact,
@@ -146,7 +146,7 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
 
 
 def _target(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
-    memory = head_to_replace(find_memory(actor, id_))
+    memory = find_head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         refuse_write(memory.group.slug)
     if not change.wanted():

@@ -14,7 +14,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, LociError
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
-from memories.language.plurals import count_said
+from memories.language.plurals import format_count
 from memories.lifecycle.edit import EditDraft, PreparedEdit, carry_out_edit, prepare_edit
 from memories.lifecycle.move_references import ReferenceMove, as_payload, from_payload, move_back, move_ties
 from memories.lifecycle.target import ChangeResult, change, must_be, must_be_person, permitted, target
@@ -262,4 +262,4 @@ def _value(name: str, kept: Any) -> Any:
 
 def _count(moves: list[ReferenceMove]) -> str:
     rows = len({(move.table, move.key) for move in moves})
-    return count_said(rows, "tie")
+    return format_count(rows, "tie")

@@ -17,7 +17,7 @@ from access.errors import NotPermitted
 from access.models import AuditPayload
 from memories.language.cleaning import first_words, fold
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Tombstone, TombstoneKind
-from memories.queries.by_text import single_twins
+from memories.queries.by_text import single_version_copies
 from memories.queries.versions import versions_of
 from memories.recall.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
@@ -129,7 +129,7 @@ class PurgeTargets:
 
 def what_goes(memory: Memory) -> PurgeTargets:
     """Give what a purge of the memory would destroy; writes nothing."""
-    own = _with_wordings([*versions_of(memory), *single_twins(memory)])
+    own = _with_wordings([*versions_of(memory), *single_version_copies(memory)])
     return PurgeTargets(tuple(own), find_reach(memory, own))
 
 

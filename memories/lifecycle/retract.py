@@ -25,7 +25,7 @@ from memories.lifecycle.edit import (
 from memories.lifecycle.target import ChangeResult, change, must_be, permitted
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import newest, says
-from memories.queries.by_text import counting_twins
+from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
@@ -79,7 +79,7 @@ def retract(
         *_left_alone(memory),
     )
     with transaction.atomic():
-        twins = counting_twins(memory)
+        twins = recallable_copies(memory)
         reach = find_reach(memory, [memory, *twins])  # before the row forgets which summary stands for it
         placed = _put_in_place(actor, memory, ready, reason=reason)
         new: dict[str, Any] = {

@@ -18,7 +18,7 @@ from memories.lifecycle.purge import Certificate
 from memories.models import Memory
 from memories.models.text_lookup import newest, says
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_of, versions_of, way_of
+from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
@@ -127,7 +127,7 @@ def check_not_barred(memory: Memory) -> None:
 def check_not_withdrawn(memory: Memory) -> None:
     """Raise Conflict where the text, or what it was merged into, was withdrawn since."""
     check_not_barred(memory)
-    later = Memory.objects.filter(key__in=way_of(memory)).exclude(pk=memory.pk)
+    later = Memory.objects.filter(key__in=path_to_head(memory)).exclude(pk=memory.pk)
     gone = later.filter(state=State.RETRACTED).order_by("key").first()
     # A summary is withdrawn because one of its sources was: the others are not at fault.
     if gone is not None and memory.state != State.COMPACTED:

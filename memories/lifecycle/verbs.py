@@ -30,7 +30,7 @@ from memories.lifecycle.target import (
     target,
 )
 from memories.models import Memory
-from memories.queries.versions import find_memory, head_to_replace
+from memories.queries.versions import find_head_to_replace, find_memory
 from memories.store import end_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
 from memories.store.policy import policy_doubt
@@ -88,7 +88,7 @@ def supersede(
         Conflict: one of the two does not count, both are the same, or the other is seen by fewer.
         NotFound, NotPermitted: one of the two is not among what the actor may see, or may write.
     """
-    old = permitted(actor, head_to_replace(find_memory(actor, old_id)), right=WRITE)
+    old = permitted(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
     by = target(actor, by_id, right=WRITE, field="by")
     _check_successor(actor, old, by)
     now = timezone.now()

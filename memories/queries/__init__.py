@@ -1,1 +1,1 @@
-"""Read-only queries and query parts that the other packages share."""
+"""Read-only queries and query parts shared by the other packages."""

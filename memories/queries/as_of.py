@@ -1,13 +1,12 @@
-"""The past of one memory: which version of its chain was true, and believed, at a moment; and from when to when."""
+"""The past of one memory: which version of its chain was true and known at a moment, and in which periods."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from access.errors import NotFound
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.snapshot import TIED
+from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import as_q
 from memories.types import NOT_WITHDRAWN
@@ -15,7 +14,7 @@ from memories.types import NOT_WITHDRAWN
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """From when to when; None is open. The beginning belongs to it, the end does not."""
+    """A half-open period: `start` is included, `end` is not; None is open."""
 
     start: datetime | None
     end: datetime | None
@@ -26,52 +25,54 @@ class TimeSpan:
 
 
 def true_span(version: Memory) -> TimeSpan:
-    """Give when the version was true (valid time)."""
+    """When the version was true (valid time)."""
     return TimeSpan(version.valid_from, version.valid_to)
 
 
 def known_span(version: Memory) -> TimeSpan:
-    """Give when Loci went by the version's text (record time): from its storing until it was corrected or withdrawn.
+    """When Loci believed the version's text (record time): from storing until correction or withdrawal.
 
-    What was superseded was not withdrawn: Loci still holds that it was true until then.
+    A superseded version was not withdrawn: Loci still believes that it was true until then.
     """
     return TimeSpan(version.created_at, None if version.state in NOT_WITHDRAWN else version.retired_at)
 
 
-def version_then(memory: Memory, visibility: Visibility) -> Memory | None:
-    """Give the newest version of the memory's chain inside a Visibility that asks about the past; None: there is none.
+def version_at(memory: Memory, visibility: Visibility) -> Memory | None:
+    """The newest version of the memory's chain inside a Visibility of the past, if any.
 
-    Where a memory was merged into another, or a summary took its place, the chain of that one answers in its stead.
+    A merged or compacted memory without one answers with the chain of its successor.
     """
-    found = _newest({version.key for version in versions_of(memory)}, visibility)
+    found = newest_version(memory, visibility)
     if found is None:
         head = head_of(memory)
         if head.root_key != memory.root_key:
-            found = _newest({version.key for version in versions_of(head)}, visibility)
+            found = newest_version(head, visibility)
     return found
 
 
-def find_version_then(memory: Memory, visibility: Visibility) -> Memory:
-    """Give what version_then() finds.
+def require_version_at(memory: Memory, visibility: Visibility) -> Memory:
+    """The same as version_at().
 
     Raises:
-        NotFound: no version was true and known then; the hint says when the one asked for was.
+        NotFound: no version was true and known then; the hint has the given version's periods.
     """
-    found = version_then(memory, visibility)
+    found = version_at(memory, visibility)
     if found is None:
+        moments = [
+            f"{word} at {moment:%Y-%m-%d %H:%M} UTC"
+            for word, moment in (("true", visibility.as_of), ("known", visibility.known_at))
+            if moment
+        ]
         raise NotFound(
-            f"No version of this memory was {_asked(visibility)}.",
-            hint=f"The one asked for was true {true_span(memory)}, and known {known_span(memory)}.",
+            f"No version of this memory was {' and '.join(moments)}.",
+            hint=f"The given version was true {true_span(memory)}, and known {known_span(memory)}.",
             field="as_of" if visibility.as_of else "known_at",
         )
     return found
 
 
-def _newest(keys: Collection[int], visibility: Visibility) -> Memory | None:
-    rows = Memory.objects.select_related(*TIED)
+def newest_version(memory: Memory, visibility: Visibility) -> Memory | None:
+    """The newest version of the memory's own chain inside the Visibility, if any."""
+    rows = Memory.objects.select_related(*RELATED_ROWS)
+    keys = {version.key for version in versions_of(memory)}
     return rows.filter(as_q(visibility), key__in=keys).order_by("-key").first()
-
-
-def _asked(v: Visibility) -> str:
-    said = [f"true at {v.as_of:%Y-%m-%d %H:%M} UTC"] if v.as_of else []
-    return " and ".join([*said, f"known at {v.known_at:%Y-%m-%d %H:%M} UTC"] if v.known_at else said)

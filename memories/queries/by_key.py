@@ -1,4 +1,4 @@
-"""Rows of memories by their keys, with one query whatever their number."""
+"""Rows of memories by key, with one query for any number of keys."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -7,36 +7,34 @@ from typing import TypeVar
 from memories.models import Memory
 from storage.compiled_queries import CompiledQuery
 
-LEAST = 16  # keys that a query is made for; more are rounded up, so that few queries are compiled
+MIN_KEYS = 16  # smallest compiled size; larger ones are doubled, so that few queries are compiled
 T = TypeVar("T")
 
 
-def read_shown(keys: Iterable[int]) -> dict[int, Memory]:
-    """Give those of the memories that are there with their group and thread, by key; one query."""
-    return {row.key: row for row in rows_of(_shown, [*keys])}
+def read_memories(keys: Iterable[int]) -> dict[int, Memory]:
+    """Existing memories by key, with their group and thread; one query."""
+    return {row.key: row for row in read_rows(query_with_group, [*keys])}
 
 
-def rows_of(prepared: Callable[[int], CompiledQuery[T]], keys: Sequence[int | str]) -> list[T]:
-    """Give the rows of these keys; `prepared` gives the query for so many."""
+def read_rows(query_for: Callable[[int], CompiledQuery[T]], keys: Sequence[int | str]) -> list[T]:
+    """Rows of these keys; `query_for` returns the query for a number of keys."""
     if not keys:
         return []
-    asked = rounded_up(keys)
-    return prepared(len(asked)).rows(*asked)
+    padded = pad_keys(keys)
+    return query_for(len(padded)).rows(*padded)
 
 
-def rounded_up(keys: Sequence[int | str]) -> list[int | str]:
-    """Give some keys with the last one as often again as makes their number one that queries are made for.
-
-    A key that is asked for twice is found once.
-    """
-    count = LEAST
+def pad_keys(keys: Sequence[int | str]) -> list[int | str]:
+    """Pad the keys to the next compiled size by repeating the last one, which is still found once."""
+    count = MIN_KEYS
     while count < len(keys):
         count *= 2
     return [*keys, *[keys[-1]] * (count - len(keys))]
 
 
 @cache
-def _shown(count: int) -> CompiledQuery[Memory]:
+def query_with_group(count: int) -> CompiledQuery[Memory]:
+    """Query for `count` memories with their group and thread, unordered."""
     return CompiledQuery(
         lambda *keys: Memory.objects.select_related("group", "thread").filter(key__in=keys).order_by(),
         count,

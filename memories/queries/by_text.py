@@ -1,38 +1,38 @@
-"""Twins: the same words stored in one group under another scope or type. A withdrawal of one withdraws them all."""
+"""Copies: the same words stored in one group under another scope or type. Withdrawing one withdraws them all."""
 
 from django.db.models import Exists, OuterRef, Q
 
 from memories.models import Memory
 from memories.models.text_lookup import fold_start, folded_as
-from memories.queries.snapshot import TIED
+from memories.queries.snapshot import RELATED_ROWS
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 
-def live_twins(memory: Memory) -> list[Memory]:
-    """Give the other live memories of the group that say the same words, however they are spelt.
+def live_copies(memory: Memory) -> list[Memory]:
+    """Other live memories of the group with the same folded text, in order of their keys.
 
-    Events are never twins: two that are told alike are two events.
+    Events have no copies: two with the same text are two events.
     """
     if memory.type == Type.EPISODIC:
         return []
-    alike = Memory.objects.filter(
+    same_text = Memory.objects.filter(
         folded_as(fold_start(memory.fold_hash)),
         group=memory.group_id, fold_hash=memory.fold_hash, state=State.LIVE,
     )  # fmt: skip
-    others = alike.exclude(type=Type.EPISODIC).exclude(Q(key=memory.root_key) | Q(root=memory.root_key))
-    rows = others.exclude(key=memory.key).select_related(*TIED)
-    # Unordered: sorted by key, SQLite would rather read the whole group.
+    others = same_text.exclude(type=Type.EPISODIC).exclude(Q(key=memory.root_key) | Q(root=memory.root_key))
+    rows = others.exclude(key=memory.key).select_related(*RELATED_ROWS)
+    # Unordered: with ORDER BY key, SQLite reads the whole group.
     return sorted(rows.order_by(), key=lambda row: row.key)
 
 
-def counting_twins(memory: Memory) -> list[Memory]:
-    """Give the twins that recall returns; a candidate cannot be approved once its text is barred."""
-    return [twin for twin in live_twins(memory) if twin.trust in VISIBLE_TRUSTS]
+def recallable_copies(memory: Memory) -> list[Memory]:
+    """Copies that recall returns; a candidate cannot be approved once its text is barred."""
+    return [copy for copy in live_copies(memory) if copy.trust in VISIBLE_TRUSTS]
 
 
-def single_twins(memory: Memory) -> list[Memory]:
-    """Give the twins that have no other version: a purge may destroy them without destroying another text."""
-    keys = [twin.key for twin in live_twins(memory)]
+def single_version_copies(memory: Memory) -> list[Memory]:
+    """Copies without other versions: a purge may destroy them without destroying another text."""
+    keys = [copy.key for copy in live_copies(memory)]
     later = Memory.objects.filter(root=OuterRef("key"))
     alone = Memory.objects.filter(~Exists(later), key__in=keys, root=None)
-    return list(alone.select_related(*TIED).order_by("key"))
+    return list(alone.select_related(*RELATED_ROWS).order_by("key"))

@@ -1,4 +1,4 @@
-"""Conditions that each database writes in its own way."""
+"""Conditions with database-specific SQL."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db.models import BooleanField, F, Func
 
 
 class HasTag(Func):
-    """True where a JSON list column holds a text."""
+    """True if a JSON list column contains a text."""
 
     output_field = BooleanField()
     conditional = True

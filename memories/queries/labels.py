@@ -1,4 +1,4 @@
-"""Labels: why to be careful with a memory, in the same words on every face."""
+"""Labels: why to be careful with a memory, worded the same in every interface."""
 
 from datetime import datetime
 
@@ -12,22 +12,26 @@ PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
 def label_of(memory: Memory, *, now: datetime | None = None) -> str:
-    """Say why a memory does not simply count at `now`, the state's own word first; empty where it does.
+    """The reasons why a memory is not plainly valid at `now`, its state first; empty for a valid one.
 
-    It is said of the row as it stands, whatever moment was asked about: what was true then and is not any more
-    carries its label into the answer.
+    Describes the current row even in an answer about the past: a statement that was true then and is not now has a label.
     """
-    said = [_label_of_state(memory, now or timezone.now())]
+    labels = [label_of_state(memory, now or timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
-        said.append(memory.trust)
-    return ", ".join(filter(None, said))
+        labels.append(memory.trust)
+    return ", ".join(filter(None, labels))
 
 
-def _label_of_state(memory: Memory, now: datetime) -> str:
+def label_of_state(memory: Memory, now: datetime) -> str:
+    """The label of a memory's state and validity; empty for a valid live memory."""
     if memory.state == State.LIVE:
-        return _label_of_lapsed(memory, now) if has_lapsed(memory, now) else ""
+        if not has_lapsed(memory, now):
+            return ""
+        if memory.expires_at is not None and memory.expires_at <= now:
+            return f"expired{_dated(' since', memory.expires_at)}: its time to live is over"
+        return f"ended: was true{_dated(' until', memory.valid_to)}"
     if memory.state == State.SUPERSEDED:
-        return _label_of_superseded(memory)
+        return label_of_superseded(memory)
     if memory.state == State.RETRACTED:
         return f"retracted{_dated(' since', memory.retired_at)}: it was wrong"
     if memory.state == State.EXPIRED:
@@ -39,14 +43,8 @@ def _label_of_state(memory: Memory, now: datetime) -> str:
     return f"{memory.state}{_dated(' since', memory.retired_at)}"
 
 
-def _label_of_lapsed(memory: Memory, now: datetime) -> str:
-    if memory.expires_at is not None and memory.expires_at <= now:
-        return f"expired{_dated(' since', memory.expires_at)}: its time to live is over"
-    return f"ended: was true{_dated(' until', memory.valid_to)}"
-
-
-def _label_of_superseded(memory: Memory) -> str:
-    """An edit says that the text was never right, a successor that it was true until then."""
+def label_of_superseded(memory: Memory) -> str:
+    """Corrected if an edit replaced the text, which was never right; else true until its successor."""
     if memory.retired_at is not None:
         return f"superseded: its text was corrected{_dated(' on', memory.retired_at)}"
     return f"superseded: was true{_dated(' until', memory.valid_to)}" if memory.valid_to else "superseded"

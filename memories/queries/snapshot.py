@@ -1,4 +1,4 @@
-"""A memory's fields as JSON: what the audit log, exports and runs keep of it."""
+"""A memory's fields as JSON, for the audit log, exports and runs."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from uuid import UUID
 from memories.models import Memory
 from storage.canonical_json import ReadyJson, objects
 
-# In the order in which an export shows them; the stored search columns are derived and stay out.
+# In an export's order; the stored search columns are derived and left out.
 FIELDS = (
     "content", "type", "scope", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
     "confidence", "importance", "pinned", "access_count", "last_accessed", "decayed_at", "version", "valid_from",
@@ -17,17 +17,17 @@ FIELDS = (
     "author_name", "client", "run",
 )  # fmt: skip
 _VALUES = attrgetter(*FIELDS)
-_HELD = itemgetter(*FIELDS)  # of an unsaved row's own dict: past the model's descriptors
+_HELD = itemgetter(*FIELDS)  # from an unsaved row's own dict, bypassing the model's descriptors
 _CONVERTED = (datetime, UUID)
-# The rows beside it that a snapshot names: for select_related.
-TIED = ("group", "thread", "root", "superseded_by", "token")
+# Related rows that a snapshot names, for select_related.
+RELATED_ROWS = ("group", "thread", "root", "superseded_by", "token")
 
 
 def snapshot(memory: Memory) -> dict[str, Any]:
-    """Give every field that is not derived, as JSON values; ties to other rows by their ids and names."""
+    """Every field that is not derived, as JSON values; related rows by id or name."""
     values = [as_json(v) if isinstance(v, _CONVERTED) else v for v in _VALUES(memory)]
-    thread, root = _tied(memory, "thread"), _tied(memory, "root")
-    successor, token = _tied(memory, "superseded_by"), _tied(memory, "token")
+    thread, root = related_row(memory, "thread"), related_row(memory, "root")
+    successor, token = related_row(memory, "superseded_by"), related_row(memory, "token")
     return {
         "id": str(memory.id),
         **dict(zip(FIELDS, values, strict=True)),
@@ -39,54 +39,56 @@ def snapshot(memory: Memory) -> dict[str, Any]:
     }
 
 
-def all_after(rows: Sequence[Memory]) -> list[ReadyJson]:
-    """Give `{"after": snapshot}` of each row, as the log of many new rows says it."""
+def after_snapshots(rows: Sequence[Memory]) -> list[ReadyJson]:
+    """`{"after": snapshot}` of each row, as the audit log records many new rows."""
     columns: dict[str, Sequence[Any]] = {"id": [str(row.id) for row in rows]}
-    held = zip(*map(_HELD, map(vars, rows)), strict=True)
-    columns |= zip(FIELDS, map(_all_as_json, held), strict=True)
+    values = zip(*map(_HELD, map(vars, rows)), strict=True)
+    columns |= zip(FIELDS, map(column_as_json, values), strict=True)
     columns["group"] = [row.group.slug for row in rows]
-    columns["thread"] = _of_tied(rows, "thread", lambda thread: thread.name, "")
-    for tie in ("root", "superseded_by", "token"):
-        columns[tie] = _of_tied(rows, tie, lambda target: str(target.id), None)
+    columns["thread"] = related_column(rows, "thread", lambda thread: thread.name, "")
+    for name in ("root", "superseded_by", "token"):
+        columns[name] = related_column(rows, name, lambda target: str(target.id), None)
     return objects("after", columns)
 
 
-def _all_as_json(values: Sequence[Any]) -> Sequence[Any]:
-    """Give a column's values as as_json() gives each; those that many rows share, and empty ones, are the same object."""
+def column_as_json(values: Sequence[Any]) -> Sequence[Any]:
+    """A column's values after as_json(); values shared by many rows, and empty ones, are one object."""
     if len({*map(id, values)}) == 1:
         return [as_json(values[0])] * len(values)
-    known: dict[Any, Any] = {}
+    converted: dict[Any, Any] = {}
     found = []
     for value in values:
-        place = id(value) if value else type(value)
-        if place not in known:
-            known[place] = as_json(value)
-        found.append(known[place])
+        identity = id(value) if value else type(value)
+        if identity not in converted:
+            converted[identity] = as_json(value)
+        found.append(converted[identity])
     return found
 
 
-def _of_tied(rows: Sequence[Memory], name: str, said: Callable[[Any], str], nothing: Any) -> Sequence[Any]:
-    """Give what is said of each row's tie; as a column of one object where none has one."""
+def related_column(
+    rows: Sequence[Memory], name: str, render: Callable[[Any], str], default: Any
+) -> Sequence[Any]:
+    """The rendered related row of each row, `default` without one; no lookups if no row has one."""
     key = f"{name}_id"
     if all(vars(row)[key] is None and name not in row._state.fields_cache for row in rows):
-        return [nothing] * len(rows)
-    return [said(target) if (target := _tied(row, name)) else nothing for row in rows]
+        return [default] * len(rows)
+    return [render(target) if (target := related_row(row, name)) else default for row in rows]
 
 
-def _tied(memory: Memory, name: str) -> Any:
-    """Give a row beside it; most memories have none, and asking the model for it takes ten times as long."""
+def related_row(memory: Memory, name: str) -> Any:
+    """The related row of this name; most memories have none, and the model's own lookup takes ten times as long."""
     if getattr(memory, f"{name}_id") is None and name not in memory._state.fields_cache:
         return None
     return getattr(memory, name)
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
-    """Give `{field: [before, after]}` for the fields that differ."""
+    """`{field: [before, after]}` for the fields that differ."""
     return {name: [before.get(name), value] for name, value in after.items() if before.get(name) != value}
 
 
 def as_json(value: Any) -> Any:
-    """Give a field's value as JSON has it: times in ISO 8601 UTC, ids as text."""
+    """A field's value as JSON: times in ISO 8601 UTC, ids as text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, UUID):

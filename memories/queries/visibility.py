@@ -1,4 +1,4 @@
-"""What of the memories a caller may see: access decides the rows, the state × trust table decides what counts."""
+"""Memories that a caller may see: access decides the rows, the state × trust table decides what counts."""
 
 from datetime import datetime
 
@@ -14,17 +14,19 @@ from memories.types import HISTORY_STATES, NOT_WITHDRAWN, VISIBLE_TRUSTS, State,
 
 
 def is_visible(memory: Memory, v: Visibility) -> bool:
-    """Say whether the row, as it was read, is inside the Visibility; asks nothing of the database."""
-    return _is_in_room(memory, v) and _is_kind(memory, v) and _is_in_time(memory, v)
+    """True if the row, as it was read, is inside the Visibility; no query."""
+    return matches_scope(memory, v) and matches_kind(memory, v) and matches_time(memory, v)
 
 
-def _is_in_room(m: Memory, v: Visibility) -> bool:
+def matches_scope(m: Memory, v: Visibility) -> bool:
+    """True if scope and group match."""
     if v.scope and m.scope != v.scope:
         return False
     return v.groups is None or m.group_id in v.groups or (v.include_global and m.scope == "global")
 
 
-def _is_kind(m: Memory, v: Visibility) -> bool:
+def matches_kind(m: Memory, v: Visibility) -> bool:
+    """True if state, trust, type, confidence and tags match."""
     return (
         m.state in v.states
         and m.trust in v.trusts
@@ -34,17 +36,18 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
     )
 
 
-def _is_in_time(m: Memory, v: Visibility) -> bool:
+def matches_time(m: Memory, v: Visibility) -> bool:
+    """True if the time bounds match; a query for live memories needs one that is valid at `now`."""
     began = m.valid_from or m.created_at
     if (v.after and began < v.after) or (v.before and began > v.before):
         return False
     if v.is_history:
-        return _is_in_history(m, v)
+        return matches_history(m, v)
     return v.states != {State.LIVE} or (_holds_at(m, v.now) and not _has_expired(m, v.now))
 
 
-def _is_in_history(m: Memory, v: Visibility) -> bool:
-    """As visibility.as_q() has it: what was true at `as_of`, as Loci knew it at `known_at`."""
+def matches_history(m: Memory, v: Visibility) -> bool:
+    """True if the row was true at `as_of`, as Loci knew it at `known_at`; the same condition as history_q()."""
     at = v.as_of or v.known_at or v.now
     if (m.valid_from and m.valid_from > at) or _has_expired(m, at):
         return False
@@ -73,13 +76,13 @@ EVERY_STATE = frozenset(State.values)
 
 
 def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | None = None) -> Visibility:
-    """Give what recall may return to `actor`: live memories, and for a question about the past also history.
+    """What recall may return to `actor`: live memories, and history as well for a query about the past.
 
     Raises:
-        NotPermitted: the actor may not read there.
-        InvalidInput: a moment has no time zone, or `known_at` lies in the future.
+        NotPermitted: the actor may not read in the group.
+        InvalidInput: a timestamp has no time zone, or `known_at` is in the future.
     """
-    narrow = _checked(narrowing)
+    narrow = checked_narrowing(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
     return visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
@@ -93,26 +96,27 @@ def listed_by(
     states: frozenset[str] = EVERY_STATE,
     trusts: frozenset[str] = EVERY_TRUST,
 ) -> Visibility:
-    """Give what inspect, lists and exports may show to `actor`: every state and trust, unless narrowed.
+    """What inspect, lists and exports may show to `actor`: every state and trust, unless narrowed.
 
-    Raises as recallable_by() does.
+    Raises the same errors as recallable_by().
     """
-    return visible_to(actor, group, states=states, trusts=trusts, narrowing=_checked(narrowing))
+    return visible_to(actor, group, states=states, trusts=trusts, narrowing=checked_narrowing(narrowing))
 
 
-def _checked(narrowing: Narrowing | None) -> Narrowing:
-    """Every face's question about time passes here."""
+def checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
+    """The narrowing, with valid timestamps; every interface's time bounds pass here."""
     narrow = narrowing or Narrowing()
     check_moments(as_of=narrow.as_of, known_at=narrow.known_at, after=narrow.after, before=narrow.before)
     return narrow
 
 
 def as_q(visibility: Visibility) -> Q:
-    """Render a Visibility as a condition on Memory; the engines' SQL renderings say the same (a test compares them)."""
-    return _rooms(visibility) & _kinds(visibility) & _times(visibility)
+    """The Visibility as a condition on Memory; the engines' SQL is equivalent (a test compares them)."""
+    return scope_q(visibility) & kind_q(visibility) & time_q(visibility)
 
 
-def _rooms(v: Visibility) -> Q:
+def scope_q(v: Visibility) -> Q:
+    """Condition on group and scope."""
     condition = Q() if v.groups is None else Q(group__in=v.groups)
     if v.include_global and v.groups is not None:
         condition |= Q(scope="global")
@@ -120,13 +124,14 @@ def _rooms(v: Visibility) -> Q:
 
 
 def has_type(v: Visibility, type_: str, *, state: str) -> bool:
-    """Say whether a memory's type is asked for, in this state."""
+    """True if the Visibility includes this type in this state."""
     if not v.types or type_ in v.types:
         return True
     return state == State.RETRACTED and type_ in v.retracted_types
 
 
-def _kinds(v: Visibility) -> Q:
+def kind_q(v: Visibility) -> Q:
+    """Condition on state, trust, type, confidence and tags."""
     condition = Q(state__in=v.states, trust__in=v.trusts)
     if v.types:
         condition &= Q(type__in=v.types) | Q(state=State.RETRACTED, type__in=v.retracted_types)
@@ -137,10 +142,11 @@ def _kinds(v: Visibility) -> Q:
     return condition
 
 
-def _times(v: Visibility) -> Q:
+def time_q(v: Visibility) -> Q:
+    """Condition on the time bounds."""
     condition = Q()
     if v.is_history:
-        condition &= _history(v)
+        condition &= history_q(v)
     elif v.states == {State.LIVE}:
         condition &= Q(expires_at=None) | Q(expires_at__gt=v.now)
         condition &= Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=v.now)
@@ -151,15 +157,15 @@ def _times(v: Visibility) -> Q:
     return condition
 
 
-def _history(v: Visibility) -> Q:
-    """What was true at `as_of`, as Loci knew it at `known_at` (now, where that is not given).
+def history_q(v: Visibility) -> Q:
+    """Condition for what was true at `as_of`, as Loci knew it at `known_at` (default: now).
 
-    A time to live bounds what may be counted on, so it is held against the moment that is asked about.
+    A time to live limits how long a memory is reliable, so it is compared with the requested moment.
     """
     at = v.as_of or v.known_at
     is_true = Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=at)
     if v.known_at:
-        # An end that was not known yet did not end it.
+        # An end that was not known yet did not count then.
         is_true |= Q(valid_to_known_at__gt=v.known_at)
     unexpired = Q(expires_at=None) | Q(expires_at__gt=at)
     condition = (Q(valid_from=None) | Q(valid_from__lte=at)) & is_true & unexpired

@@ -21,8 +21,8 @@ from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
 from memories.models import Memory
-from memories.queries.as_of import version_then
-from memories.queries.by_key import read_shown
+from memories.queries.as_of import version_at
+from memories.queries.by_key import read_memories
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -162,7 +162,7 @@ def rank(
 
 def _read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
     """Give the memories' rows by key, without those that left the Visibility after the search found them."""
-    rows = read_shown(keys)
+    rows = read_memories(keys)
     kept = {key: row for key, row in rows.items() if is_visible(row, visibility)}
     if len(kept) < len(keys):
         for key in keys:
@@ -281,7 +281,7 @@ def _by_ids(actor: Actor, asked: RecallRequest, started: float) -> RecallResult:
 def _standing(row: Memory, visibility: Visibility) -> Memory | None:
     """Give the version that a row's id stands for: the one that counts, or the one that was true and known then."""
     if visibility.is_history:
-        return version_then(row, visibility)
+        return version_at(row, visibility)
     rows = Memory.objects.select_related("group", "thread")
     return rows.filter(as_q(visibility), key=head_of(row).key).first()
 

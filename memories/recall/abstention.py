@@ -9,7 +9,7 @@ from math import log, sqrt
 from django.conf import settings
 
 from memories.language.cleaning import without_marks
-from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, forms_in, root, stands_inside
+from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root
 from memories.models import Memory
 from memories.recall.adjustments import SPEAKERS, elsewhere_part, is_dated, speaker_of
 from memories.recall.candidates import Candidate
@@ -52,7 +52,7 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
         beginnings = "\n".join(text[:LOOKED_THROUGH] for text in texts)
         said = {without_marks(word) for word in set(_WORD.findall(beginnings)) if word[0].isupper()}
         unknown = {name for name in unknown if not is_spelled_otherwise(without_marks(name), said)}
-        unknown = {name for name in unknown if not any(stands_inside(text, name) for text in texts)}
+        unknown = {name for name in unknown if not any(contains_run(text, name) for text in texts)}
     return len(unknown) / len(names) if names else 0.0
 
 
@@ -321,13 +321,15 @@ def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
 def _roots_in(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
     """Give those of the roots that a text has. Looking for each in an ASCII text takes less than looking at each word."""
     if not text.isascii():
-        found = wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
+        found = wanted & {
+            root(word) for word in {*words(text), *words(without_marks(text)), *list_forms(text)}
+        }
     else:
         lowered = text.lower()
         found = {form for form in wanted if _has_root(lowered, form)}
         if with_signs:
-            found |= wanted & {root(form) for form in forms_in(text)}
-    return found | {form for form in wanted - found if stands_inside(text, form, read_as=root)}
+            found |= wanted & {root(form) for form in list_forms(text)}
+    return found | {form for form in wanted - found if contains_run(text, form, read_as=root)}
 
 
 def _has_root(lowered: str, form: str) -> bool:

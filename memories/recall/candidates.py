@@ -53,7 +53,7 @@ def find_candidates(
         limit=limit,
         also=also,
     )
-    trace.add("candidates", keyword=len(found.words), vector=len(found.near), limit=limit)
+    trace.add("candidates", keyword=len(found.words), vector=len(found.nearest), limit=limit)
     candidates = merge(found)
     trace.score(lambda: ((c.key, _told(c)) for c in candidates))
     return candidates, found.rows
@@ -62,10 +62,10 @@ def find_candidates(
 def merge(found: HybridHits) -> list[Candidate]:
     """Put both arms' hits together with the scores looked up for those that one arm did not name."""
     keyword = dict(found.words) | found.keyword
-    vector = dict(found.near) | found.vector
+    vector = dict(found.nearest) | found.vector
     keyword_rank = {hit.key: rank for rank, hit in enumerate(found.words, start=1)}
-    vector_rank = {hit.key: rank for rank, hit in enumerate(found.near, start=1)}
-    keys = dict.fromkeys([*keyword_rank, *vector_rank, *found.beside])
+    vector_rank = {hit.key: rank for rank, hit in enumerate(found.nearest, start=1)}
+    keys = dict.fromkeys([*keyword_rank, *vector_rank, *found.extra])
     return [
         Candidate(
             key, keyword.get(key, 0.0), vector.get(key, 0.0), keyword_rank.get(key), vector_rank.get(key)

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.queries.by_key import read_shown
+from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
 from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
 from memories.recall.pipeline import Ranking, gather, place, usual_tuning
@@ -57,6 +57,6 @@ def filters_against(memory: Memory, visibility: Visibility) -> list[str]:
 
 
 def _is_answerable(question: Question, ranking: Ranking, trace: Trace) -> bool:
-    rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
+    rows = read_memories(key for key, _ in ranking.scores[:JUDGED])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED] if key in rows]
     return is_answerable(question, ranking, best, trace)

@@ -16,7 +16,7 @@ from access.visibility import Visibility
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
-from memories.queries.by_key import rows_of
+from memories.queries.by_key import read_rows
 from memories.queries.visibility import is_visible
 from memories.recall.question import Question
 from memories.recall.weights import Tuning
@@ -146,7 +146,7 @@ def _named(text: str, visibility: Visibility) -> dict[int, str]:
     spots = spots_in(text)
     rows = [
         row
-        for row in rows_of(_names, list({spot.fold: None for spot in spots})[:MOST_NAMES])
+        for row in read_rows(_names, list({spot.fold: None for spot in spots})[:MOST_NAMES])
         if visibility.groups is None
         or row[3] in visibility.groups
         or (visibility.include_global and row[4] == "global")

@@ -1,4 +1,4 @@
-"""What every search engine answers; the one interface between recall and the database's indexes."""
+"""Search engine protocol: the only interface between recall and the database's indexes."""
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -17,18 +17,18 @@ from access.visibility import Visibility
 from memories.search.query_terms import Match
 
 Vector = NDArray[np.float32]
-AnyVector = Vector | Future[Vector]  # one that is there, or is being made
+AnyVector = Vector | Future[Vector]  # finished, or being computed
 
 
 class Hit(NamedTuple):
-    """A memory found, by its key, and its score: higher is better."""
+    """Key and score of a memory; higher is better."""
 
     key: int
     score: float
 
 
 class RankingFields(NamedTuple):
-    """What ranking looks at of a memory: eight of its forty columns."""
+    """Columns of a memory that ranking uses: eight of forty."""
 
     key: int
     group_id: int
@@ -42,27 +42,27 @@ class RankingFields(NamedTuple):
 
 @dataclass(frozen=True)
 class HybridHits:
-    """What both searches found, best first, and by key what the one scores of those that only the other named.
+    """Hits of both searches, best first, and the scores of one search for hits of the other only, by key.
 
-    Of `keyword` those are left out that do not match at all, of `vector` those whose vector is owed. `beside` are the
-    visible ones of those asked for by their keys that neither search named. `rows` has each of all these by key.
+    `keyword` omits memories that do not match at all, `vector` those without a vector yet. `extra` are visible memories
+    requested by key that neither search found. `rows` has all of them by key.
     """
 
     words: list[Hit]
-    near: list[Hit]
+    nearest: list[Hit]
     keyword: dict[int, float] = field(default_factory=dict)
     vector: dict[int, float] = field(default_factory=dict)
-    beside: tuple[int, ...] = ()
+    extra: tuple[int, ...] = ()
     rows: Mapping[int, RankingFields] = field(default_factory=dict)
 
 
-def made(vector: AnyVector) -> Vector:
-    """Give the vector, waiting for it where it is still being made."""
+def resolve_vector(vector: AnyVector) -> Vector:
+    """The vector; waits while it is being computed."""
     return vector.result() if isinstance(vector, Future) else vector
 
 
 class SearchIndex(Protocol):
-    """Searches rows inside a Visibility; nothing outside it is ever counted or returned."""
+    """Searches rows inside a Visibility; nothing outside is ever counted or returned."""
 
     def find(
         self,
@@ -73,33 +73,33 @@ class SearchIndex(Protocol):
         limit: int,
         also: Collection[int] = (),
     ) -> HybridHits:
-        """Give the best `limit` memories of each search whose question is given, with the true scores in the other.
+        """The best `limit` memories of each search that has a query, with their true scores in the other search.
 
-        While the vector is still being made, words are looked for.
-        Those of the keys `also` that the Visibility allows come with them, whatever they score.
+        The keyword search runs while the vector is being computed.
+        Memories with a key in `also` are included if visible, whatever their score.
         """
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """Give the best `limit` memories by BM25, best first."""
+        """The best `limit` memories by BM25, best first."""
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """Give the `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
+        """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
 
     def missing_objects(self) -> list[str]:
-        """List what the database should hold for the indexes and does not."""
+        """Names of the indexes' database objects that are missing."""
 
-    def faults(self) -> list[str]:
-        """Compare the indexes with the rows and say what does not agree; empty where all does."""
+    def find_errors(self) -> list[str]:
+        """Differences between the indexes and the rows, in words; empty if there are none."""
 
     def rebuild(self) -> None:
-        """Make the indexes anew from the rows. One transaction."""
+        """Rebuild the indexes from the rows. One transaction."""
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
-        """Hold the vectors of another model from now on, at once for every search.
+        """Switch to the vectors of another model, at the same moment for every search.
 
-        False, and no change, where `is_complete` denies within the last transaction that all of them are there.
+        False, without a change, if `is_complete` is false within the last transaction.
         """
 
 
@@ -107,7 +107,8 @@ _ENGINES = {"sqlite": "memories.search.sqlite.engine", "postgresql": "memories.s
 
 
 @lru_cache
-def _engine(vendor: str) -> SearchIndex:
+def load_engine(vendor: str) -> SearchIndex:
+    """The engine for a database vendor; Unavailable if there is none."""
     try:
         module = import_module(_ENGINES[vendor])
     except (KeyError, ModuleNotFoundError):
@@ -119,5 +120,5 @@ def _engine(vendor: str) -> SearchIndex:
 
 
 def search_index() -> SearchIndex:
-    """Give the engine of the database in use."""
-    return _engine(connection.vendor)
+    """The engine of the database in use."""
+    return load_engine(connection.vendor)

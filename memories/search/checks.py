@@ -1,4 +1,4 @@
-"""System checks of the memories room."""
+"""System checks of the search indexes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,23 +15,23 @@ from memories.search.base import search_index
 def indexes_are_whole(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Compare the virtual tables, views and triggers with what the SQL files name."""
-    faults: list[CheckMessage] = []
+    """Report virtual tables, views and triggers of the SQL files that the database lacks."""
+    errors: list[CheckMessage] = []
     for alias in databases or []:
         connection = connections[alias]
         if "memories_memory" not in connection.introspection.table_names():
             continue
         try:
             missing = search_index().missing_objects()
-        except Unavailable as fault:
-            faults.append(Error(fault.message, hint=fault.hint, id="memories.E002"))
+        except Unavailable as error:
+            errors.append(Error(error.message, hint=error.hint, id="memories.E002"))
             continue
         if missing:
-            faults.append(
+            errors.append(
                 Error(
-                    f"The search indexes lack {', '.join(missing)}: new memories would not be found.",
-                    hint="Run 'loci migrate' (it puts them back), then 'loci doctor --repair'.",
+                    f"The search indexes lack {', '.join(missing)}: new memories cannot be found.",
+                    hint="Run 'loci migrate' (restores them), then 'loci doctor --repair'.",
                     id="memories.E001",
                 )
             )
-    return faults
+    return errors

@@ -1,4 +1,4 @@
-"""Virtual tables and triggers: SQL files per database, made by a migration, put back and compared after every migrate."""
+"""Virtual tables and triggers from SQL files per database: created by a migration, restored after every migrate."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
-# What a database must hold of those files, for the check and `doctor`.
+# Objects that a database must have, for the check and `doctor`.
 _CREATES = re.compile(
     r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
 )
@@ -26,7 +26,7 @@ class SqlStatement:
 
 @lru_cache
 def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatement, ...]:
-    """Give the statements for a database vendor, in order; none where Loci has none for it."""
+    """Statements for a database vendor, in order; none for a vendor without files."""
     found: list[SqlStatement] = []
     for file in files:
         path = SQL_DIR / vendor / file
@@ -39,36 +39,37 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatemen
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
-    """Make what is missing of the virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
-    _run(connection, FILES)
+    """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
+    run_files(connection, FILES)
 
 
 def begin_purge(connection: BaseDatabaseWrapper) -> None:
-    """Have what this connection deletes from now on overwritten in the file."""
-    _run(connection, BEFORE_PURGE)
+    """Overwrite in the file what this connection deletes from now on."""
+    run_files(connection, BEFORE_PURGE)
 
 
 def end_purge(connection: BaseDatabaseWrapper) -> bool:
-    """Clear what the database keeps beside its file of earlier states; after the commit. False where it could not."""
-    done = True
+    """Clear earlier states from the database's side files, after the commit. False if a reader prevented it."""
+    is_done = True
     with connection.cursor() as cursor:
         for statement in statements(connection.vendor, AFTER_PURGE):
             cursor.execute(statement.sql)
             if statement.name == "empty_wal":
-                # SQLite raises nothing where a reader kept it from its work: its answer begins with "busy".
+                # SQLite raises no error if a reader blocks the checkpoint: the first column of its row is "busy".
                 busy, *_ = cursor.fetchone()
-                done = done and not busy
-    return done
+                is_done = is_done and not busy
+    return is_done
 
 
-def _run(connection: BaseDatabaseWrapper, files: tuple[str, ...]) -> None:
+def run_files(connection: BaseDatabaseWrapper, files: tuple[str, ...]) -> None:
+    """Execute the statements of the files for the connection's vendor."""
     with connection.cursor() as cursor:
         for statement in statements(connection.vendor, files):
             cursor.execute(statement.sql)
 
 
 def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
-    """Take the triggers, views, indexes and virtual tables away again, last made first."""
+    """Drop the triggers, views, indexes and virtual tables in reverse order of creation."""
     with connection.cursor() as cursor:
         for statement in reversed(statements(connection.vendor)):
             match = _CREATES.search(statement.sql)
@@ -79,5 +80,5 @@ def drop_index_schema(connection: BaseDatabaseWrapper) -> None:
 
 
 def created_names(vendor: str) -> list[str]:
-    """Name the virtual tables, indexes, views and triggers that a database of this vendor should hold."""
+    """Names of the virtual tables, indexes, views and triggers that a database of this vendor must have."""
     return [match.group(1) for s in statements(vendor) if (match := _CREATES.search(s.sql))]

@@ -1,7 +1,6 @@
-"""How many texts have a word, remembered for a while: a question's most common words are left out where ranking what
-they match would take too long.
+"""Cached counts of the texts that contain a word: a query drops its most common words if ranking would take too long.
 
-Ranking costs about a microsecond for each text that a word matches, and of a question's words the rare ones decide.
+Ranking costs about a microsecond per text that matches a word, and the rare words of a query decide the order.
 """
 
 import threading
@@ -11,41 +10,41 @@ from collections.abc import Callable, Mapping, Sequence
 
 from memories.search.query_terms import Match
 
-POSTING_BUDGET = 25_000  # matches that are ranked: about 20 ms
-KEPT_S = 600.0  # a count this old is asked for again
-MOST_KEPT = 20_000
+POSTING_BUDGET = 25_000  # matches to rank: about 20 ms
+MAX_AGE_S = 600.0  # older counts are read again
+MAX_COUNTS = 20_000
 CountAll = Callable[[Sequence[str]], Sequence[int]]
 
 
 class TermCounts:
-    """Counts by database and word, the newest kept. Safe to share between threads."""
+    """Counts by database and word; the oldest are dropped. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+        self._counts: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
 
-    def of(self, place: str, terms: Sequence[str], count: CountAll) -> dict[str, int]:
-        """Give how many texts of the database at `place` have each word; `count` asks the index for those not known."""
+    def of(self, database: str, terms: Sequence[str], count: CountAll) -> dict[str, int]:
+        """Number of texts with each word in a database; `count` reads those that are not cached from the index."""
         now = time.monotonic()
-        known = {term: self._known.get((place, term)) for term in terms}
-        asked = [term for term, kept in known.items() if kept is None or now - kept[1] > KEPT_S]
-        fresh = dict(zip(asked, count(asked), strict=True)) if asked else {}
+        cached = {term: self._counts.get((database, term)) for term in terms}
+        missing = [term for term, entry in cached.items() if entry is None or now - entry[1] > MAX_AGE_S]
+        fresh = dict(zip(missing, count(missing), strict=True)) if missing else {}
         with self._lock:
             for term, number in fresh.items():
-                self._known[place, term] = number, now
-                self._known.move_to_end((place, term))
-            while len(self._known) > MOST_KEPT:
-                self._known.popitem(last=False)
-        return {term: kept[0] for term, kept in known.items() if kept is not None} | fresh
+                self._counts[database, term] = number, now
+                self._counts.move_to_end((database, term))
+            while len(self._counts) > MAX_COUNTS:
+                self._counts.popitem(last=False)
+        return {term: entry[0] for term, entry in cached.items() if entry is not None} | fresh
 
 
 def within_budget(match: Match, counts: Mapping[str, int], *, budget: int = POSTING_BUDGET) -> Match:
-    """Give the rarest terms that match at most `budget` texts together, in their order; at least the rarest."""
-    kept: set[str] = set()
+    """The rarest terms that together match at most `budget` texts, in query order; at least one."""
+    chosen: set[str] = set()
     total = 0
     for term in sorted(match.terms, key=counts.__getitem__):
         total += counts[term]
-        if kept and total > budget:
+        if chosen and total > budget:
             break
-        kept.add(term)
-    return Match(tuple(term for term in match.terms if term in kept))
+        chosen.add(term)
+    return Match(tuple(term for term in match.terms if term in chosen))

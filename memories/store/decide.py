@@ -12,7 +12,7 @@ from memories.draft import Draft
 from memories.language.cleaning import without_marks
 from memories.language.same_fact import Sameness
 from memories.models import Memory, Tombstone
-from memories.queries.versions import has_lapsed, head_of, head_to_replace
+from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
 from memories.store.policy import policy_doubt, refuse_write
@@ -270,7 +270,7 @@ def _to_replace(context: WriteContext) -> Memory | None:
     if context.replaces is not None or context.former is None:
         return context.replaces
     try:
-        head = head_to_replace(context.former)
+        head = find_head_to_replace(context.former)
     except Conflict:  # it went into a summary of several
         return None
     return head if head.state == State.LIVE and head.group_id == context.group.key else None

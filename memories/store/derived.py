@@ -18,10 +18,10 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from memories.language.cleaning import fold
-from memories.language.plurals import memories_said
+from memories.language.plurals import format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.text_lookup import fold_start, folded_as_any
-from memories.queries.snapshot import TIED, changes, snapshot
+from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import find_tombstones
@@ -59,7 +59,7 @@ class WeakenedFact:
     def said(self) -> str:
         """Say what becomes of it."""
         if not self.falls or self.head.state != State.LIVE:
-            return f"the fact {self.head.id} loses evidence; it rests on {memories_said(self.left)} now"
+            return f"the fact {self.head.id} loses evidence; it rests on {format_memory_count(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
         less = LESS.get(self.head.trust, self.head.trust)
@@ -78,7 +78,7 @@ class WithdrawalReach:
     def doomed(self) -> tuple[Memory, ...]:
         """Give what a purge destroys beside the memory itself: what was made from its text and holds it."""
         roots = {f.head.root_key for f in self.facts if f.says_the_same and f.head.trust != Trust.VERIFIED}
-        facts = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots)).select_related(*TIED)
+        facts = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots)).select_related(*RELATED_ROWS)
         return (*self.summaries, *(facts if roots else ()))
 
     def said(self, *, is_purge: bool = False) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class WithdrawalReach:
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
         if self.freed:
-            lines.append(f"{memories_said(len(self.freed))} that it stood for besides count again")
+            lines.append(f"{format_memory_count(len(self.freed))} that it stood for besides count again")
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(
@@ -156,7 +156,7 @@ def _summaries_of(roots: Collection[int]) -> list[Memory]:
         }
         fresh = made - seen
         seen |= fresh
-        rows = Memory.objects.filter(Q(key__in=fresh) | Q(root__in=fresh)).select_related(*TIED)
+        rows = Memory.objects.filter(Q(key__in=fresh) | Q(root__in=fresh)).select_related(*RELATED_ROWS)
         found |= {row.key: row for row in rows.order_by("key")} if fresh else {}
     return list(found.values())
 
@@ -168,7 +168,7 @@ def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory
     rows = list(
         Memory.objects.filter(state=State.COMPACTED, superseded_by__in=[row.key for row in summaries])
         .exclude(Q(key__in=gone) | Q(root__in=gone))
-        .select_related(*TIED)
+        .select_related(*RELATED_ROWS)
         .order_by("key")
     )
     barred = {
@@ -201,7 +201,7 @@ def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]
     for tie in evidence.filter(source__in=roots).order_by("key"):
         ties[tie.source_id].append(tie)
     heads = head_keys(roots)
-    rows = Memory.objects.select_related(*TIED).in_bulk(set(heads.values()))
+    rows = Memory.objects.select_related(*RELATED_ROWS).in_bulk(set(heads.values()))
     folded = {fold(text) for text in texts}
     return [
         WeakenedFact(
@@ -248,7 +248,7 @@ def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values:
     """Write fields of many rows, each with its row in the log: what it was and is; give how many."""
     keys = [row.key for row in rows]
     changed = Memory.objects.filter(key__in=keys).update(**values)
-    now = Memory.objects.select_related(*TIED).in_bulk(keys)
+    now = Memory.objects.select_related(*RELATED_ROWS).in_bulk(keys)
     audit.append_many(
         actor,
         [

@@ -12,7 +12,7 @@ from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
 from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, folded_as, folded_as_any
-from memories.queries.by_key import rounded_up, rows_of
+from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery
@@ -65,7 +65,7 @@ def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
     """Give the rows of some sources, and perhaps others'; one query."""
     [first, *others] = {key[:2] for key in wanted}
     if not others:  # as of one file; compiling the query anew would take longer than its answer
-        refs = rounded_up([key[2] for key in wanted])
+        refs = pad_keys([key[2] for key in wanted])
         return _of_source(len(refs)).rows(*first, *refs)
     rows = _ROWS.filter(
         _NAMED,
@@ -125,9 +125,9 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
     """The rows that are one of the drafts letter by letter, as find_same() finds one's; at most two queries."""
     said = [draft for _, draft in drafts if draft.type != Type.EPISODIC]
     groups, hashes = {group for group, _ in drafts}, {draft.hash for draft in said}
-    alike = rows_of(_by_fold, sorted({fold_start(draft.fold_hash) for draft in said}))
+    alike = read_rows(_by_fold, sorted({fold_start(draft.fold_hash) for draft in said}))
     keys = [key for key, group, hash_ in alike if group in groups and hash_ in hashes]
-    rows = sorted(rows_of(_by_key, keys), key=lambda row: -row.key)
+    rows = sorted(read_rows(_by_key, keys), key=lambda row: -row.key)
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return ExistingTexts(

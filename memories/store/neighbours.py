@@ -17,7 +17,7 @@ from memories.draft import Draft
 from memories.language.contradictions import Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
 from memories.models import LinkKind, Memory, Piece
-from memories.queries.by_key import read_shown
+from memories.queries.by_key import read_memories
 from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
 from memories.search.base import Vector, search_index
 from memories.store.pieces import as_vector
@@ -156,7 +156,7 @@ def search_nears(said: ComparedText, vector: Vector, visibility: Visibility) -> 
     hits = [
         hit for hit in search_index().nearest(vector, visibility, limit=PROBE_LIMIT) if hit.score >= floor
     ]
-    found = read_shown(hit.key for hit in hits)
+    found = read_memories(hit.key for hit in hits)
     return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
@@ -235,7 +235,7 @@ def current_neighbours(
     text: ComparedText, vector: Vector | None, found: NeighbourProbe, *, group: int, model: str
 ) -> tuple[Neighbour, ...]:
     """The neighbours of a text inside the transaction: what the probe found and still is so, and what came since."""
-    now = read_shown(neighbour.memory.key for neighbour in found.nears)
+    now = read_memories(neighbour.memory.key for neighbour in found.nears)
     unchanged = tuple(
         replace(neighbour, memory=row)
         for neighbour in found.nears
@@ -280,7 +280,7 @@ class WithdrawnTexts:
             return [()] * len(texts)
         cosines = np.stack([vector for _, vector in texts]) @ self._matrix.T
         hits = [self._hits(row) for row in cosines]
-        rows = read_shown({key for found in hits for key in found})
+        rows = read_memories({key for found in hits for key in found})
         return [
             compared(
                 text,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, get_encoder
 from memories.models import IndexState, Memory, Piece
-from memories.queries.by_key import rows_of
+from memories.queries.by_key import read_rows
 from memories.types import Type
 from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
 from storage.compiled_queries import CompiledQuery
@@ -125,7 +125,7 @@ def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
 
 def whole_tokens(keys: Sequence[int], model: str) -> dict[int, int]:
     """Give the number of tokens, as this model counts them, of those of the memories whose text is one piece, by key."""
-    found = rows_of(_whole, keys)
+    found = read_rows(_whole, keys)
     return {key: tokens for key, tokens, of in found if of == model}
 
 

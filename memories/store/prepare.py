@@ -12,7 +12,7 @@ from access.models import Group
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.models import Memory
-from memories.queries.versions import find_memory, head_to_replace
+from memories.queries.versions import find_head_to_replace, find_memory
 from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, current_neighbours, probe
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
@@ -105,7 +105,7 @@ def _superseded(actor: Actor, draft: Draft) -> Memory | None:
     if draft.supersedes is None:
         return None
     named = find_memory(actor, draft.supersedes, field="supersedes")
-    head = head_to_replace(named, field="supersedes")
+    head = find_head_to_replace(named, field="supersedes")
     if not actor.may(WRITE, head.group_id):
         refuse_write(head.group.slug)
     if head.state != State.LIVE:

@@ -5,7 +5,7 @@ from functools import cache
 
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import fold_start, folded_as_any
-from memories.queries.by_key import rows_of
+from memories.queries.by_key import read_rows
 from memories.store.tombstones import find_tombstones
 from memories.types import State, Type
 from storage.compiled_queries import CompiledQuery
@@ -36,7 +36,7 @@ def _superseded_here(rows: Sequence[Memory]) -> set[tuple[int, str]]:
     starts = {
         fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC and row.state == State.LIVE
     }
-    return set(rows_of(_superseded, sorted(starts)))
+    return set(read_rows(_superseded, sorted(starts)))
 
 
 @cache

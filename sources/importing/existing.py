@@ -10,7 +10,7 @@ from django.db.models import CharField, Model, Q, QuerySet, Value
 
 from access.models import Group
 from memories.models import Thread
-from memories.queries.by_key import rows_of
+from memories.queries.by_key import read_rows
 from relations.models import EntityAlias
 from sources.format import ALIAS, RecordKind
 from sources.importing.references import is_id
@@ -65,7 +65,7 @@ def _rows(kind: RecordKind, wanted: Q) -> "QuerySet[Any]":
 def _rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
     if connection.features.has_native_uuid_field:
         return _rows(kind, Q(id__in=ids))
-    return rows_of(lambda count: _with_ids(kind, count), [UUID(id_).hex for id_ in ids])
+    return read_rows(lambda count: _with_ids(kind, count), [UUID(id_).hex for id_ in ids])
 
 
 @cache

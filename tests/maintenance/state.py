@@ -34,4 +34,4 @@ def _fields(model: type[Model]) -> list[str]:
 
 def index_faults() -> list[str]:
     """Differences between the indexes and the rows."""
-    return search_index().faults()
+    return search_index().find_errors()

@@ -27,7 +27,7 @@ from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.verbs import approve, dispute, forget, pin, reject, supersede, unpin, verify
 from memories.models import Memory
-from memories.queries.snapshot import FIELDS, TIED, snapshot
+from memories.queries.snapshot import FIELDS, RELATED_ROWS, snapshot
 from memories.store import store
 from memories.store.bulk import store_many
 from tests.people import agent, person
@@ -43,7 +43,7 @@ class Witness:
     seen: list[tuple[str, datetime, dict[str, dict[str, Any]]]] = field(default_factory=list)
 
     def look(self, step: str) -> None:
-        rows = Memory.objects.select_related(*TIED)
+        rows = Memory.objects.select_related(*RELATED_ROWS)
         truth = {str(row.id): {name: snapshot(row)[name] for name in REBUILT} for row in rows}
         self.seen.append((step, timezone.now(), truth))
 

@@ -11,7 +11,7 @@ from maintenance.doctor.text_columns import check_forms, repair_forms
 from memories.models import Memory
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
-from memories.search.sqlite.vectors import query
+from memories.search.sqlite.vectors import fetch_rows
 from tests.memories.builders import row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,9 @@ def found(question: str) -> list[str]:
     assert match is not None
     keys = [
         key
-        for (key,) in query("SELECT rowid FROM memories_fts WHERE memories_fts MATCH %s", [match.expression])
+        for (key,) in fetch_rows(
+            "SELECT rowid FROM memories_fts WHERE memories_fts MATCH %s", [match.expression]
+        )
     ]
     return list(Memory.objects.filter(key__in=keys).values_list("content", flat=True))
 
@@ -55,7 +57,7 @@ def test_stored_texts_get_their_forms_and_are_found_by_them(old_store: None) -> 
     assert found("端口") == ["部署端口是8081。"]
     assert found("user name") == ["getUserName logs in"]
     assert found("deploy") == ["The deploy port is 8081."]
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
@@ -64,7 +66,7 @@ def test_what_is_stored_afterwards_is_found_as_well(old_store: None) -> None:
     assert found("密码") == ["数据库的密码"]
     Memory.objects.filter(content="数据库的密码").delete()
     assert found("密码") == []
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_forms_that_are_out_of_date_are_found_and_written_anew() -> None:

@@ -33,7 +33,7 @@ def assert_found(word: str) -> None:
     add_piece(row(group, f"a {word}"), unit_vector(1))
     assert counted(f"SELECT count(*) FROM memories_fts WHERE memories_fts MATCH '{word}'") == 1
     assert counted("SELECT count(*) FROM memories_vec") == before + 1
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_forwards_backwards_forwards_keeps_the_groups_and_the_indexes_work() -> None:
@@ -64,7 +64,7 @@ def test_the_indexes_alone_go_and_come_back_with_their_rows() -> None:
     search_index().rebuild()
     assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'lighthouse'") == 1
     assert counted("SELECT count(*) FROM memories_vec") == 1
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def _tie_indexes() -> list[str]:
@@ -138,7 +138,7 @@ def test_a_dropped_object_is_named_and_migrate_puts_it_back(kind: str, name: str
     with connection.cursor() as cursor:
         cursor.execute(f"DROP {kind} {name}")
     assert search_index().missing_objects() == [name]
-    assert search_index().faults() == [f"{name} is missing"]
+    assert search_index().find_errors() == [f"{name} is missing"]
     migrate()
     assert search_index().missing_objects() == []
     assert_found("heron")
@@ -149,7 +149,7 @@ def test_flush_empties_the_tables_and_the_indexes() -> None:
     call_command("flush", verbosity=0, interactive=False)
     assert Memory.objects.count() == 0
     assert counted("SELECT count(*) FROM memories_vec") == 0
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert_found("lighthouse")
 
 

@@ -60,7 +60,7 @@ def take(user: User, step: tuple[Any, ...]) -> None:
 
 
 def assert_whole() -> None:
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert verify_chain().is_whole
     live = Counter(memory.root_key for memory in Memory.objects.filter(state="live"))
     assert [root for root, count in live.items() if count > 1] == []

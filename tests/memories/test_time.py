@@ -233,7 +233,7 @@ def test_what_no_version_answers_says_when_it_was_true_and_known(
         "No version of this memory was true at 2026-04-01 12:00 UTC and known at 2026-04-23 12:00 UTC."
     )
     assert error.value.hint == (
-        "The one asked for was true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC, "
+        "The given version was true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC, "
         "and known from 2026-04-21 12:00 UTC on."
     )
 
@@ -286,7 +286,7 @@ def test_moments_that_cannot_be_asked_about(
     clock: Callable[[int], None], alice: User, ledger: Group, ask: Callable[..., Any]
 ) -> None:
     actor, memory = person(alice), past_row(ledger, {})
-    with pytest.raises(InvalidInput, match="what will be known is not known yet") as error:
+    with pytest.raises(InvalidInput, match="future knowledge cannot be queried") as error:
         ask(actor, Narrowing(known_at=day(1)), memory)
     assert error.value.field == "known_at"
     with pytest.raises(InvalidInput, match="as_of has no time zone") as error:
@@ -328,7 +328,7 @@ def test_the_past_of_other_groups_stays_theirs(
     hidden = past_row(garden, ENDED | {"state": "superseded"})
     for moments in QUESTIONS:
         assert list_memories(agent(bob), ListFilter(**moments)).rows == ()
-        with pytest.raises(NotFound, match="that you may see"):
+        with pytest.raises(NotFound, match="Memory not found"):
             inspect_memory(agent(bob), hidden.id, narrowing=Narrowing(**moments))
         answer = recall(agent(bob), RecallRequest(ids=(hidden.id,), narrowing=Narrowing(**moments)))
         assert answer.items == ()

@@ -58,7 +58,7 @@ def dump() -> dict[str, Any]:
         "log": rows(AuditEntry),
         "said": rows(AuditPayload, entry="entry__hash"),
         "chains": {head.origin: verify_chain(head.origin).is_whole for head in AuditHead.objects.all()},
-        "faults": search_index().faults(),
+        "faults": search_index().find_errors(),
     }
 
 

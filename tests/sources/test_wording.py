@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.language.plurals import count_said
+from memories.language.plurals import format_count
 from sources.format import kinds_said
 
 
@@ -18,7 +18,7 @@ from sources.format import kinds_said
     ],
 )
 def test_one_is_not_told_of_as_many(count: int, noun: str, said: str) -> None:
-    assert count_said(count, noun) == said
+    assert format_count(count, noun) == said
 
 
 def test_an_export_is_told_of_by_its_kinds() -> None:

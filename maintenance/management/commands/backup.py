@@ -10,7 +10,7 @@ from maintenance.backups import list_backups, make_backup
 from maintenance.backups.folder import Backup
 from maintenance.backups.purge import purge_backups
 from maintenance.management.progress import StepBar
-from memories.language.plurals import memories_said
+from memories.language.plurals import format_memory_count
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -56,7 +56,7 @@ class Command(FaceCommand):
             return 0
         memories = made.manifest.counts["memories_memory"]
         self.stdout.write(
-            f"Backed up {memories_said(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
+            f"Backed up {format_memory_count(memories)} to {made.path} ({_size(made.size_bytes)}), verified."
         )
         for name in made.rotated:
             self.stdout.write(f"Deleted the older {name}.")

@@ -1,4 +1,4 @@
-"""Puts the model into its folder: fetch, check, build the graph, compare with the reference, then swap in."""
+"""Installs the model: fetch, verify, build the graph, compare with the reference, then move into its folder."""
 
 import contextlib
 import importlib.metadata
@@ -30,22 +30,22 @@ from .sources import ModelSource, SourceFailed
 
 try:
     import fcntl
-except ImportError:  # Windows: two installations at once are the user's to avoid
+except ImportError:  # Windows has no lock: the user must avoid two installations at once
     fcntl = None  # type: ignore[assignment]
 
-# The precision of a graph that the user brought along.
+# Precision of a ready-made graph.
 AS_FOUND: Final = "as found"
 PARTIAL_FOLDER: Final = ".download"
 SCRATCH_PREFIX: Final = ".install-"
 FAILED_HINT: Final = (
-    "Fetch model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2 on a machine with a "
-    "way out, then run `manage.py model install --from DIR`. Until then recall works by keywords alone."
+    "Download model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2 on a machine with "
+    "internet access, then run `manage.py model install --from DIR`. Until then recall uses keywords only."
 )
 
 
 @dataclass(frozen=True)
 class InstallReport:
-    """What stands after an installation; `was_installed` means that nothing had to be done."""
+    """The model after an installation; `was_installed` means that nothing had to be done."""
 
     path: Path
     model_id: str
@@ -58,7 +58,7 @@ class InstallReport:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """What was checked of an installed model; `lowest_cosine` is to the reference vectors."""
+    """An installed model after verification; `lowest_cosine` is that to the reference vectors."""
 
     path: Path
     model_id: str
@@ -78,26 +78,26 @@ def install_model(
 ) -> InstallReport:
     """Install the model from the first source that has it.
 
-    1. Under a lock, so that two installations do not meet; a sound model of this precision stays (unless `force`).
-    2. Fetch both files into a folder beside the target and check their SHA-256.
+    1. Take the folder's lock against parallel installations; keep a sound model of this precision (unless `force`).
+    2. Fetch both files into a scratch folder and check their SHA-256.
     3. Build the ONNX graph; load it and compare its vectors with the reference.
-    4. Move the files in, the manifest last: what is half done never counts as installed.
+    4. Move the files in, the manifest last: an unfinished installation never counts as installed.
 
     Raises:
-        ModelInstallFailed: no source had it; the message names each one's reason.
+        ModelInstallFailed: no source has the model; the message gives each one's reason.
     """
     began = time.monotonic()
     root = folder.path.parent
     root.mkdir(parents=True, exist_ok=True)
     with locked_folder(root):
-        for left_behind in root.glob(f"{SCRATCH_PREFIX}*"):  # by an installation that was killed
+        for left_behind in root.glob(f"{SCRATCH_PREFIX}*"):  # from killed installations
             shutil.rmtree(left_behind)
-        if not force and (manifest := _sound_manifest(folder, precision)):
+        if not force and (manifest := read_sound_manifest(folder, precision)):
             return _install_report(folder, manifest, began, was_installed=True)
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=root) as scratch:
             work = ModelFolder(Path(scratch))
-            manifest = _prepare(work, sources, precision, progress)
-            _swap_in(work, folder)
+            manifest = fetch_and_build(work, sources, precision, progress)
+            move_in(work, folder)
         shutil.rmtree(root / PARTIAL_FOLDER, ignore_errors=True)
         return _install_report(folder, manifest, began, was_installed=False)
 
@@ -106,25 +106,26 @@ def verify_model(folder: ModelFolder) -> VerifyReport:
     """Recompute the hashes of an installed model and compare its vectors with the reference.
 
     Raises:
-        ModelUnavailable: absent, changed, or giving other vectors; it says which.
+        ModelUnavailable: absent, changed, or with other vectors; the message says which.
     """
     if folder.stamp() is None:
         raise ModelUnavailable(f"No embedding model is installed at {folder.path}.", hint=INSTALL_HINT)
     try:
         manifest = folder.read_manifest()
         if wrong := folder.wrong_hashes(manifest):
-            raise ValueError(f"changed since it was installed: {', '.join(wrong)}.")
-        cosine = _checked_cosine(folder)
+            raise ValueError(f"changed since the installation: {', '.join(wrong)}.")
+        cosine = check_cosine(folder)
     except Exception as error:  # onnxruntime and tokenizers raise their own types
         raise ModelUnavailable(
-            f"The embedding model at {folder.path} is not sound: {error}",
+            f"The embedding model at {folder.path} is damaged: {error}",
             hint="Run `manage.py model install --force`.",
         ) from error
     size = folder.size_bytes()
     return VerifyReport(folder.path, MODEL_ID, manifest.source, manifest.precision, size, cosine)
 
 
-def _sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
+def read_sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest | None:
+    """Manifest of an intact model of this precision, or of a ready-made graph; None if there is neither."""
     if folder.stamp() is None:
         return None
     try:
@@ -136,15 +137,19 @@ def _sound_manifest(folder: ModelFolder, precision: Precision) -> ModelManifest 
     return manifest if manifest.precision in {precision, AS_FOUND} else None
 
 
-def _prepare(
+def fetch_and_build(
     work: ModelFolder, sources: Sequence[ModelSource], precision: Precision, progress: Progress
 ) -> ModelManifest:
-    """Fill `work` from the first source whose files pass every check."""
+    """Fill `work` from the first source whose files pass every check.
+
+    Raises:
+        ModelInstallFailed: no source does.
+    """
     reasons = []
     for source in sources:
         try:
             source.fetch(work.path, progress)
-            return _build(work, source.label, precision)
+            return build_model(work, source.label, precision)
         except SourceFailed as error:
             reasons.append(f"{source.label}: {str(error).rstrip('.')}.")
             for left in work.path.iterdir():
@@ -152,8 +157,12 @@ def _prepare(
     raise ModelInstallFailed(f"The embedding model was not installed. {' '.join(reasons)}", hint=FAILED_HINT)
 
 
-def _build(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
-    """Build the graph unless the source brought one, then check what the whole gives."""
+def build_model(work: ModelFolder, source: str, precision: Precision) -> ModelManifest:
+    """Build the graph unless the source has a ready one, write the manifest, then verify the model's vectors.
+
+    Raises:
+        SourceFailed: the graph does not load or has other vectors.
+    """
     weights = work.path / WEIGHTS_FILE
     built = weights.is_file()
     if built:
@@ -171,13 +180,14 @@ def _build(work: ModelFolder, source: str, precision: Precision) -> ModelManifes
     )
     work.write_manifest(manifest)
     try:
-        _checked_cosine(work)
-    except Exception as error:  # a graph from elsewhere may fail in any way onnxruntime knows
-        raise SourceFailed(f"{GRAPH_FILE} is refused: {error}") from error
+        check_cosine(work)
+    except Exception as error:  # onnxruntime may reject a ready-made graph with any of its errors
+        raise SourceFailed(f"{GRAPH_FILE} is rejected: {error}") from error
     return manifest
 
 
-def _checked_cosine(folder: ModelFolder) -> float:
+def check_cosine(folder: ModelFolder) -> float:
+    """Lowest cosine of the folder's model to the reference; ValueError below MIN_COSINE."""
     cosine = lowest_cosine(load_encoder(folder))
     if cosine < MIN_COSINE:
         raise ValueError(
@@ -186,12 +196,13 @@ def _checked_cosine(folder: ModelFolder) -> float:
     return cosine
 
 
-def _swap_in(work: ModelFolder, folder: ModelFolder) -> None:
+def move_in(work: ModelFolder, folder: ModelFolder) -> None:
+    """Replace the files of `folder` with those of `work`."""
     folder.path.mkdir(exist_ok=True)
-    # Without its manifest the old model no longer counts; from here to the last move there is none.
+    # Without its manifest the old model does not count; until the last move no model is installed.
     folder.manifest.unlink(missing_ok=True)
     names = (GRAPH_FILE, TOKENIZER_FILE, MANIFEST_FILE)
-    for left in folder.path.glob("*.onnx"):  # of an older version, which had a graph for questions
+    for left in folder.path.glob("*.onnx"):  # of an older version, which had a graph for queries
         if left.name not in names:
             left.unlink()
     for name in names:
@@ -213,6 +224,7 @@ def _install_report(
 
 
 def _loci_version() -> str:
+    """Version of the installed package, or "checkout"."""
     try:
         return importlib.metadata.version("loci-memory")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout
@@ -221,7 +233,7 @@ def _loci_version() -> str:
 
 @contextlib.contextmanager
 def locked_folder(root: Path) -> Iterator[None]:
-    """Hold `root` for this process: wait until no other one installs there."""
+    """Hold the installation lock of `root`; waits for another process that has it."""
     handle = os.open(root / ".install.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if fcntl is not None:

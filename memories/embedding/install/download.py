@@ -1,4 +1,4 @@
-"""Fetches one file over HTTP: resumable, with progress, and quick to give up where there is no way out."""
+"""Downloads one file over HTTP: resumable, with progress, and quick to give up without internet access."""
 
 import http.client
 import threading
@@ -11,84 +11,88 @@ from typing import Final
 
 from ..folder import sha256_of
 
-# From the call to the answer's headers, names, proxies and redirects included.
+# From the call to the response headers, including name resolution, proxies and redirects.
 OPEN_TIMEOUT_S: Final = 5.0
-# Between two reads: a slow line is no dead line.
+# Between two reads: a slow connection is not a dead one.
 STALL_TIMEOUT_S: Final = 30.0
 CHUNK_BYTES: Final = 1 << 18
 RANGE_NOT_SATISFIABLE: Final = 416
 
-# Called with (bytes there, bytes in all or None).
+# Called with (bytes so far, total bytes or None).
 Progress = Callable[[int, int | None], None]
 
 
 class DownloadFailed(Exception):
-    """The file did not come, or is not the one that was asked for; the message says why."""
+    """The download failed, or the file is not the expected one; the message says why."""
 
 
 def download(url: str, target: Path, *, sha256: str, progress: Progress) -> None:
-    """Fetch `url` to `target`, going on where an earlier try stopped (`target` + ".part").
+    """Download `url` to `target`, resuming an earlier attempt (`target` + ".part").
 
-    `target` appears only when its SHA-256 is right. Proxies of the environment are used.
+    `target` appears only with the right SHA-256. Uses the environment's proxies.
 
     Raises:
         DownloadFailed: no connection within 5 s, a broken one, or a file with another SHA-256.
     """
     part = target.with_name(target.name + ".part")
     resumed = part.is_file() and part.stat().st_size > 0
-    _fetch(url, part, progress)
+    fetch_part(url, part, progress)
     if sha256_of(part) != sha256 and resumed:
-        # What was there may have been the start of something else.
+        # The partial file may have been the start of another file.
         part.unlink()
-        _fetch(url, part, progress)
+        fetch_part(url, part, progress)
     if sha256_of(part) != sha256:
         part.unlink()
         raise DownloadFailed(f"{url} is not the published file: its SHA-256 differs.")
     part.replace(target)
 
 
-def _fetch(url: str, part: Path, progress: Progress) -> None:
-    there = part.stat().st_size if part.is_file() else 0
+def fetch_part(url: str, part: Path, progress: Progress) -> None:
+    """Append the missing bytes of `url` to `part`."""
+    done_bytes = part.stat().st_size if part.is_file() else 0
     try:
-        with _open(url, there) as response:
-            # 206 goes on; 200 is the whole file from a server that knows no ranges.
+        with open_url(url, done_bytes) as response:
+            # 206 continues the file; 200 is the whole file from a server without range support.
             resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
-            _save(response, part, there if resumed else 0, progress)
+            save_response(response, part, done_bytes if resumed else 0, progress)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code != RANGE_NOT_SATISFIABLE:
             raise DownloadFailed(f"{url} answers {error.code} {error.reason}.") from error
-        # Nothing is left to send: the part is whole, or longer than the file. Its hash will tell.
+        # Nothing is left to send: the part is complete, or longer than the file. Its hash decides.
     except (OSError, http.client.HTTPException) as error:
         raise DownloadFailed(f"{url} cannot be read: {getattr(error, 'reason', error)}.") from error
 
 
-def _save(response: http.client.HTTPResponse, part: Path, there: int, progress: Progress) -> None:
+def save_response(
+    response: http.client.HTTPResponse, part: Path, done_bytes: int, progress: Progress
+) -> None:
+    """Append the response's body to `part`, which holds `done_bytes`; OSError if the body is too short."""
     length = response.headers.get("Content-Length")
-    total = there + int(length) if length and length.isdigit() else None
-    with part.open("ab" if there else "wb") as file:
+    total = done_bytes + int(length) if length and length.isdigit() else None
+    with part.open("ab" if done_bytes else "wb") as file:
         while chunk := response.read(CHUNK_BYTES):
             file.write(chunk)
-            there += len(chunk)
-            progress(there, total)
-    if total is not None and there < total:
-        raise OSError(f"the connection broke off at {there:,} of {total:,} bytes")
+            done_bytes += len(chunk)
+            progress(done_bytes, total)
+    if total is not None and done_bytes < total:
+        raise OSError(f"the connection broke off at {done_bytes:,} of {total:,} bytes")
 
 
-def _open(url: str, offset: int) -> http.client.HTTPResponse:
-    """Open the URL, or give up after 5 s; the time-outs of sockets leave out the look-up of names."""
+def open_url(url: str, offset: int) -> http.client.HTTPResponse:
+    """Open the URL or give up after 5 s; socket timeouts do not cover name resolution."""
     if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
         raise DownloadFailed(f"{url} is not an http(s) address.")
     headers = {"User-Agent": "loci"} | ({"Range": f"bytes={offset}-"} if offset else {})
     request = urllib.request.Request(url, headers=headers)  # noqa: S310  # the scheme was checked
-    opening = _Opening(request)
+    opening = OpeningThread(request)
     opening.start()
     opening.join(OPEN_TIMEOUT_S)
     return opening.result()
 
 
-class _Opening(threading.Thread):
-    """Opens a URL on a thread that can be left behind."""
+class OpeningThread(threading.Thread):
+    """Opens a URL on a thread that the caller can abandon."""
 
     def __init__(self, request: urllib.request.Request) -> None:
         super().__init__(name="loci-download", daemon=True)
@@ -101,7 +105,7 @@ class _Opening(threading.Thread):
     def run(self) -> None:
         try:
             response = urllib.request.urlopen(self._request, timeout=STALL_TIMEOUT_S)  # noqa: S310
-        except Exception as error:  # handed to the waiting thread
+        except Exception as error:  # raised on the waiting thread by result()
             self._error = error
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Builds the ONNX graph from the published weights, pooling and unit length inside.
+"""Builds the ONNX graph from the published weights, including pooling and unit length.
 
 BERT with 6 layers, 12 heads and 384 dimensions (Devlin et al. 2019); mean over the attended tokens, then L2.
 """
@@ -17,27 +17,28 @@ Precision = Literal["8-bit", "fp16-weights", "fp32"]
 PRECISIONS: Final[tuple[Precision, ...]] = ("8-bit", "fp16-weights", "fp32")
 
 OPSET: Final = 17
-OWN_OPERATORS: Final = "com.microsoft"  # onnxruntime's own, in each of its builds; for 8 bits alone
-IR_VERSION: Final = 8  # the file format that belongs to opset 17
+OWN_OPERATORS: Final = "com.microsoft"  # onnxruntime's own, in each of its builds; used for 8 bits only
+IR_VERSION: Final = 8  # the file format of opset 17
 LAYERS: Final = 6
 HEADS: Final = 12
 HEAD_SIZE: Final = DIMENSIONS // HEADS
 EPSILON: Final = 1e-12
-# Added to the score of a padded position: far below any real score, still finite in float32.
+# Added to the score of a padded position: far below any real score, but finite in float32.
 MASKED: Final = -1e9
-# In 8 bits a number is one of -127 to 127 steps, and what is multiplied is written above MIDDLE.
+# In 8 bits a number is -127 to 127 steps; the left factor is stored as an unsigned byte, offset by MIDDLE.
 STEPS: Final = 127
 MIDDLE: Final = 128
-# Of a token's 384 numbers these four are up to fifteen times as large as the rest, in every layer of these very weights.
-# With them the steps would be too wide for the others: they are multiplied apart, in full (cosine 0.9992 instead of 0.9974).
+# Of a token's 384 numbers these four are up to fifteen times as large as the rest, in every layer of these weights.
+# They would make the steps too coarse for the others, so they are multiplied separately in float32 (cosine 0.9992 instead
+# of 0.9974).
 LARGE: Final = (99, 63, 157, 223)
 
 
 class GraphWriter:
-    """Collects nodes and constants; each method adds nodes and gives the name of their output."""
+    """Collects nodes and constants; each method adds nodes and returns the name of their output."""
 
     def __init__(self, tensors: Tensors, *, precision: Precision) -> None:
-        # onnx is large and needed at installation only.
+        # onnx is large and only needed for the installation.
         import onnx  # noqa: PLC0415
 
         self.onnx = onnx
@@ -45,10 +46,10 @@ class GraphWriter:
         self.precision = precision
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
-        self.in_steps: dict[str, tuple[str, str]] = {}  # what was brought to 8 bits: the bytes, their scale
+        self.in_steps: dict[str, tuple[str, str]] = {}  # by input: the outputs with its bytes and their scale
 
     def add(self, operator: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
-        """Add one node; an output without a name gets one."""
+        """Add one node; an unnamed output gets a name."""
         name = output or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], name=name, **attributes))
         return name
@@ -59,7 +60,7 @@ class GraphWriter:
         return name
 
     def weight(self, name: str, value: npt.NDArray[np.float32]) -> str:
-        """Add a matrix, kept in half precision where the file should be small and computed in float32."""
+        """Add a matrix: in half precision unless `fp32`, which halves the file; computed in float32."""
         if self.precision == "fp32":
             return self.constant(name, value)
         return self.widen(self.constant(f"{name}.fp16", value, np.float16))
@@ -79,15 +80,16 @@ class GraphWriter:
         return self.add("Add", [product, self.constant(f"{name}.bias", bias)])
 
     def _product_of_bytes(self, inputs: str, name: str, matrix: npt.NDArray[np.float32]) -> str:
-        """Multiply by float32[k, n] in 8 bits: a scale for each token and for each of the n; the sums are exact.
+        """Multiply by float32[k, n] in 8 bits with a scale per token and per column; the sums are exact.
 
-        So a text's vector does not depend on the texts beside it.
+        A text's vector therefore does not depend on the other texts of its batch.
         """
-        apart = matrix.shape[0] == DIMENSIONS and not name.endswith("attention.output")  # after a layer norm
+        # Inputs from a layer norm have the LARGE numbers.
+        has_large = matrix.shape[0] == DIMENSIONS and not name.endswith("attention.output")
         rest = matrix.copy()
-        rest[list(LARGE) if apart else []] = 0
+        rest[list(LARGE) if has_large else []] = 0
         scales = np.abs(rest).max(axis=0) / STEPS
-        bytes_, scale = self._to_bytes(inputs, apart=apart)
+        bytes_, scale = self._to_bytes(inputs, has_large=has_large)
         names = [
             bytes_,
             self.constant(f"{name}.bytes", np.rint(rest / scales), np.int8),
@@ -96,19 +98,19 @@ class GraphWriter:
             "middle",
         ]
         product = self.add("Mul", [self.add("MatMulIntegerToFloat", names, domain=OWN_OPERATORS), scale])
-        if not apart:
+        if not has_large:
             return product
         large = self.add("Gather", [inputs, "large"], axis=-1)
         large = self.add("MatMul", [large, self.constant(f"{name}.large", matrix[list(LARGE)])])
         return self.add("Add", [product, large])
 
-    def _to_bytes(self, inputs: str, *, apart: bool) -> tuple[str, str]:
-        """Give each token's numbers as bytes, and what one step is; once for all that multiply the same."""
+    def _to_bytes(self, inputs: str, *, has_large: bool) -> tuple[str, str]:
+        """Outputs with each token's numbers as bytes and with the step size; added once per input."""
         if inputs not in self.in_steps:
-            rest = self.add("Mul", [inputs, "not_large"]) if apart else inputs
+            rest = self.add("Mul", [inputs, "not_large"]) if has_large else inputs
             largest = self.add("ReduceMax", [self.add("Abs", [rest])], axes=[-1], keepdims=1)
             scale = self.add("Mul", [self.add("Max", [largest, "tiny"]), "one_step"])
-            # The cast cuts off; half a step more makes that the nearest step.
+            # The cast truncates; adding half a step makes it round to the nearest step.
             steps = self.add("Add", [self.add("Div", [rest, scale]), "middle_and_half"])
             self.in_steps[inputs] = self.add("Cast", [steps], to=self.onnx.TensorProto.UINT8), scale
         return self.in_steps[inputs]
@@ -122,24 +124,25 @@ class GraphWriter:
 
 
 def build_graph(weights: Path, target: Path, *, precision: Precision) -> None:
-    """Write to `target` the ONNX file with inputs `input_ids` and `attention_mask` (int64[n, tokens]) and
-    output `embedding` (float32[n, 384], unit length).
+    """Write the ONNX file to `target`.
 
-    `fp32` gives the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in float32
-    (cosine 0.9999999). `8-bit` (34 MB) multiplies bytes, in half the time or less (cosine 0.9992 in the mean).
+    Inputs are `input_ids` and `attention_mask` (int64[n, tokens]), the output is `embedding` (float32[n, 384], unit
+    length). `fp32` produces the published model's vectors (90 MB); `fp16-weights` halves the file and still computes in
+    float32 (cosine 0.9999999). `8-bit` (34 MB) multiplies bytes, in half the time or less (mean cosine 0.9992).
     """
     writer = GraphWriter(read_tensors(weights), precision=precision)
-    _add_constants(writer)
-    hidden = _embed_tokens(writer)
+    add_constants(writer)
+    hidden = embed_tokens(writer)
     mask = writer.widen("attention_mask")
-    scores_mask = _score_mask(writer, mask)
+    scores_mask = add_score_mask(writer, mask)
     for layer in range(LAYERS):
-        hidden = _encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
-    _pool(writer, hidden, mask)
-    target.write_bytes(_model(writer).SerializeToString())
+        hidden = add_encoder_layer(writer, hidden, scores_mask, f"encoder.layer.{layer}")
+    add_pooling(writer, hidden, mask)
+    target.write_bytes(build_model_proto(writer).SerializeToString())
 
 
-def _add_constants(writer: GraphWriter) -> None:
+def add_constants(writer: GraphWriter) -> None:
+    """Constants that several nodes share."""
     writer.constant("one", 1.0)
     writer.constant("half", 0.5)
     writer.constant("sqrt_two", np.sqrt(2.0))
@@ -160,12 +163,12 @@ def _add_constants(writer: GraphWriter) -> None:
     writer.constant("merged", [0, 0, DIMENSIONS], np.int64)
 
 
-def _embed_tokens(writer: GraphWriter) -> str:
+def embed_tokens(writer: GraphWriter) -> str:
     """Word + position + token type 0 (a single text has no other), then the layer norm."""
     tensors = writer.tensors
     table = tensors["embeddings.word_embeddings.weight"]
     half = writer.precision != "fp32"
-    # Gather before the cast: the large table then stays in half precision in memory as well.
+    # Gather before the cast, so that the large table stays in half precision in memory as well.
     words = writer.add(
         "Gather", [writer.constant("words", table, np.float16 if half else np.float32), "input_ids"]
     )
@@ -181,21 +184,23 @@ def _embed_tokens(writer: GraphWriter) -> str:
     return writer.layer_norm(writer.add("Add", [words, positions_used]), "embeddings.LayerNorm")
 
 
-def _score_mask(writer: GraphWriter, mask: str) -> str:
-    """[n, 1, 1, tokens]: 0 where a token is attended, a large negative number where it is padding."""
+def add_score_mask(writer: GraphWriter, mask: str) -> str:
+    """[n, 1, 1, tokens]: 0 for attended tokens, a large negative number for padding."""
     padding = writer.add("Sub", ["one", writer.add("Unsqueeze", [mask, "axes_one_two"])])
     return writer.add("Mul", [padding, "masked"])
 
 
-def _encoder_layer(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
-    attended = _attention(writer, hidden, score_mask, prefix)
+def add_encoder_layer(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
+    """One transformer layer: attention and feed-forward, each with a residual and a layer norm."""
+    attended = add_attention(writer, hidden, score_mask, prefix)
     hidden = writer.layer_norm(writer.add("Add", [attended, hidden]), f"{prefix}.attention.output.LayerNorm")
     inner = writer.linear(hidden, f"{prefix}.intermediate", f"{prefix}.intermediate.dense")
-    outer = writer.linear(_gelu(writer, inner), f"{prefix}.output", f"{prefix}.output.dense")
+    outer = writer.linear(add_gelu(writer, inner), f"{prefix}.output", f"{prefix}.output.dense")
     return writer.layer_norm(writer.add("Add", [outer, hidden]), f"{prefix}.output.LayerNorm")
 
 
-def _attention(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
+def add_attention(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -> str:
+    """Multi-head self-attention with its output projection."""
     query, key, value = (
         writer.add(
             "Transpose",
@@ -216,13 +221,13 @@ def _attention(writer: GraphWriter, hidden: str, score_mask: str, prefix: str) -
     return writer.linear(merged, f"{prefix}.attention.output", f"{prefix}.attention.output.dense")
 
 
-def _gelu(writer: GraphWriter, inputs: str) -> str:
+def add_gelu(writer: GraphWriter, inputs: str) -> str:
     """x/2 · (1 + erf(x / √2)), spelled so that onnxruntime fuses it."""
     erf = writer.add("Erf", [writer.add("Div", [inputs, "sqrt_two"])])
     return writer.add("Mul", [writer.add("Mul", [inputs, writer.add("Add", [erf, "one"])]), "half"])
 
 
-def _pool(writer: GraphWriter, hidden: str, mask: str) -> None:
+def add_pooling(writer: GraphWriter, hidden: str, mask: str) -> None:
     """Mean over the attended tokens, then unit length."""
     column = writer.add("Unsqueeze", [mask, "axis_two"])
     total = writer.add("ReduceSum", [writer.add("Mul", [hidden, column]), "axis_one"], keepdims=0)
@@ -232,7 +237,8 @@ def _pool(writer: GraphWriter, hidden: str, mask: str) -> None:
     writer.add("Div", [mean, length], "embedding")
 
 
-def _model(writer: GraphWriter) -> Any:
+def build_model_proto(writer: GraphWriter) -> Any:
+    """The checked ONNX model of the writer's nodes."""
     helper, types = writer.onnx.helper, writer.onnx.TensorProto
     inputs = [
         helper.make_tensor_value_info(name, types.INT64, ["batch", "tokens"])

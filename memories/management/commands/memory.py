@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.browse.serializers import done_json, memory_json
-from memories.language.plurals import count_said, memories_said
+from memories.language.plurals import format_count, format_memory_count
 from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit
@@ -179,14 +179,14 @@ def _edited_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
 def _lines(done: ChangeResult) -> list[str]:
     """Say in words what was done and what follows."""
     would = f"{done.verb} would leave" if done.dry_run else f"{done.verb}:"
-    lines = [f"{would} {done.id} {done.state}, {done.trust}; {count_said(done.changed, 'row')} changed."]
+    lines = [f"{would} {done.id} {done.state}, {done.trust}; {format_count(done.changed, 'row')} changed."]
     lines += [f"- {plain(said)}" for said in done.consequences]
     if done.successor is not None:
         lines.append(f"In its place: {done.successor}")
     if (proof := done.certificate) is not None:
         lines.append(
-            f"Gone: {memories_said(proof.memories)}, {count_said(proof.pieces, 'piece')}, {count_said(proof.links, 'link')}, "
-            f"{count_said(proof.log_payloads, 'log payload')}, {count_said(proof.recall_logs, 'logged recall')}."
+            f"Gone: {format_memory_count(proof.memories)}, {format_count(proof.pieces, 'piece')}, {format_count(proof.links, 'link')}, "
+            f"{format_count(proof.log_payloads, 'log payload')}, {format_count(proof.recall_logs, 'logged recall')}."
         )
         lines += [f"Still there: {plain(said)}" for said in proof.remains]
     return lines

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from access.tokens import operator
 from memories.browse.stats import FURTHER, Stats, memory_stats
-from memories.language.plurals import count_said, memories_said
+from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, plain
 
 EXAMPLES: Final = """\
@@ -29,9 +29,9 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:
-            where = f"in {counted.group}" if counted.group else f"in {count_said(counted.groups, 'group')}"
+            where = f"in {counted.group}" if counted.group else f"in {format_count(counted.groups, 'group')}"
             self.stdout.write(
-                f"{memories_said(counted.memories)} {plain(where)}, {counted.live} of them live"
+                f"{format_memory_count(counted.memories)} {plain(where)}, {counted.live} of them live"
             )
             rows = [[name, said] for lines in further.values() for name, said in lines.items()]
             self.print_table([*_rows(counted), *rows])
@@ -47,9 +47,9 @@ def _rows(counted: Stats) -> list[list[str]]:
         "pinned": str(counted.pinned),
         "waiting": ", ".join(
             [
-                count_said(counted.waiting, "candidate"),
-                count_said(counted.conflicts, "conflict"),
-                count_said(counted.duplicates, "possible duplicate"),
+                format_count(counted.waiting, "candidate"),
+                format_count(counted.conflicts, "conflict"),
+                format_count(counted.duplicates, "possible duplicate"),
             ]
         ),
         "relations": str(counted.relations),

@@ -1,6 +1,6 @@
--- What hangs on the entities with these roots: the rows of the entities themselves (no relation), and for each relation
--- that was true at `at` as Loci knew it at `known`, the rows of both ends and of what proves it. A chain is given by its
--- versions and by what took their place; whether a row may be seen is asked of each row afterwards.
+-- Rows related to the entities with these roots: the rows of the entities themselves (no relation), and for each relation
+-- that was true at `at` as Loci knew it at `known`, the rows of both ends and of its evidence. A chain includes its versions
+-- and their successors; the caller checks afterwards whether a row is visible.
 WITH RECURSIVE followed (key, subject, predicate, object) AS (
     SELECT key, subject_id, predicate, object_id FROM relations_relation
     WHERE (subject_id IN (:roots) OR object_id IN (:roots)) AND (:everywhere OR group_id IN (:groups))

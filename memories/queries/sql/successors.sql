@@ -1,5 +1,5 @@
--- The ways from the rows with these keys to what took their places, as pairs (key, superseded_by).
--- A circle ends by itself: UNION drops a pair that was there.
+-- The paths from the rows with these keys to their last successors, as pairs (key, superseded_by).
+-- A cycle ends by itself: UNION drops a repeated pair.
 WITH RECURSIVE way(key, next) AS (
     SELECT key, superseded_by_id FROM memories_memory WHERE key IN (:keys)
     UNION

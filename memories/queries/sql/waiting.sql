@@ -1,5 +1,5 @@
--- Live memories of one trust, the oldest first. Literals, and a plus before the group: only so does SQLite take the
--- partial index memory_waiting and not read the group.
+-- Live memories of one trust, oldest first. Literals and the plus before the group make SQLite use the partial index
+-- memory_waiting instead of reading the group.
 SELECT key
 FROM memories_memory
 WHERE trust = :trust

@@ -1,1 +1,1 @@
-"""Search data held in memory, kept in step with the database."""
+"""Vectors in memory, synchronised with the database."""

@@ -36,7 +36,7 @@ class TrialTable:
         """Mark the rows that the Visibility may allow."""
         found = self._table.allowed(v)
         rows = found.rows[~np.isin(found.part.columns.piece[found.rows], self._changed)]
-        return TrialAllowed(found.part, rows, found.in_rooms, self._own.allowed(v))
+        return TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
         """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""

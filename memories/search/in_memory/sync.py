@@ -1,8 +1,8 @@
-"""The vectors in memory of each database that this process searches, kept true to it by the list of its changes.
+"""Vectors in memory of each database that this process searches, kept current by the list of changes.
 
-Triggers write every change of a piece to `index_change`; a search looks at the last one first and reads what changed
-since. So what another process committed is found by the next search. Where the list does not reach back far enough, or
-the model changed, everything is read anew.
+Triggers record every change of a piece in `index_change`; a search reads the last one first and then what changed since,
+so the next search finds what another process committed. If the list does not reach back far enough, or the model changed,
+everything is read again.
 """
 
 import logging
@@ -21,147 +21,150 @@ from memories.search.sqlite.vectors import (
     count_pieces,
     read_all,
     read_changed,
+    read_progress,
     read_rows,
-    read_stand,
 )
 
 log = logging.getLogger(__name__)
-# A process that asks once, as a command does, is done sooner without reading all vectors.
+# A process with a single search, such as a command, is faster without reading all vectors.
 SEARCHES_BEFORE = 3
-MOST_DATABASES = 3  # kept at once: the store and copies that a dry run works on
-# Where more than this share of the rows changed, reading all is quicker. At least a batch of an import.
-ANEW_SHARE, ANEW_LEAST = 0.2, 5000
-GONE_SHARE = 0.25  # of rows that are only marked as gone
-WAIT_S = 0.2  # for another thread that follows; a search then goes to the database's own index
+MOST_DATABASES = 3  # in memory at once: the store and the copies of dry runs
+# If more than this share of the rows changed, reading all is faster. At least a batch of an import.
+RELOAD_SHARE, RELOAD_MIN_ROWS = 0.2, 5000
+DELETED_SHARE = 0.25  # of rows that are only marked as deleted
+WAIT_S = 0.2  # for another thread's update; after that a search uses the database's own index
 
-Place = tuple[str, int, int]  # the file's name, device and inode: a file put in its place is another database
+Place = tuple[str, int, int]  # the file's name, device and inode: a replaced file is another database
 
 
 class IndexFollower:
-    """The vectors of one database and how far they have come. Safe to share between threads."""
+    """The vectors of one database and their progress. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: tuple[VectorTable, IndexProgress] | None = (
-            None  # one value, so that a reader gets both of one time
-        )
-        self._asked = 0
+        # One value, so that a reader gets a consistent pair.
+        self._state: tuple[VectorTable, IndexProgress] | None = None
+        self._searches = 0
 
-    def table(self, stand: IndexProgress) -> VectorTable | None:
-        """Give the table, as new as `stand`; None where it is not worth while yet, or busy."""
-        self._asked += 1
-        held = self._held
-        if held is not None and (held[1].model, held[1].last) == (stand.model, stand.last):
-            return held[0]
-        if held is None and self._asked <= SEARCHES_BEFORE:
+    def table(self, progress: IndexProgress) -> VectorTable | None:
+        """The table, current as of `progress`; None if it is not worth reading yet, or busy."""
+        self._searches += 1
+        state = self._state
+        if state is not None and (state[1].model, state[1].last) == (progress.model, progress.last):
+            return state[0]
+        if state is None and self._searches <= SEARCHES_BEFORE:
             return None
         if not self._lock.acquire(timeout=WAIT_S):
             return None
         try:
-            return self._follow()
+            return self._update()
         finally:
             self._lock.release()
 
-    def trial(self, stand: IndexProgress) -> AnyTable | None:
-        """Give the table as the transaction sees it that is at `stand`; None where that cannot be told from it.
+    def trial(self, progress: IndexProgress) -> AnyTable | None:
+        """The table as the transaction at `progress` sees it; None if that cannot be derived from the table.
 
-        What the transaction changed is kept apart: it may be taken back, and others never see it before.
+        The transaction's changes are kept apart: it may be rolled back, and others must not see them before its commit.
         """
-        if self._held is None or not self._lock.acquire(timeout=WAIT_S):
+        if self._state is None or not self._lock.acquire(timeout=WAIT_S):
             return None
         try:
-            table, known = self._held
-            if stand.model != known.model or not _reaches_back(stand, known):
+            table, known = self._state
+            if progress.model != known.model or not reaches_back(progress, known):
                 return None
-            changed = read_changed(known.last, stand.last) if stand.last > known.last else []
-            if len(changed) > ANEW_LEAST:
+            changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+            if len(changed) > RELOAD_MIN_ROWS:
                 return None
-            return TrialTable(table, changed, read_rows(changed, stand.model)) if changed else table
+            return TrialTable(table, changed, read_rows(changed, progress.model)) if changed else table
         finally:
             self._lock.release()
 
     def load(self) -> None:
         """Read the vectors now."""
         with self._lock:
-            self._follow()
+            self._update()
 
-    def _follow(self) -> VectorTable:
-        stand = read_stand()  # anew: another thread may have come further while this one waited
-        if self._held is None:
-            return self._read_all(stand)
-        table, known = self._held
-        if stand.model != known.model or not _reaches_back(stand, known):
-            return self._read_all(stand)
-        changed = read_changed(known.last, stand.last) if stand.last > known.last else []
-        if len(changed) > max(ANEW_LEAST, ANEW_SHARE * len(table)) or table.gone > GONE_SHARE * len(table):
-            return self._read_all(stand)
-        rows = read_rows(changed, stand.model) if changed else []
+    def _update(self) -> VectorTable:
+        progress = read_progress()  # again: another thread may have updated the table while this one waited
+        if self._state is None:
+            return self._read_all(progress)
+        table, known = self._state
+        if progress.model != known.model or not reaches_back(progress, known):
+            return self._read_all(progress)
+        changed = read_changed(known.last, progress.last) if progress.last > known.last else []
+        if len(changed) > max(
+            RELOAD_MIN_ROWS, RELOAD_SHARE * len(table)
+        ) or table.deleted > DELETED_SHARE * len(table):
+            return self._read_all(progress)
+        rows = read_rows(changed, progress.model) if changed else []
         table.put(rows)
         table.remove(set(changed) - {row.piece for row in rows})
-        self._held = table, stand
+        self._state = table, progress
         return table
 
-    def _read_all(self, stand: IndexProgress) -> VectorTable:
+    def _read_all(self, progress: IndexProgress) -> VectorTable:
         table = VectorTable(exact_mb=settings.LOCI.storage.vector_memory_mb, expected=count_pieces())
-        for rows in read_all(stand.model):
+        for rows in read_all(progress.model):
             table.put(rows)
-        self._held = table, stand
+        self._state = table, progress
         return table
 
 
-def _reaches_back(stand: IndexProgress, known: IndexProgress) -> bool:
-    """Say whether the list still has every change since `known`."""
-    return stand.last == known.last or (stand.last > known.last and stand.first <= known.last + 1)
+def reaches_back(progress: IndexProgress, known: IndexProgress) -> bool:
+    """True if the list still has every change since `known`."""
+    return progress.last == known.last or (progress.last > known.last and progress.first <= known.last + 1)
 
 
 _followers: OrderedDict[Place, IndexFollower] = OrderedDict()
 _guard = threading.Lock()
 
 if hasattr(os, "register_at_fork"):
-    # A lock that another thread held at the fork would never be released in the child.
+    # In the child, a lock held by another thread at the fork would never be released.
     os.register_at_fork(after_in_child=_followers.clear)
 
 
-def current_table(stand: IndexProgress) -> AnyTable | None:
-    """Give the vectors in memory of the database in use; None where the database's own index has to be asked.
+def current_table(progress: IndexProgress) -> AnyTable | None:
+    """The vectors in memory of the database in use; None if a search must use the database's own index.
 
-    That is so in a database that is no file, and while the vectors are still read. Inside a transaction what it wrote
-    itself is found, and by nobody else.
+    That is the case for a database that is not a file, and while the vectors are being read. Inside a transaction the
+    table includes its own writes, for this transaction only.
     """
-    place = _place() if stand.model else None
+    place = current_place() if progress.model else None
     if place is None:
         return None
-    follower = _follower(place)
-    return follower.trial(stand) if connection.in_atomic_block else follower.table(stand)
+    follower = follower_of(place)
+    return follower.trial(progress) if connection.in_atomic_block else follower.table(progress)
 
 
 def load_table() -> None:
     """Read the vectors of the database in use into memory now."""
-    place = _place()
+    place = current_place()
     if place is not None:
-        _follower(place).load()
+        follower_of(place).load()
 
 
 def load_in_background() -> None:
-    """Begin to read the vectors and return at once; a server does so when it starts. Never raises."""
-    if connection.vendor != "sqlite":  # another database searches its own vectors
+    """Start reading the vectors and return at once; called when a server starts. Never raises."""
+    if connection.vendor != "sqlite":  # another database searches its vectors itself
         return
-    threading.Thread(target=_load, name="loci-vectors", daemon=True).start()
+    threading.Thread(target=load_and_close, name="loci-vectors", daemon=True).start()
 
 
-def _load() -> None:
+def load_and_close() -> None:
+    """Read the vectors and close this thread's connection."""
     try:
         with connection.cursor() as cursor:
-            # What is read once through the memory map would stay in the process's memory.
+            # Pages read through the memory map would stay in the process's memory.
             cursor.execute("PRAGMA mmap_size = 0")
         load_table()
-    except DatabaseError as error:  # no tables yet: a search tries again
+    except DatabaseError as error:  # no tables yet: the next search tries again
         log.warning("The vectors could not be read into memory: %s", error)
     finally:
         connection.close()
 
 
-def _follower(place: Place) -> IndexFollower:
+def follower_of(place: Place) -> IndexFollower:
+    """The follower of a database; the least recently used one is dropped beyond MOST_DATABASES."""
     with _guard:
         follower = _followers.setdefault(place, IndexFollower())
         _followers.move_to_end(place)
@@ -170,10 +173,11 @@ def _follower(place: Place) -> IndexFollower:
         return follower
 
 
-def _place() -> Place | None:
+def current_place() -> Place | None:
+    """The file of the database in use, if it is one."""
     name = str(connection.settings_dict["NAME"])
     try:
-        there = Path(name).stat()
+        stat = Path(name).stat()
     except OSError:
         return None
-    return name, there.st_dev, there.st_ino
+    return name, stat.st_dev, stat.st_ino

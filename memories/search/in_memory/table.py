@@ -1,10 +1,10 @@
-"""Vectors in memory: each piece's signs (48 bytes), what a search filters by, and while they fit the vectors themselves,
-in half precision (768 bytes), which moves a cosine by less than 0.0001.
+"""Vectors in memory: each piece's signs (48 bytes), the columns that a search filters by, and the vectors themselves in
+half precision (768 bytes) while they fit, which changes a cosine by less than 0.0001.
 
-A search marks the rows that a Visibility may allow, and chooses those to compare exactly in two steps: the first thousand
-by how many signs they share with the question, of these the first hundred or so by the question's own numbers against
-their signs. The marks allow a little more than the Visibility (times are in whole milliseconds; tags, confidence and the past
-are not here), never less: whoever asks checks the rows themselves.
+A search marks the rows that a Visibility may allow and selects the rows to compare exactly in two steps: first the thousand
+that share the most signs with the query, then of these the hundred or so with the greatest products of the query's numbers
+and their signs. The marks allow slightly more than the Visibility, never less (times are whole milliseconds; tags,
+confidence and the past are missing): the caller checks the rows themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,36 +19,36 @@ from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
 from memories.search.in_memory.result_cache import ResultCache
-from memories.search.in_memory.table_rows import MemoryOrder, best_of
+from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
-# Signs only choose whom to compare: with these numbers the true ten best of 41,000 real vectors are among them in 99.95 of
-# 100 places, the true thirty in 98.6 (docs/speed.md).
-LEAST_ALIKE = 1000  # rows that share the most signs
-ALIKE_PER_WANTED = 8
-SAMPLED = 64  # each 64th row says how many signs the most alike may differ in
-MARGIN = 1.3  # as many as wanted, and these more, since a sample errs
-FURTHER_SIGNS = 4  # allowed to differ where too few are found
-LEAST_COMPARED = 120  # of those, the rows that are compared exactly
+# Signs only select the rows to compare: with these numbers the selection has 99.95 % of the true ten best of 41,000 real
+# vectors, and 98.6 % of the true thirty best (docs/speed.md).
+MIN_SIMILAR = 1000  # rows that share the most signs
+SIMILAR_PER_WANTED = 8
+SAMPLE_STEP = 64  # every 64th row; the sample estimates how many signs the most similar rows differ in
+MARGIN = 1.3  # factor on the number wanted, for the sample's error
+LIMIT_STEP = 4  # signs; added to the limit while too few rows are found
+MIN_COMPARED = 120  # of those, the rows compared exactly
 COMPARED_PER_WANTED = 1.6
-BLOCK = 16_384  # rows at once: what is worked on stays in the processor's cache
-DEAD = 255  # the kind of a row that is gone
+BLOCK = 16_384  # rows at once, which fit into the processor's cache
+DELETED = 255  # the kind of a deleted row
 GROWTH = 1.25
 FOREVER = np.iinfo(np.int64).max
-FAR = DIMENSIONS + 1  # more signs than can differ
+OUT_OF_RANGE = DIMENSIONS + 1  # more signs than can differ
 
 Vectors = NDArray[np.float32]
 Halves = NDArray[np.float16]
 Keys = NDArray[np.int64]
-Reader = Callable[[Keys], Vectors]  # gives the vectors of pieces in their order, zeros for one that is gone
+Reader = Callable[[Keys], Vectors]  # returns the vectors of pieces in their order, zeros for a deleted piece
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
 _KINDS = ((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
 _KIND = {names: code for code, names in enumerate(_KINDS)}
 
 
 class PieceRow(NamedTuple):
-    """What is held of a piece. Times are ms since 1970: `until` it counts, `at` it happened or else was stored."""
+    """Columns of a piece. Times are ms since 1970: valid `until`, and `at` it happened or else was stored."""
 
     piece: int
     memory: int
@@ -64,7 +64,7 @@ class PieceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Nearest:
-    """Pieces with their memories and cosines, best first. `is_all`: nothing else can be allowed."""
+    """Pieces with their memories and cosines, best first. `is_all`: no other rows are allowed."""
 
     pieces: Keys
     memories: Keys
@@ -74,7 +74,7 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows by column, sorted by piece. Only the first so many that the table counts are there."""
+    """Rows by column, sorted by piece. Only the table's first `count` rows are valid."""
 
     piece: Keys
     memory: Keys
@@ -83,13 +83,13 @@ class Columns:
     kind: NDArray[np.uint8]
     until: Keys
     at: Keys
-    signs: NDArray[np.uint64]  # [WORDS, rows]: one word of all rows lies together
+    signs: NDArray[np.uint64]  # [WORDS, rows]: the same word of all rows is contiguous
     exact: Halves | None
 
 
 @dataclass
 class TableSnapshot:
-    """The columns that are in use and how many rows of them: what a reader takes once and keeps to."""
+    """Columns and their number of valid rows: a reader takes it once and uses it throughout."""
 
     columns: Columns
     count: int
@@ -97,33 +97,33 @@ class TableSnapshot:
 
 @dataclass(frozen=True)
 class AllowedRows:
-    """The rows that a Visibility may allow, among those that were there when it was asked."""
+    """Rows that a Visibility may allow, among those valid at the time of the query."""
 
     part: TableSnapshot
     rows: Keys
-    in_rooms: int  # rows of the rooms, whatever else is asked of them
+    in_groups: int  # rows of the visible groups, before other conditions
 
     @property
     def share(self) -> float:
-        """The share (0–1) of all rows; 1 of none."""
+        """Share (0–1) of all rows; 1 for an empty table."""
         return len(self.rows) / self.part.count if self.part.count else 1.0
 
 
 class VectorTable:
     """The pieces of one database. One thread changes it at a time; readers need no lock.
 
-    New rows are written behind the last and counted when they are there; others are changed in place, value by value.
-    A row that is half changed may be found or not, and the check of the rows themselves settles it.
+    New rows are written after the last one and then counted; others are changed in place, value by value. A half-changed
+    row may be found or not, and the check of the rows themselves decides.
     """
 
     def __init__(self, *, exact_mb: int = 96, expected: int = 0) -> None:
         self._exact_rows = exact_mb * 1024 * 1024 // (DIMENSIONS * 2)
-        room = int(expected * GROWTH)
-        self._part = TableSnapshot(_empty(room, has_exact=0 < self._exact_rows >= expected), 0)
-        self._marked = FilterCache[AllowedRows]()
+        capacity = int(expected * GROWTH)
+        self._part = TableSnapshot(empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
+        self._filters = FilterCache[AllowedRows]()
         self._order = MemoryOrder()
-        self.kept_hits = ResultCache()
-        self.gone = 0
+        self.cached_hits = ResultCache()
+        self.deleted = 0
 
     def __len__(self) -> int:
         return self._part.count
@@ -134,60 +134,57 @@ class VectorTable:
         return self._part.columns.exact is not None
 
     def put(self, rows: Sequence[PieceRow]) -> None:
-        """Add pieces, or change those that are there."""
+        """Add pieces, or update existing ones."""
         if not rows:
             return
-        with self._marked.changing():
-            self._put(rows)
-
-    def _put(self, rows: Sequence[PieceRow]) -> None:
-        columns = _columns_of(sorted(rows), has_exact=self.has_exact)
-        at, is_there = self._places(columns.piece)
-        if is_there.any():
-            self._change(columns, at, is_there)
-        if not is_there.all():
-            self._append(_picked(columns, np.flatnonzero(~is_there)))
+        with self._filters.changing():
+            columns = build_columns(sorted(rows), has_exact=self.has_exact)
+            at, exists = self._find(columns.piece)
+            if exists.any():
+                self._update(columns, at, exists)
+            if not exists.all():
+                self._append(pick_rows(columns, np.flatnonzero(~exists)))
 
     def remove(self, pieces: Iterable[int]) -> None:
-        """Take pieces out; those that are not there are passed over."""
-        at, is_there = self._places(np.fromiter(pieces, dtype=np.int64))
-        places = at[is_there]
+        """Remove pieces; unknown ones are ignored."""
+        at, exists = self._find(np.fromiter(pieces, dtype=np.int64))
+        places = at[exists]
         kind = self._part.columns.kind
-        self.gone += int(np.count_nonzero(kind[places] != DEAD))
-        with self._marked.changing():
-            kind[places] = DEAD
+        self.deleted += int(np.count_nonzero(kind[places] != DELETED))
+        with self._filters.changing():
+            kind[places] = DELETED
 
     def allowed(self, v: Visibility) -> "AllowedRows":
-        """Mark the rows that the Visibility may allow."""
-        return self._marked.of(v, self._allowed)
+        """The rows that the Visibility may allow."""
+        return self._filters.of(v, self._mark)
 
-    def _allowed(self, v: Visibility) -> AllowedMask["AllowedRows"]:
+    def _mark(self, v: Visibility) -> AllowedMask["AllowedRows"]:
         part = TableSnapshot(self._part.columns, self._part.count)
-        rows, in_rooms = _allowed_rows(part.columns, part.count, v)
+        rows, in_groups = find_allowed(part.columns, part.count, v)
         return AllowedMask(
-            AllowedRows(part, rows, in_rooms), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
+            AllowedRows(part, rows, in_groups), len(rows), int(part.columns.until[rows].min(initial=FOREVER))
         )
 
     def nearest(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int, read: Reader) -> Nearest:
-        """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
+        """The `wanted` pieces nearest by cosine; `read` returns vectors that are not in memory."""
         return self.compared(
             vector, allowed, self.choose(vector, allowed, wanted=wanted), wanted=wanted, read=read
         )
 
     def choose(self, vector: Vectors, allowed: "AllowedRows", *, wanted: int) -> Keys:
-        """Give the rows among which the `wanted` nearest are; asks the memory alone."""
+        """Rows that contain the `wanted` nearest ones; uses memory only, no database."""
         columns, rows = allowed.part.columns, allowed.rows
-        alike = max(LEAST_ALIKE, ALIKE_PER_WANTED * wanted)
-        compared = max(LEAST_COMPARED, int(COMPARED_PER_WANTED * wanted))
-        chosen = _most_alike(columns, allowed.part.count, rows, vector, least=alike)
-        return _likeliest(columns, chosen, vector, most=compared)
+        similar = max(MIN_SIMILAR, SIMILAR_PER_WANTED * wanted)
+        compared = max(MIN_COMPARED, int(COMPARED_PER_WANTED * wanted))
+        chosen = most_similar(columns, allowed.part.count, rows, vector, least=similar)
+        return rank_by_signs(columns, chosen, vector, most=compared)
 
     def compared(
         self, vector: Vectors, allowed: "AllowedRows", chosen: Keys, *, wanted: int, read: Reader
     ) -> Nearest:
-        """Give the `wanted` nearest of the chosen rows, as nearest() does."""
+        """The `wanted` nearest of the chosen rows, as nearest() returns them."""
         columns, rows = allowed.part.columns, allowed.rows
-        cosines = _cosines(columns, chosen, vector, read)
+        cosines = exact_cosines(columns, chosen, vector, read)
         best_first = np.argsort(-cosines, kind="stable")[:wanted]
         best, cosines = chosen[best_first], cosines[best_first]
         return Nearest(columns.piece[best], columns.memory[best], cosines, is_all=len(best) == len(rows))
@@ -195,38 +192,35 @@ class VectorTable:
     def best_cosines(
         self, memories: Collection[int], vector: Vectors, *, without: Keys = NO_KEYS
     ) -> dict[int, float] | None:
-        """Give the cosine of each memory's best piece, where it has one that is not among `without`.
-
-        None where the vectors are not in memory.
-        """
+        """Cosine of each memory's best piece, leaving out the pieces in `without`; None if no vectors are in memory."""
         part = self._part
         columns = part.columns
         if columns.exact is None:
             return None
         rows = self._order.rows_of(columns.memory, part.count, memories)
-        rows = rows[columns.kind[rows] != DEAD]
+        rows = rows[columns.kind[rows] != DELETED]
         if len(without):
             rows = rows[~np.isin(columns.piece[rows], without)]
-        return best_of(columns.memory[rows], columns.exact[rows].astype(np.float32) @ vector)
+        return best_per_memory(columns.memory[rows], columns.exact[rows].astype(np.float32) @ vector)
 
-    def _places(self, pieces: Keys) -> tuple[Keys, NDArray[np.bool_]]:
-        """Give where each piece stands or would, and whether it is there."""
-        held = self._part.columns.piece[: self._part.count]
-        at = np.searchsorted(held, pieces)
-        is_there = np.zeros(len(pieces), dtype=np.bool_)
-        inside = at < len(held)
-        is_there[inside] = held[at[inside]] == pieces[inside]
-        return at, is_there
+    def _find(self, pieces: Keys) -> tuple[Keys, NDArray[np.bool_]]:
+        """The row of each piece, or its insertion point, and whether it exists."""
+        own = self._part.columns.piece[: self._part.count]
+        at = np.searchsorted(own, pieces)
+        exists = np.zeros(len(pieces), dtype=np.bool_)
+        inside = at < len(own)
+        exists[inside] = own[at[inside]] == pieces[inside]
+        return at, exists
 
-    def _change(self, columns: Columns, at: Keys, is_there: NDArray[np.bool_]) -> None:
-        own, places = self._part.columns, at[is_there]
-        self.gone -= int(np.count_nonzero(own.kind[places] == DEAD))
+    def _update(self, columns: Columns, at: Keys, exists: NDArray[np.bool_]) -> None:
+        own, places = self._part.columns, at[exists]
+        self.deleted -= int(np.count_nonzero(own.kind[places] == DELETED))
         for name, values in _arrays(columns):
             target = getattr(own, name)
             if name == "exact":
-                target[places] = values[is_there]
+                target[places] = values[exists]
             else:
-                target[..., places] = values[..., is_there]
+                target[..., places] = values[..., exists]
 
     def _append(self, columns: Columns) -> None:
         part, added = self._part, len(columns.piece)
@@ -234,22 +228,23 @@ class VectorTable:
         is_in_order = not part.count or part.columns.piece[part.count - 1] < columns.piece[0]
         keeps_exact = self.has_exact and count <= self._exact_rows
         if is_in_order and count <= len(part.columns.piece) and keeps_exact == self.has_exact:
-            _fill(part.columns, slice(part.count, count), columns)
+            fill_rows(part.columns, slice(part.count, count), columns)
             part.count = count
             return
-        grown = _empty(int(count * GROWTH) + 1024, has_exact=keeps_exact)
-        _fill(grown, slice(0, part.count), part.columns)
-        _fill(grown, slice(part.count, count), columns)
-        self._part = TableSnapshot(grown if is_in_order else _sorted(grown, count), count)
+        grown = empty_columns(int(count * GROWTH) + 1024, has_exact=keeps_exact)
+        fill_rows(grown, slice(0, part.count), part.columns)
+        fill_rows(grown, slice(part.count, count), columns)
+        self._part = TableSnapshot(grown if is_in_order else sort_rows(grown, count), count)
 
 
-def _empty(capacity: int, *, has_exact: bool) -> Columns:
+def empty_columns(capacity: int, *, has_exact: bool) -> Columns:
+    """Columns for `capacity` rows, all marked as deleted."""
     return Columns(
         piece=np.zeros(capacity, dtype=np.int64),
         memory=np.zeros(capacity, dtype=np.int64),
         group=np.zeros(capacity, dtype=np.int64),
         is_global=np.zeros(capacity, dtype=np.bool_),
-        kind=np.full(capacity, DEAD, dtype=np.uint8),
+        kind=np.full(capacity, DELETED, dtype=np.uint8),
         until=np.zeros(capacity, dtype=np.int64),
         at=np.zeros(capacity, dtype=np.int64),
         signs=np.zeros((WORDS, capacity), dtype=np.uint64),
@@ -257,7 +252,8 @@ def _empty(capacity: int, *, has_exact: bool) -> Columns:
     )
 
 
-def _columns_of(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
+def build_columns(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
+    """The rows as columns."""
     by_name = dict(zip(PieceRow._fields, zip(*rows, strict=True), strict=True))
     vectors = np.frombuffer(b"".join(by_name["embedding"]), dtype="<f4").reshape(len(rows), DIMENSIONS)
     kinds = [_KIND[names] for names in zip(by_name["state"], by_name["trust"], by_name["type"], strict=True)]
@@ -275,7 +271,7 @@ def _columns_of(rows: Sequence[PieceRow], *, has_exact: bool) -> Columns:
 
 
 def signs_of(vectors: Vectors) -> NDArray[np.uint64]:
-    """Give the signs of vectors, float32[n, 384], as uint64[6, n]."""
+    """Signs of vectors, float32[n, 384], as uint64[6, n]."""
     packed = np.packbits(vectors > 0, axis=1).view(np.uint64)
     return np.ascontiguousarray(packed.T)
 
@@ -285,14 +281,15 @@ def _arrays(columns: Columns) -> list[tuple[str, NDArray[np.generic]]]:
     return [(name, array) for name, array in named if array is not None]
 
 
-def _picked(columns: Columns, rows: Keys) -> Columns:
+def pick_rows(columns: Columns, rows: Keys) -> Columns:
+    """A copy of these rows, in this order."""
     exact = None if columns.exact is None else columns.exact[rows]
-    kept = {name: array[..., rows] for name, array in _arrays(columns) if name != "exact"}
-    return Columns(**kept, exact=exact)  # type: ignore[arg-type]  # each under its own name
+    picked = {name: array[..., rows] for name, array in _arrays(columns) if name != "exact"}
+    return Columns(**picked, exact=exact)  # type: ignore[arg-type]  # each field by its name
 
 
-def _fill(target: Columns, where: slice, source: Columns) -> None:
-    """Copy rows; what is in order stands in the source's first rows."""
+def fill_rows(target: Columns, where: slice, source: Columns) -> None:
+    """Copy the source's first rows to these rows of the target."""
     count = where.stop - where.start
     for name, array in _arrays(target):
         values = getattr(source, name)
@@ -302,23 +299,24 @@ def _fill(target: Columns, where: slice, source: Columns) -> None:
             array[..., where] = values[..., :count]
 
 
-def _sorted(columns: Columns, count: int) -> Columns:
+def sort_rows(columns: Columns, count: int) -> Columns:
+    """A copy with the first `count` rows sorted by piece."""
     order = np.argsort(columns.piece[:count], kind="stable")
-    return _picked(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
+    return pick_rows(columns, np.concatenate([order, np.arange(count, len(columns.piece))]))
 
 
-def _allowed_rows(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
-    """Give the rows that are allowed, and how many there are in the rooms."""
+def find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int]:
+    """The allowed rows, and the number of rows in the visible groups."""
     if v.groups is None:
-        return np.flatnonzero(_marks(columns, slice(count), v)), count
-    # The rooms first: of a million rows a group has few, and the other columns are read for those alone.
-    rows = np.flatnonzero(_in_rooms(columns, count, v))
-    return rows[_marks(columns, rows, v)], len(rows)
+        return np.flatnonzero(mark_rows(columns, slice(count), v)), count
+    # Groups first: a group has few of a million rows, and the other columns are read for those only.
+    rows = np.flatnonzero(mark_groups(columns, count, v))
+    return rows[mark_rows(columns, rows, v)], len(rows)
 
 
-def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
-    """Mark those of the rows that everything but the rooms allows."""
-    marks = _allowed_kinds(v)[columns.kind[rows]]
+def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
+    """True for each row that every condition except the groups allows."""
+    marks = allowed_kinds(v)[columns.kind[rows]]
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
     if v.states == {State.LIVE} and not v.is_history:
@@ -330,71 +328,68 @@ def _marks(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bo
     return marks
 
 
-def _allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
+def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
+    """True for each kind (state, trust and type) that the Visibility allows, by code."""
     table = np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
         table[code] = state in v.states and trust in v.trusts and has_type(v, type_, state=state)
     return table
 
 
-def _in_rooms(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+def mark_groups(columns: Columns, count: int, v: Visibility) -> NDArray[np.bool_]:
+    """True for each row of a visible group, and for global rows if they are visible."""
     groups = v.groups or frozenset()
     group = columns.group[:count]
     own = group == next(iter(groups)) if len(groups) == 1 else np.isin(group, sorted(groups))
     return own | columns.is_global[:count] if v.include_global else own
 
 
-def _most_alike(columns: Columns, count: int, rows: Keys, vector: Vectors, *, least: int) -> Keys:
-    """Give at least `least` of the rows: those with the most signs as the vector's."""
+def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, least: int) -> Keys:
+    """At least `least` of the rows: those that share the most signs with the vector."""
     if len(rows) <= least:
         return rows
-    question = signs_of(vector[None, :])[:, 0]
+    query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        distances = _differing(columns.signs[:, rows], question)
-        reached = np.cumsum(np.bincount(distances, minlength=FAR))
+        distances = count_differing_signs(columns.signs[:, rows], query)
+        reached = np.cumsum(np.bincount(distances, minlength=OUT_OF_RANGE))
         return rows[distances <= int(np.searchsorted(reached, least))]
-    # Of most rows that there are: taking them out of all would cost more than looking at all.
-    distances = _differing(columns.signs[:, :count], question)
-    sample = np.sort(distances[::SAMPLED])
+    # Most rows are allowed: extracting them would take longer than examining all.
+    distances = count_differing_signs(columns.signs[:, :count], query)
+    sample = np.sort(distances[::SAMPLE_STEP])
     share = least * MARGIN / len(rows)
     limit = int(sample[min(int(share * len(sample)), len(sample) - 1)])
     while True:
         found = np.flatnonzero(distances <= limit)
-        alike: Keys = found[_is_among(found, rows)]
-        if len(alike) >= least or limit >= FAR:
-            return alike
-        limit += FURTHER_SIGNS
+        at = np.searchsorted(rows, found)  # both are sorted
+        at[at == len(rows)] = 0
+        similar: Keys = found[rows[at] == found]
+        if len(similar) >= least or limit >= OUT_OF_RANGE:
+            return similar
+        limit += LIMIT_STEP
 
 
-def _is_among(found: Keys, rows: Keys) -> NDArray[np.bool_]:
-    """Mark those that are among the rows; both are in order."""
-    at = np.searchsorted(rows, found)
-    at[at == len(rows)] = 0
-    marks: NDArray[np.bool_] = rows[at] == found
-    return marks
-
-
-def _likeliest(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
-    """Give those of the rows whose signs, as +1 and -1, have the greatest products with the vector."""
+def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
+    """At most `most` rows: those whose signs, as +1 and -1, have the greatest products with the vector."""
     if len(rows) <= most:
         return rows
     packed = np.ascontiguousarray(columns.signs[:, rows].T).view(np.uint8)
-    # Of 1 and 0 instead of +1 and -1 the products are half as far apart, and in the same order.
+    # With 1 and 0 instead of +1 and -1 the products are half as far apart, in the same order.
     products = np.unpackbits(packed, axis=1).astype(np.float32) @ vector
     return rows[np.sort(np.argpartition(-products, most)[:most])]
 
 
-def _differing(signs: NDArray[np.uint64], question: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Give for each row how many signs differ from the question's."""
+def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Number of signs of each row that differ from the query's."""
     count = signs.shape[1]
     distances = np.empty(count, dtype=np.uint16)
     for start in range(0, count, BLOCK):
-        counted = np.bitwise_count(signs[:, start : start + BLOCK] ^ question[:, None])
+        counted = np.bitwise_count(signs[:, start : start + BLOCK] ^ query[:, None])
         np.add.reduce(counted, axis=0, dtype=np.uint16, out=distances[start : start + BLOCK])
     return distances
 
 
-def _cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
+def exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
+    """Cosines of the rows, from the vectors in memory or else from `read`."""
     exact = columns.exact
     vectors = read(columns.piece[rows]) if exact is None else exact[rows].astype(np.float32)
     return np.asarray(vectors @ vector, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The search index on SQLite: FTS5 for words, vec0 for vectors. The only module that knows either."""
+"""Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -8,19 +8,18 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
-from memories.search.base import AnyVector, Hit, HybridHits, Vector, made
+from memories.search.base import AnyVector, Hit, HybridHits, Vector, resolve_vector
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.query_terms import Match
 from memories.search.schema import apply_index_schema, created_names, statements
-from memories.search.sqlite.hybrid import HybridQuery, find_both, find_near, score_vectors, score_words
+from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors, score_words
 from memories.search.sqlite.reindex import switch_model
-from memories.search.sqlite.rows import RowReader, holders, read_visible, render
-from memories.search.sqlite.vectors import IndexProgress, read_stand
+from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
+from memories.search.sqlite.vectors import IndexProgress, fetch_rows, read_progress
 from memories.types import VISIBLE_TRUSTS, State, Trust
-from storage.compiled_queries import fetch
 
-MAX_K = 4096  # vec0's own limit for k
+MAX_K = 4096  # vec0's limit for k
 Params = list[Any]
 
 _KEYWORD = """
@@ -50,73 +49,75 @@ class Engine:
         limit: int,
         also: Collection[int] = (),
     ) -> HybridHits:
-        """Give the best `limit` memories of each search whose question is given, with the true scores in the other."""
-        stand = read_stand() if vector is not None else None  # words alone need none
-        table = current_table(stand) if stand is not None else None
+        """The best `limit` memories of each search that has a query, with their true scores in the other search."""
+        progress = read_progress() if vector is not None else None  # a keyword search needs none
+        table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_both(_ask(table, visibility, limit, stand), match, vector, also=also)
+            return find_hybrid(plan_query(table, visibility, limit, progress), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
-        vector = made(vector) if vector is not None else None
-        near = self._near(table, vector, visibility, limit) if vector is not None else []
-        named, own = {hit.key for hit in near}, {hit.key for hit in words}
-        rows = read_visible(named | own | {*also}, visibility)
-        beside = {*also}.intersection(rows) - named - own
+        vector = resolve_vector(vector) if vector is not None else None
+        nearest = self._find_nearest(table, vector, visibility, limit) if vector is not None else []
+        by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
+        rows = read_visible(by_vector | by_words | {*also}, visibility)
+        extra = {*also}.intersection(rows) - by_vector - by_words
         return HybridHits(
             words,
-            near,
-            score_words(match, (named - own) | beside) if match is not None else {},
-            score_vectors((own - named) | beside, vector, table=table) if vector is not None else {},
-            tuple(sorted(beside)),
+            nearest,
+            score_words(match, (by_vector - by_words) | extra) if match is not None else {},
+            score_vectors((by_words - by_vector) | extra, vector, table=table) if vector is not None else {},
+            tuple(sorted(extra)),
             rows,
         )
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """Give the best `limit` memories by BM25, best first."""
+        """The best `limit` memories by BM25, best first."""
         where, params = render(visibility)
-        rows = _query(_KEYWORD.format(where=where), [match.expression, *params, limit])
+        rows = fetch_rows(_KEYWORD.format(where=where), [match.expression, *params, limit])
         return [Hit(key, score) for key, score in rows]
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
-        """Give the `limit` memories whose best piece is nearest, best first."""
-        return self._near(current_table(read_stand()), vector, visibility, limit)
+        """The `limit` memories whose best piece is nearest, best first."""
+        return self._find_nearest(current_table(read_progress()), vector, visibility, limit)
 
-    def _near(self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int) -> list[Hit]:
-        """Ask the vectors in memory, or vec0 where they are not there."""
+    def _find_nearest(
+        self, table: AnyTable | None, vector: Vector, visibility: Visibility, limit: int
+    ) -> list[Hit]:
+        """Search the vectors in memory, or vec0 without them."""
         if table is not None:
-            return find_near(_ask(table, visibility, limit), vector)
-        parts = [_narrow(part) for part in _parted(visibility)]
+            return find_nearest(plan_query(table, visibility, limit), vector)
+        parts = [vec0_filter(part) for part in split_visibility(visibility)]
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(limit, MAX_K)
         while True:
-            # vec0 gives k rows of each room, and takes no LIMIT beside k.
+            # vec0 returns k rows per group and accepts no LIMIT besides k.
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
-            rows = _query(f"{sql} ORDER BY distance", params)[:k]
-            hits = _best_pieces(rows)
-            # Long memories have many pieces: look further until there are enough memories, or no more pieces.
+            rows = fetch_rows(f"{sql} ORDER BY distance", params)[:k]
+            hits = best_pieces(rows)
+            # Long memories have many pieces: raise k until there are enough memories or no more pieces.
             if len(hits) >= limit or len(rows) < k or k == MAX_K:
                 return hits[:limit]
             k = min(k * 2, MAX_K)
 
     def missing_objects(self) -> list[str]:
-        """List the virtual tables, views and triggers that are not there."""
-        there = {name for (name,) in _query("SELECT name FROM sqlite_master", [])}
-        return sorted(set(created_names(connection.vendor)) - there)
+        """Missing virtual tables, views and triggers."""
+        existing = {name for (name,) in fetch_rows("SELECT name FROM sqlite_master", [])}
+        return sorted(set(created_names(connection.vendor)) - existing)
 
-    def faults(self) -> list[str]:
-        """Compare rows, keyword index and vectors."""
+    def find_errors(self) -> list[str]:
+        """Differences between the rows, the keyword index and the vectors."""
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:
             return found
-        return [*_keyword_faults(), *_vector_faults()]
+        return [*find_keyword_errors(), *find_vector_errors()]
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
     ) -> bool:
-        """Exchange the vector index for one of another model's vectors."""
+        """Replace the vector index with one of another model's vectors."""
         return switch_model(model, is_complete=is_complete, progress=progress)
 
     def rebuild(self) -> None:
-        """Make both indexes anew from memories_memory and memories_piece."""
+        """Rebuild both indexes from memories_memory and memories_piece."""
         with transaction.atomic(), connection.cursor() as cursor:
             apply_index_schema(connection)
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
@@ -126,26 +127,26 @@ class Engine:
                     cursor.execute(statement.sql)
             # The update trigger writes the vector row of each piece that has a vector.
             cursor.execute("UPDATE memories_piece SET embedding = embedding WHERE embedding IS NOT NULL")
-            cursor.execute(
-                "INSERT INTO index_change (piece, op) VALUES (0, '~')"
-            )  # the words are others, too
+            # The word index changed as well.
+            cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
 
 
-def _ask(
-    table: AnyTable, visibility: Visibility, limit: int, stand: IndexProgress | None = None
+def plan_query(
+    table: AnyTable, visibility: Visibility, limit: int, progress: IndexProgress | None = None
 ) -> HybridQuery:
+    """A query over the table; inside a transaction without a stamp, so that nothing is cached."""
     return HybridQuery(
         table,
         visibility,
         limit,
         table.allowed(visibility),
         RowReader(partial(read_visible, visibility=visibility)),
-        None if connection.in_atomic_block else stand,
+        None if connection.in_atomic_block else progress,
     )
 
 
-def _parted(v: Visibility) -> list[Visibility]:
-    """Give Visibilities that together allow what this one does and no row twice: vec0 knows no "or"."""
+def split_visibility(v: Visibility) -> list[Visibility]:
+    """Disjoint Visibilities that together equal this one: vec0 has no "or"."""
     others = v.retracted_types - v.types
     if not v.types or not others or State.RETRACTED not in v.states:
         return [v]
@@ -153,22 +154,22 @@ def _parted(v: Visibility) -> list[Visibility]:
     return [plain, replace(plain, states=frozenset({State.RETRACTED}), types=others)]
 
 
-def _narrow(v: Visibility) -> tuple[str, Params]:
-    """Give a Visibility as constraints on memories_vec; what its columns cannot say is asked of the rows."""
+def vec0_filter(v: Visibility) -> tuple[str, Params]:
+    """A Visibility as constraints on memories_vec; conditions that its columns cannot express go to the rows."""
     parts: list[str] = []
     params: Params = []
     if v.groups is not None:
-        rooms = sorted({*v.groups, 0})
-        parts.append(f"AND room IN ({holders(rooms)})")
-        params += rooms
-    standing = _standing(v)
-    if standing and not _needs_rows(v):
+        groups = sorted({*v.groups, 0})
+        parts.append(f"AND room IN ({placeholders(groups)})")
+        params += groups
+    standing = standing_condition(v)
+    if standing and not needs_rows(v):
         parts.append(f"AND standing {standing}")
         if v.states == {State.LIVE}:
             parts.append("AND until > %s")
             params.append(int(v.now.timestamp() * 1000))
         if v.types:
-            parts.append(f"AND type IN ({holders(v.types)})")
+            parts.append(f"AND type IN ({placeholders(v.types)})")
             params += sorted(v.types)
     else:
         where, values = render(v)
@@ -177,8 +178,8 @@ def _narrow(v: Visibility) -> tuple[str, Params]:
     return " ".join(parts), params
 
 
-def _standing(v: Visibility) -> str:
-    """Give the condition on vec0's `standing` that means these states and trusts; empty where none does."""
+def standing_condition(v: Visibility) -> str:
+    """The condition on vec0's `standing` for these states and trusts; empty if there is none."""
     if v.states == {State.LIVE} and v.trusts == set(VISIBLE_TRUSTS):
         return "= 2"
     if v.trusts == set(Trust.values):
@@ -191,20 +192,20 @@ def _standing(v: Visibility) -> str:
     return ""
 
 
-def _needs_rows(v: Visibility) -> bool:
-    """Say whether something is asked that vec0's columns do not hold."""
+def needs_rows(v: Visibility) -> bool:
+    """True if a condition is on something that vec0's columns do not have."""
     own_globals = v.groups is not None and not v.include_global
     narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
     return narrowed or v.is_history or own_globals
 
 
-def _best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
-    """Give one hit per memory, its best piece's cosine, best first."""
+def best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
+    """One hit per memory with the cosine of its best piece, best first."""
     if not rows:
         return []
     memories = dict(
-        _query(
-            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({holders(rows)})",
+        fetch_rows(
+            f"SELECT key, memory_id FROM memories_piece WHERE key IN ({placeholders(rows)})",
             [row[0] for row in rows],
         )
     )
@@ -216,38 +217,36 @@ def _best_pieces(rows: list[tuple[Any, ...]]) -> list[Hit]:
     return [Hit(key, score) for key, score in best.items()]
 
 
-def _keyword_faults() -> list[str]:
+def find_keyword_errors() -> list[str]:
+    """Result of FTS5's integrity check."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
-    except Exception as fault:
-        return [f"the keyword index does not agree with the memories ({type(fault).__name__})"]
+    except Exception as error:
+        return [f"the keyword index does not match the memories ({type(error).__name__})"]
     return []
 
 
-def _vector_faults() -> list[str]:
-    owed = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
-    [(lacking,)] = _query(
-        f"SELECT COUNT(*) FROM memories_piece AS p WHERE {owed} AND p.key NOT IN (SELECT piece FROM memories_vec)",
+def find_vector_errors() -> list[str]:
+    """Counts of missing, orphaned and outdated vector rows."""
+    expected = "p.embedding IS NOT NULL AND p.model = (SELECT value FROM index_state WHERE name = 'model')"
+    [(missing,)] = fetch_rows(
+        f"SELECT COUNT(*) FROM memories_piece AS p WHERE {expected} AND p.key NOT IN (SELECT piece FROM memories_vec)",
         [],
     )
-    [(extra,)] = _query(
-        f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {owed})",
+    [(extra,)] = fetch_rows(
+        f"SELECT COUNT(*) FROM memories_vec WHERE piece NOT IN (SELECT p.key FROM memories_piece AS p WHERE {expected})",
         [],
     )
-    [(stale,)] = _query(
+    [(stale,)] = fetch_rows(
         "SELECT COUNT(*) FROM memories_vec AS v JOIN memories_piece AS p ON p.key = v.piece"
         " JOIN memories_vec_row AS r ON r.memory = p.memory_id"
         " WHERE v.room != r.room OR v.standing != r.standing OR v.until != r.until",
         [],
     )
     counts = {
-        "lack their vector row": lacking,
+        "lack their vector row": missing,
         "vector rows have no piece": extra,
         "vector rows are out of date": stale,
     }
     return [f"{count} {what}" for what, count in counts.items() if count]
-
-
-def _query(sql: str, params: Params) -> list[tuple[Any, ...]]:
-    return fetch(sql, params)

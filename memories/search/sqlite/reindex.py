@@ -1,7 +1,7 @@
-"""Exchanging the vector index on SQLite for one of another model, beside the one in use.
+"""Replaces the vector index on SQLite with one of another model, built beside the one in use.
 
-The next index is filled in batches while the old one answers; then both change names in one short transaction (14 ms at
-100,000 vectors, where filling it under the lock takes 2 s). What changes meanwhile is read from index_change.
+The next index is filled in batches while the old one answers; then both swap names in one short transaction (14 ms at
+100,000 vectors; filling it under the lock takes 2 s). Changes made meanwhile are read from index_change.
 """
 
 import re
@@ -13,45 +13,48 @@ from django.db import connection, transaction
 from memories.search.schema import statements
 
 NOW, NEXT, OLD = "memories_vec", "memories_next_vec", "memories_old_vec"
-ROOMS = "memories_vec_rooms"
+GROUP_INDEX = "memories_vec_rooms"
 PIECES_AT_ONCE = 250  # ~10 ms of write lock
-CHUNKS_AT_ONCE = 100  # deleting overwrites: 3 MB, ~12 ms
-MOST_TRIES = 20
-# vec0 does not rename the tables below it.
-_BELOW = re.compile(r"_(info|chunks|rowids|auxiliary|vector_chunks\d+|metadatachunks\d+|metadatatext\d+)")
+CHUNKS_AT_ONCE = 100  # deleted data is overwritten: 3 MB, ~12 ms
+MAX_ROUNDS = 20
+# vec0 does not rename its shadow tables.
+_SHADOW_TABLE = re.compile(
+    r"_(info|chunks|rowids|auxiliary|vector_chunks\d+|metadatachunks\d+|metadatatext\d+)"
+)
 _ROWS = f"""
 INSERT INTO {NEXT} (piece, room, embedding, standing, until, type)
 SELECT p.key, row.room, p.embedding, row.standing, row.until, row.type
 FROM memories_piece AS p JOIN memories_vec_row AS row ON row.memory = p.memory_id
 WHERE p.model = %s AND p.embedding IS NOT NULL AND
-"""  # noqa: S608 - names of ours
+"""  # noqa: S608 - our own names
 
 
 def switch_model(
     model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
 ) -> bool:
-    """Make the index hold the vectors of `model` and no others; False where the pieces turned out not to be complete.
+    """Make the index hold the vectors of `model` only; False if some pieces still lack them.
 
-    `is_complete` is asked within the last transaction: nobody writes between its answer and the exchange.
+    `is_complete` is called within the last transaction: nobody writes between its answer and the swap.
     """
     discard(NEXT)
     discard(OLD)
-    seen = _last_change()
-    _make_next()
-    _fill(model, progress)
-    for _ in range(MOST_TRIES):
-        changed = _changes(seen)
+    [(seen,)] = _query("SELECT COALESCE(MAX(seq), 0) FROM index_change", [])
+    with connection.cursor() as cursor:
+        cursor.execute(_read_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
+    fill_next(model, progress)
+    for _ in range(MAX_ROUNDS):
+        changed = read_changes(seen)
         if len(changed) < PIECES_AT_ONCE:
             break
         with transaction.atomic():
-            seen = _follow(model, changed)
-    done = _exchange(model, seen, is_complete)
-    discard(OLD if done else NEXT)
-    return done
+            seen = apply_changes(model, changed)
+    is_switched = swap(model, seen, is_complete)
+    discard(OLD if is_switched else NEXT)
+    return is_switched
 
 
 def discard(name: str) -> None:
-    """Take an index away that is not in use, some at a time: nobody waits for all of it to be overwritten."""
+    """Drop an index that is not in use, in batches: overwriting all of it at once would block writers."""
     if not _query("SELECT 1 FROM sqlite_master WHERE name = %s", [name]):
         return
     chunks = f"{name}_vector_chunks00"
@@ -65,12 +68,8 @@ def discard(name: str) -> None:
         cursor.execute(f"DROP TABLE {name}")
 
 
-def _make_next() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_sql(NOW).replace(f" {NOW} ", f" {NEXT} ", 1))
-
-
-def _fill(model: str, progress: Callable[[int, int], None]) -> None:
+def fill_next(model: str, progress: Callable[[int, int], None]) -> None:
+    """Copy the vectors of the model into the next index, one transaction per batch."""
     [(total,)] = _query("SELECT COUNT(*) FROM memories_piece WHERE model = %s", [model])
     done, last = 0, 0
     batch = "SELECT key FROM memories_piece WHERE model = %s AND key > %s ORDER BY key LIMIT %s"
@@ -81,13 +80,14 @@ def _fill(model: str, progress: Callable[[int, int], None]) -> None:
         progress(min(done, total), total)
 
 
-def _changes(seen: int) -> list[tuple[int, int]]:
+def read_changes(seen: int) -> list[tuple[int, int]]:
+    """The next batch of changes after `seen`: number and piece."""
     sql = "SELECT seq, piece FROM index_change WHERE seq > %s ORDER BY seq LIMIT %s"
     return _query(sql, [seen, PIECES_AT_ONCE])
 
 
-def _follow(model: str, changed: list[tuple[int, int]]) -> int:
-    """Write anew what changed; inside a transaction. Gives the last change that was followed."""
+def apply_changes(model: str, changed: list[tuple[int, int]]) -> int:
+    """Rewrite the changed pieces in the next index, inside a transaction; returns the last change."""
     pieces = sorted({piece for _, piece in changed})
     holders = ", ".join(["%s"] * len(pieces))
     with connection.cursor() as cursor:
@@ -96,40 +96,38 @@ def _follow(model: str, changed: list[tuple[int, int]]) -> int:
     return changed[-1][0]
 
 
-def _exchange(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
+def swap(model: str, seen: int, is_complete: Callable[[], bool]) -> bool:
+    """Apply the last changes and swap the names of both indexes in one transaction; False if incomplete."""
     with connection.cursor() as cursor:
-        # Otherwise SQLite would have the triggers follow the old index to its new name.
+        # Otherwise SQLite would rewrite the triggers to follow the old index to its new name.
         cursor.execute("PRAGMA legacy_alter_table = ON")
         try:
             with transaction.atomic():
                 if not is_complete():
                     return False
-                while changed := _changes(seen):
-                    seen = _follow(model, changed)
-                _rename(cursor, NOW, OLD)
-                _rename(cursor, NEXT, NOW)
-                # An index keeps its name and goes with its table.
-                cursor.execute(f"DROP INDEX IF EXISTS {ROOMS}")
-                cursor.execute(_sql(ROOMS))
+                while changed := read_changes(seen):
+                    seen = apply_changes(model, changed)
+                rename_index(cursor, NOW, OLD)
+                rename_index(cursor, NEXT, NOW)
+                # A renamed table keeps its SQL index, under the old name.
+                cursor.execute(f"DROP INDEX IF EXISTS {GROUP_INDEX}")
+                cursor.execute(_read_sql(GROUP_INDEX))
                 cursor.execute("UPDATE index_state SET value = %s WHERE name = 'model'", [model])
         finally:
             cursor.execute("PRAGMA legacy_alter_table = OFF")
     return True
 
 
-def _rename(cursor: Any, before: str, after: str) -> None:
+def rename_index(cursor: Any, before: str, after: str) -> None:
+    """Rename a vector index and its shadow tables."""
     for (name,) in _query("SELECT name FROM sqlite_master WHERE type = 'table'", []):
-        if name == before or (name.startswith(before) and _BELOW.fullmatch(name.removeprefix(before))):
+        if name == before or (name.startswith(before) and _SHADOW_TABLE.fullmatch(name.removeprefix(before))):
             cursor.execute(f'ALTER TABLE "{name}" RENAME TO "{after}{name.removeprefix(before)}"')
 
 
-def _sql(name: str) -> str:
+def _read_sql(name: str) -> str:
+    """The statement that creates this object."""
     return next(statement.sql for statement in statements("sqlite") if statement.name == name)
-
-
-def _last_change() -> int:
-    [(last,)] = _query("SELECT COALESCE(MAX(seq), 0) FROM index_change", [])
-    return int(last)
 
 
 def _query(sql: str, params: list[Any]) -> list[tuple[Any, ...]]:

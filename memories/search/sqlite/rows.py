@@ -1,4 +1,4 @@
-"""The rows of memories on SQLite: a Visibility as SQL, and what is read of those inside it."""
+"""Rows of memories on SQLite: a Visibility as SQL, and the ranking fields of rows inside it."""
 
 import json
 from collections.abc import Callable, Iterable, Sized
@@ -20,60 +20,62 @@ _VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
 
 
 class RowReader:
-    """What reads rows, as one question asks for them: a key that it was asked for before is not read again."""
+    """Reads rows for one query and reads no key twice."""
 
     def __init__(self, read: Callable[[Iterable[int]], dict[int, RankingFields]]) -> None:
         self._read = read
-        self._asked: set[int] = set()
+        self._requested: set[int] = set()
         self._rows: dict[int, RankingFields] = {}
 
     def __call__(self, keys: Iterable[int]) -> dict[int, RankingFields]:
-        """Give those of the rows that there are, by key."""
+        """Existing rows by key."""
         wanted = [*keys]
-        if new := set(wanted) - self._asked:
-            self._asked |= new
+        if new := set(wanted) - self._requested:
+            self._requested |= new
             self._rows |= self._read(new)
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
-    """Give those of the memories that the Visibility allows, by key; one statement."""
-    asked = json.dumps([*keys])
+    """Memories inside the Visibility, by key; one statement."""
+    requested = json.dumps([*keys])
     where, params = render(visibility)
     return {
         key: RankingFields(key, group, content, thread, position, _moment(began), confidence, trust)
         for key, group, content, thread, position, began, confidence, trust in fetch(
-            _VISIBLE.format(where=where), [asked, *params]
+            _VISIBLE.format(where=where), [requested, *params]
         )
     }
 
 
 def render(v: Visibility) -> tuple[str, Params]:
-    """Give a Visibility as SQL over memories_memory AS m, with its parameters; as visibility.as_q() has it."""
+    """A Visibility as SQL over memories_memory AS m, with its parameters; equivalent to visibility.as_q()."""
     parts: list[str] = []
     params: Params = []
-    for sql, values in (_rooms(v), _kinds(v), _times(v)):
+    for sql, values in (scope_sql(v), kind_sql(v), time_sql(v)):
         parts.append(sql)
         params += values
     return " AND ".join(f"({part})" for part in parts if part) or "1", params
 
 
-def _rooms(v: Visibility) -> tuple[str, Params]:
+def scope_sql(v: Visibility) -> tuple[str, Params]:
+    """Condition on group and scope."""
     sql, params = "1", list[Any]()
     if v.groups is not None:
-        sql, params = f"m.group_id IN ({holders(v.groups)})", sorted(v.groups)
+        sql, params = f"m.group_id IN ({placeholders(v.groups)})", sorted(v.groups)
         if v.include_global:
             sql = f"({sql} OR m.scope = 'global')"
     return (f"{sql} AND m.scope = %s", [*params, v.scope]) if v.scope else (sql, params)
 
 
-def _kinds(v: Visibility) -> tuple[str, Params]:
-    sql = f"m.state IN ({holders(v.states)}) AND m.trust IN ({holders(v.trusts)})"
+def kind_sql(v: Visibility) -> tuple[str, Params]:
+    """Condition on state, trust, type, confidence and tags."""
+    sql = f"m.state IN ({placeholders(v.states)}) AND m.trust IN ({placeholders(v.trusts)})"
     params: Params = [*sorted(v.states), *sorted(v.trusts)]
     if v.types:
-        is_type, types = f"m.type IN ({holders(v.types)})", sorted(v.types)
+        is_type, types = f"m.type IN ({placeholders(v.types)})", sorted(v.types)
         if v.retracted_types:
-            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({holders(v.retracted_types)})"
+            withdrawn = f"m.state = '{State.RETRACTED}' AND m.type IN ({placeholders(v.retracted_types)})"
             is_type, types = f"({is_type} OR {withdrawn})", types + sorted(v.retracted_types)
         sql, params = f"{sql} AND {is_type}", [*params, *types]
     if v.min_confidence > 0:
@@ -84,11 +86,12 @@ def _kinds(v: Visibility) -> tuple[str, Params]:
     return sql, params
 
 
-def _times(v: Visibility) -> tuple[str, Params]:
+def time_sql(v: Visibility) -> tuple[str, Params]:
+    """Condition on the time bounds; empty without any."""
     parts: list[str] = []
     params: Params = []
     if v.is_history:
-        sql, values = _history(v)
+        sql, values = history_sql(v)
         parts.append(sql)
         params += values
     elif v.states == {State.LIVE}:
@@ -102,12 +105,13 @@ def _times(v: Visibility) -> tuple[str, Params]:
     return " AND ".join(parts), params
 
 
-def _history(v: Visibility) -> tuple[str, Params]:
+def history_sql(v: Visibility) -> tuple[str, Params]:
+    """Condition for what was true at `as_of`, as Loci knew it at `known_at`."""
     at = _stamp(v.as_of or v.known_at or v.now)
     is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
     began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
     unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
-    is_believed = f"m.retired_at IS NULL OR m.state IN ({holders(NOT_WITHDRAWN)})"
+    is_believed = f"m.retired_at IS NULL OR m.state IN ({placeholders(NOT_WITHDRAWN)})"
     states = sorted(NOT_WITHDRAWN)
     if v.known_at is None:
         return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
@@ -119,16 +123,16 @@ def _history(v: Visibility) -> tuple[str, Params]:
     return sql, [at, at, known, at, known, *states, known]
 
 
-def holders(values: Sized) -> str:
-    """Give a place for each of the values."""
+def placeholders(values: Sized) -> str:
+    """One `%s` per value."""
     return ", ".join(["%s"] * len(values))
 
 
 def _moment(moment: datetime | None) -> datetime | None:
-    """Give a moment its zone: Django writes UTC without saying so."""
+    """The timestamp with its zone: Django stores UTC without one."""
     return moment.replace(tzinfo=UTC) if moment else None
 
 
 def _stamp(moment: datetime) -> str:
-    """Give a moment as Django writes it into SQLite, so that texts compare as times."""
+    """The timestamp as Django stores it in SQLite, so that texts compare as times."""
     return str(connection.ops.adapt_datetimefield_value(moment))

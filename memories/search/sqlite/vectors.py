@@ -1,4 +1,4 @@
-"""What the in-memory vectors are made of and follow, read from SQLite."""
+"""Reads the pieces, vectors and changes that the in-memory table follows from SQLite."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from memories.search.in_memory.table import Keys, PieceRow, Vectors
 from storage.compiled_queries import fetch
 
 ROWS_AT_ONCE = 2000
-# Of the times, only their order counts; the views in rows.sql say the same of `until`.
+# Only the order of the times matters; the views in rows.sql compute `until` the same way.
 _ROWS = """
 SELECT p.key, p.memory_id, m.group_id, m.scope, m.state, m.trust, m.type, row.until,
     CAST((julianday(COALESCE(m.valid_from, m.created_at)) - 2440587.5) * 86400000 AS INTEGER), p.embedding
@@ -32,9 +32,9 @@ _VECTORS = "SELECT key, embedding FROM memories_piece WHERE key IN (SELECT value
 
 
 class IndexProgress(NamedTuple):
-    """How far the index has come: its model, and the first and last change that the list still has.
+    """Progress of the index: its model, and the first and last change still in the list.
 
-    `log` is the last row of the audit log: a text that waits for its vector is there, but not in the list.
+    `log` is the last row of the audit log, which also records texts that wait for their vector; the list does not.
     """
 
     model: str
@@ -43,48 +43,48 @@ class IndexProgress(NamedTuple):
     log: int = 0
 
 
-def read_stand() -> IndexProgress:
-    """Give the model, the ends of the list of changes and the log's last row."""
-    [(model, first, last, log)] = query(_STATE, [])
+def read_progress() -> IndexProgress:
+    """The model, both ends of the list of changes and the audit log's last row."""
+    [(model, first, last, log)] = fetch_rows(_STATE, [])
     return IndexProgress(model or "", first or 0, last or 0, log or 0)
 
 
 def count_pieces() -> int:
-    """Give how many pieces there are, with and without a vector."""
-    [(count,)] = query(_PIECES, [])
+    """Number of pieces, with and without a vector."""
+    [(count,)] = fetch_rows(_PIECES, [])
     return int(count)
 
 
 def read_all(model: str) -> Iterator[list[PieceRow]]:
-    """Give all pieces with a vector of this model, in the order of their keys, some thousand at once."""
+    """All pieces with a vector of this model, in batches of ROWS_AT_ONCE, ordered by key."""
     last = 0
-    while rows := query(_NEXT, [model, last, ROWS_AT_ONCE]):
+    while rows := fetch_rows(_NEXT, [model, last, ROWS_AT_ONCE]):
         last = rows[-1][0]
         yield [PieceRow(*row) for row in rows]
 
 
 def read_rows(pieces: Sequence[int], model: str) -> list[PieceRow]:
-    """Give those of the pieces that are there with a vector of this model."""
-    return [PieceRow(*row) for row in query(_NAMED, [model, json.dumps(list(pieces))])]
+    """Existing pieces with a vector of this model."""
+    return [PieceRow(*row) for row in fetch_rows(_NAMED, [model, json.dumps(list(pieces))])]
 
 
 def read_changed(after: int, until: int) -> list[int]:
-    """Give the pieces that changed."""
-    return [piece for (piece,) in query(_CHANGED, [after, until])]
+    """Pieces with a change after `after`, up to `until`."""
+    return [piece for (piece,) in fetch_rows(_CHANGED, [after, until])]
 
 
 def read_vectors(pieces: Keys) -> Vectors:
-    """Give pieces' vectors in their order, float32[n, 384]; zeros for one that is gone."""
-    found = dict(query(_VECTORS, [json.dumps(pieces.tolist())]))
-    gone = bytes(DIMENSIONS * 4)
-    return vectors_of([found.get(piece) or gone for piece in pieces.tolist()])
+    """Vectors of the pieces in their order, float32[n, 384]; zeros for a deleted piece."""
+    found = dict(fetch_rows(_VECTORS, [json.dumps(pieces.tolist())]))
+    zeros = bytes(DIMENSIONS * 4)
+    return decode_vectors([found.get(piece) or zeros for piece in pieces.tolist()])
 
 
-def vectors_of(embeddings: Sequence[bytes]) -> Vectors:
-    """Give vectors as they stand in the rows as float32[n, 384]."""
+def decode_vectors(embeddings: Sequence[bytes]) -> Vectors:
+    """Vectors of the embedding column as float32[n, 384]."""
     return np.frombuffer(b"".join(embeddings), dtype="<f4").reshape(len(embeddings), DIMENSIONS)
 
 
-def query(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give all rows of one statement."""
+def fetch_rows(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All rows of one statement."""
     return fetch(sql, params)

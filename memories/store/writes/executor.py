@@ -15,7 +15,7 @@ from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.models import Group
 from memories.models import Memory
-from memories.queries.snapshot import all_after, snapshot
+from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import insert_pieces
 from memories.store.prepare import PreparedDraft
@@ -218,7 +218,7 @@ def stored_events(rows: Sequence[Memory]) -> list[AuditEvent]:
     """Log events of new memories."""
     return [
         AuditEvent(Operation.STORE, row.id, row.group.id, payload=payload)
-        for row, payload in zip(rows, all_after(rows), strict=True)
+        for row, payload in zip(rows, after_snapshots(rows), strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from access.errors import Conflict, LociError
 from access.tokens import operator
-from memories.language.plurals import count_said
+from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
 from sources.exporting.atomic_file import replaced_file
 from sources.format import kinds_said
@@ -76,4 +76,4 @@ def _opened(path: Path | None) -> AbstractContextManager[TextIO]:
 def _as_text(report: ExportReport) -> str:
     counts = kinds_said(report.counts)
     log = "" if report.has_log else " The log stays here: it goes along with the whole store alone."
-    return f"Exported {counts} of {count_said(len(report.groups), 'group')}.{log}"
+    return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

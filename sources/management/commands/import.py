@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from access.errors import LociError
 from access.tokens import operator
-from memories.language.plurals import count_said
+from memories.language.plurals import format_count
 from memories.store.tombstones import key_missing_text
 from memories.types import Scope, Type
 from sources.format import kinds_said
@@ -101,7 +101,7 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
     trial = "Nothing was written. It would be: " if dry else ""
     if isinstance(report, LinesReport):
         return (
-            f"{trial}{count_said(report.lines, 'line')} from {report.source}: {report.created} created, {report.unchanged} unchanged, "
+            f"{trial}{format_count(report.lines, 'line')} from {report.source}: {report.created} created, {report.unchanged} unchanged, "
             f"{report.reinforced} restated, {report.queued} waiting for a curator, {len(report.faults)} not stored."
         )
     added = kinds_said(report.added)
@@ -112,11 +112,11 @@ def _as_text(report: LinesReport | RestoreReport, *, dry: bool) -> str:
 
 
 def _were(lines: int) -> str:
-    return f"{count_said(lines, 'line')} {'was' if lines == 1 else 'were'}"
+    return f"{format_count(lines, 'line')} {'was' if lines == 1 else 'were'}"
 
 
 def _successors(count: int) -> str:
-    return f"{count_said(count, 'successor')} {'is' if count == 1 else 'are'}"
+    return f"{format_count(count, 'successor')} {'is' if count == 1 else 'are'}"
 
 
 def _list(faults: tuple[LineFault, ...]) -> str:

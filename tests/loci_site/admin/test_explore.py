@@ -73,7 +73,7 @@ def test_why_not_says_nothing_of_a_foreign_memory(member: Client, remember: Reme
     foreign = remember("Their port is 4711.", group="garden")
     body = text(member, "recall/", q="port", group="ledger", why=str(foreign.id))
     assert " 4711" not in body
-    assert "There is no memory" in body
+    assert "Memory not found" in body
 
 
 # The playground
@@ -165,8 +165,8 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
         ("budget", "1", "token_budget"),
         ("mode", "magic", "magic"),
         ("type", "poem", "poem"),
-        ("as_of", "yesterday", "is no date"),
-        ("known_at", "2999-01-01", "lies in the future"),
+        ("as_of", "yesterday", "is not a date"),
+        ("known_at", "2999-01-01", "is in the future"),
     ],
 )
 def test_what_the_playground_is_asked_wrongly_is_said(

@@ -101,7 +101,7 @@ def test_who_may_not_decide_is_refused_in_words(
     hers = row(garden, "hers", trust="candidate")
     assert decide(stranger, verb="approve", id=waits.id)[0] == 404
     status, said = decide(member, verb="approve", id=hers.id)
-    assert (status, said["message"]) == (404, "There is no memory of that id that you may see.")
+    assert (status, said["message"]) == (404, "Memory not found, or you don't have access.")
     bob.memberships.update(role="contributor")
     status, said = decide(member, verb="approve", id=waits.id)
     assert (status, said["message"]) == (403, "You may not curate in the group 'ledger'.")

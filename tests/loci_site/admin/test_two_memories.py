@@ -41,7 +41,7 @@ def test_a_page_puts_one_in_anothers_place(owner: Client, two: tuple[Memory, Mem
 
 @pytest.mark.parametrize("verb", ["merge", "supersede"])
 def test_what_does_not_fit_is_said_at_the_field(owner: Client, two: tuple[Memory, Memory], verb: str) -> None:
-    for other, said in ((str(two[0].id), "lead to the same memory"), ("nonsense", "is no memory id")):
+    for other, said in ((str(two[0].id), "lead to the same memory"), ("nonsense", "is not a memory id")):
         answer = owner.post(page(two[0], verb), {"other": other, "reason": ""}).content.decode()
         assert said in answer
     assert fresh(two[0]).state == "live"

@@ -148,7 +148,7 @@ def test_an_edit_of_tags_or_importance_changes_in_place(owner: Caller) -> None:
         ({"content": None}, 422, "'content' cannot be null"),
         ({"scope": "global"}, 422, "'scope' is not known here"),
         ({"importance": 11}, 422, "'importance'"),
-        ({"valid_from": "yesterday"}, 422, "'yesterday' in valid_from is no date"),
+        ({"valid_from": "yesterday"}, 422, "'yesterday' in valid_from is not a date"),
     ],
 )
 def test_an_edit_that_cannot_be_done_says_why_and_does_nothing(

@@ -87,9 +87,9 @@ def test_a_context_and_a_recall_of_then(actor: Caller, chain: tuple[str, str]) -
 @pytest.mark.parametrize(
     ("asked", "field", "message"),
     [
-        ("known_at=2026-05-02", "known_at", "known_at lies in the future (2026-05-02 00:00 UTC)"),
-        ("as_of=yesterday", "as_of", "'yesterday' in as_of is no date."),
-        ("known_at=2026-13-01", "known_at", "'2026-13-01' in known_at is no date."),
+        ("known_at=2026-05-02", "known_at", "known_at is in the future (2026-05-02 00:00 UTC)"),
+        ("as_of=yesterday", "as_of", "'yesterday' in as_of is not a date."),
+        ("known_at=2026-13-01", "known_at", "'2026-13-01' in known_at is not a date."),
     ],
 )
 def test_a_wrong_moment_is_named(

@@ -63,8 +63,8 @@ def test_recall_prints_the_label(run: Run, chain: tuple[Memory, Memory]) -> None
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--known-at", "2026-05-02", "known_at lies in the future"),
-        ("--as-of", "soon", "'soon' in as_of is no date."),
+        ("--known-at", "2026-05-02", "known_at is in the future"),
+        ("--as-of", "soon", "'soon' in as_of is not a date."),
         ("--as-of", "2020-01-01", "No version of this memory was true at 2020-01-01 00:00 UTC."),
     ],
 )

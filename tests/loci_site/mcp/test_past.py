@@ -70,8 +70,8 @@ def test_an_agent_reads_its_threads_checkpoint(alice: Agent, ledger: Group) -> N
 @pytest.mark.parametrize(
     ("moments", "message"),
     [
-        ({"known_at": "2026-05-02"}, "known_at lies in the future (2026-05-02 00:00 UTC)"),
-        ({"as_of": "last week"}, "'last week' in as_of is no date."),
+        ({"known_at": "2026-05-02"}, "known_at is in the future (2026-05-02 00:00 UTC)"),
+        ({"as_of": "last week"}, "'last week' in as_of is not a date."),
     ],
 )
 def test_a_wrong_moment_is_named(

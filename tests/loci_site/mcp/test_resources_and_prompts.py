@@ -85,7 +85,7 @@ def test_an_old_versions_address_leads_to_what_counts(alice: Agent, stored: str)
 def test_a_stranger_reads_no_memory(charlie: Agent, stored: str) -> None:
     code, message = refused(charlie, f"loci://memories/{stored}")
     assert code == -32602
-    assert "no memory of that id that you may see" in message
+    assert "Memory not found, or you don't have access" in message
 
 
 def test_what_is_forgotten_is_not_handed_out(alice: Agent, stored: str) -> None:
@@ -95,7 +95,7 @@ def test_what_is_forgotten_is_not_handed_out(alice: Agent, stored: str) -> None:
 
 
 def test_an_address_that_is_none_says_so(alice: Agent) -> None:
-    assert "'17' is no memory id." in refused(alice, "loci://memories/17")[1]
+    assert "'17' is not a memory id." in refused(alice, "loci://memories/17")[1]
     assert refused(alice, "loci://nothing/here")[0] == -32602
 
 

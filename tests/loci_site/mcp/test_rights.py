@@ -31,7 +31,7 @@ def test_a_member_of_one_group_knows_nothing_of_another(bob: Agent, secret: str)
     assert bob.answer("recall_memory", query="salaries")["count"] == 0
     assert bob.answer("recall_memory", ids=[secret])["missing"] == [secret]
     for tool in ("memory_inspect", "forget_memory"):
-        assert "no memory of that id that you may see" in bob.error(tool, id=secret)
+        assert "Memory not found, or you don't have access" in bob.error(tool, id=secret)
     assert Memory.objects.get().state == "live"
 
 

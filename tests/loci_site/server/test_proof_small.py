@@ -93,7 +93,7 @@ def test_the_witness_notices_everything_that_may_be_wrong(tmp_path: Path) -> Non
         f"acknowledged, not there: 01a00000-0000-7000-8000-000000000000 {work[6].content}",
         f"there as {work[0].content!r}",
         f"nobody sent: {work[0].content}",
-        "search index: the keyword index does not agree",
+        "search index: the keyword index does not match",
         "search index: 1 lack their vector row",
         "log: broken at row",
         "memories and rows of the keyword index: 6 and 5",

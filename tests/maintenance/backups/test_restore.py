@@ -81,7 +81,7 @@ def test_the_store_is_as_it_was_and_the_undo_brings_the_present_back(remember: R
     remember(LATER)
     done = restore_backup(operator(), made.path)
     assert contents() == [PORT]
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert verify_chain().is_whole
     assert AuditEntry.objects.get(operation="backup").subject == f"backup:{made.path.name}"
     assert done.before is not None
@@ -211,7 +211,7 @@ def test_a_backup_with_older_tables_is_brought_up_to_date(remember: Remember, tm
     done = restore_backup(operator(), older_backup)
     assert done.migrated == seen.migrations
     assert contents() == [PORT]
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_a_file_that_is_no_backup_is_refused(tmp_path: Path) -> None:

@@ -66,10 +66,10 @@ def test_a_row_gone_from_the_keyword_index_is_found_and_repaired(remember: Remem
             "INSERT INTO memories_fts (memories_fts, rowid, content, context, filter) VALUES ('delete', %s, %s, %s, %s)",
             [memory.key, memory.content, memory.context, memory.filter],
         )
-    assert "the keyword index does not agree" in wrong(examine(operator()))["indexes"]
+    assert "the keyword index does not match" in wrong(examine(operator()))["indexes"]
     after = repair(operator())
     assert wrong(after) == {}
-    assert after.repairs[0].startswith("made the search indexes anew (the keyword index does not agree")
+    assert after.repairs[0].startswith("made the search indexes anew (the keyword index does not match")
 
 
 @pytest.mark.model

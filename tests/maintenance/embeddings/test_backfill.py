@@ -41,7 +41,7 @@ def test_a_text_stored_without_a_model_is_found_by_meaning_afterwards(
     assert piece.model == MODEL_ID
     assert piece.tokens > 0
     assert len(piece.embedding) == 384 * 4
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     found = recall(operator(), RecallRequest("which database do we use?", group="ledger"))
     assert [item.memory.id for item in found.items] == [memory.id]
 
@@ -97,7 +97,7 @@ def test_who_comes_second_writes_nothing(
     monkeypatch.setattr(backfill, "embed_passages", overtaken)
     assert embed_owed(operator()) == BackfillResult(memories=0, pieces=0, skipped=2, still_owed=0)
     assert shared.pieces.count() == 1
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_without_a_model_nothing_is_changed(remember: Remember, no_model: NoModel) -> None:

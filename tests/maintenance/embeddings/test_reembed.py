@@ -73,7 +73,7 @@ def test_everything_gets_vectors_of_the_new_model_and_loses_the_old(
     assert done == ReembedResult(MODEL_ID, SMALL, 2, pieces + 1, switched=True, pieces_deleted=2)
     assert set(Piece.objects.values_list("model", flat=True)) == {SMALL}
     assert indexed_model() == SMALL
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert vec_pieces() == set(Piece.objects.values_list("key", flat=True))
     found = recall(operator(), RecallRequest("which port?", group="ledger"))
     assert (found.degraded, found.items[0].memory.id) == ("", short.id)
@@ -117,7 +117,7 @@ def test_until_the_exchange_the_old_vectors_answer_and_what_is_stored_gets_both(
         ("Stored while embedding: the embedding server is called embedding-7", SMALL),
         ("Stored while indexing: the indexing server is called indexing-7", SMALL),
     }
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_a_recall_during_which_the_index_is_exchanged_asks_again(
@@ -153,7 +153,7 @@ def test_what_changes_while_the_index_is_made_is_in_it(remember: Remember, small
 
     reembed(operator(), progress=change)
     assert done
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT p.memory_id, v.standing FROM memories_vec v JOIN memories_piece p ON p.key = v.piece"
@@ -175,7 +175,7 @@ def test_a_killed_run_goes_on_where_it_was(remember: Remember, small: Callable[[
     made = set(Piece.objects.filter(model=SMALL).values_list("key", flat=True))
     assert len(made) == 3
     # Whatever the moment, the index holds one model whole.
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert len(vec_pieces()) == 3
     assert (
         recall(operator(), RecallRequest("what is Ada written in?", group="ledger")).items[0].memory.id
@@ -201,10 +201,10 @@ def test_triggers_keep_the_exchanged_index_true(remember: Remember, small: Calla
     later = remember("The queue is called ledger-events")
     assert {piece.model for piece in later.pieces.all()} == {SMALL}
     purge(operator(), first.id)
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert vec_pieces() == set(later.pieces.values_list("key", flat=True))
     search_index().rebuild()
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_vectors_made_for_the_old_index_just_before_the_exchange_are_made_anew(

@@ -17,8 +17,8 @@ from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
 from memories.recall.recall_log import COUNTER
-from memories.search.query_terms import words, words_with
-from memories.search.sqlite.prefix import newest_with
+from memories.search.query_terms import words, words_starting_with
+from memories.search.sqlite.prefix import find_newest
 from memories.store import store
 from tests.people import agent, alice, bob, charlie, garden, ledger, person
 
@@ -272,12 +272,14 @@ def test_short_words_and_numbers_are_taken_as_they_are(alice: User, port: Memory
 def test_the_words_that_begin_so_are_those_of_the_text(
     text: str, beginnings: list[str], found: set[str]
 ) -> None:
-    assert words_with(text, beginnings) == found
+    assert words_starting_with(text, beginnings) == found
 
 
 @given(st.text(alphabet="ab1_ .-Éé", max_size=40), st.text(alphabet="ab1", min_size=1, max_size=3))
 def test_looking_for_the_letters_finds_what_taking_out_all_words_does(text: str, beginning: str) -> None:
-    assert words_with(text, [beginning]) == {word for word in words(text) if word.startswith(beginning)}
+    assert words_starting_with(text, [beginning]) == {
+        word for word in words(text) if word.startswith(beginning)
+    }
 
 
 def test_of_many_matches_those_that_fit_best_come_first_whatever_their_number(
@@ -299,12 +301,12 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
     token = agent(alice)
 
     def withdrawn_meanwhile(*args: object, **named: object) -> list[int]:
-        keys = newest_with(*args, **named)  # type: ignore[arg-type]
+        keys = find_newest(*args, **named)  # type: ignore[arg-type]
         Memory.objects.filter(key=gone.key).update(trust="quarantined")
         return keys
 
     assert {each.memory.key for each in suggest(token, "lantern")} == {gone.key, kept.key}
-    monkeypatch.setattr(suggesting, "newest_with", withdrawn_meanwhile)
+    monkeypatch.setattr(suggesting, "find_newest", withdrawn_meanwhile)
     assert [each.memory.key for each in suggest(token, "lantern")] == [kept.key]
 
 

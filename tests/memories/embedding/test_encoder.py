@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memories.embedding import DIMENSIONS, Encoder
-from memories.embedding.encoder import _batches
+from memories.embedding.encoder import plan_batches
 from memories.embedding.folder import ModelFolder
 from memories.embedding.loader import load_encoder
 
@@ -80,9 +80,9 @@ def test_many_threads_get_the_vectors_of_one(encoder: Encoder) -> None:
 
 def test_batches_hold_texts_of_like_length_and_a_bounded_number_of_tokens() -> None:
     # 1,024 tokens are four of 256; the ninth short one needs a batch of its own.
-    assert list(_batches([3, 256, 256, 3, 256, 256, 256])) == [[1, 2, 4, 5], [6, 0, 3]]
-    assert list(_batches([5] * 9)) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
-    assert list(_batches([])) == []
+    assert list(plan_batches([3, 256, 256, 3, 256, 256, 256])) == [[1, 2, 4, 5], [6, 0, 3]]
+    assert list(plan_batches([5] * 9)) == [[0, 1, 2, 3, 4, 5, 6, 7], [8]]
+    assert list(plan_batches([])) == []
 
 
 def test_a_query_has_the_vector_of_its_text(encoder: Encoder) -> None:

@@ -91,7 +91,7 @@ def test_without_a_manifest_there_is_no_model(folder: ModelFolder) -> None:
 def test_a_manifest_that_is_not_ours_is_refused(folder: ModelFolder, text: str) -> None:
     folder.manifest.write_text(text)
 
-    with pytest.raises(ValueError, match=r"model\.json cannot be understood"):
+    with pytest.raises(ValueError, match=r"model\.json is not a valid manifest"):
         folder.read_manifest()
 
 

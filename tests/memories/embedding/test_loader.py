@@ -137,7 +137,7 @@ def test_a_graph_cut_off_is_seen_without_loading_it(tmp_path: Path, install: Ins
     os.truncate(folder.graph, 1000)
 
     assert model_status().state == "failed"
-    assert model_status().detail == "Missing or cut off: model.onnx."
+    assert model_status().detail == "Missing or truncated: model.onnx."
 
 
 @pytest.mark.model
@@ -157,7 +157,7 @@ def test_a_manifest_that_is_not_ours_is_told(tmp_path: Path) -> None:
     folder.manifest.write_text(json.dumps({"name": "other"}))
 
     assert model_status().state == "failed"
-    assert "model.json cannot be understood" in model_status().detail
+    assert "model.json is not a valid manifest" in model_status().detail
 
 
 def test_importing_the_package_loads_no_compiled_model_library() -> None:

@@ -57,18 +57,18 @@ def test_every_known_shape_gives_unit_vectors(
 
 
 def test_padding_takes_no_part_in_the_mean(tmp_path: Path) -> None:
-    from memories.embedding.session import _mean
+    from memories.embedding.session import pool_mean
 
     hidden = np.array([[[2.0], [4.0]], [[6.0], [100.0]]], dtype=np.float32)
     mask = np.array([[1, 1], [1, 0]], dtype=np.int64)
 
-    assert _mean(hidden, mask).tolist() == [[3.0], [6.0]]
+    assert pool_mean(hidden, mask).tolist() == [[3.0], [6.0]]
 
 
 def test_unknown_inputs_are_refused(tmp_path: Path) -> None:
     path = save(tmp_path / "m.onnx", inputs=[*IDS, "pixel_values"], output="out", axes=["n"])
 
-    with pytest.raises(ValueError, match="not those of a sentence encoder"):
+    with pytest.raises(ValueError, match="not have a sentence encoder's inputs"):
         OnnxSession(path)
 
 

@@ -1,4 +1,4 @@
-"""A text has as many tokens as its words; what that does not hold for goes to the tokenizer."""
+"""A text has as many tokens as its words; what that does not contain for goes to the tokenizer."""
 
 import string
 from collections.abc import Sequence

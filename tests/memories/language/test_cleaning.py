@@ -37,7 +37,7 @@ def test_the_limit_is_in_characters_and_inclusive() -> None:
     assert clean_text("ä" * 10, field="content", max_chars=10).text == "ä" * 10
     with pytest.raises(TooLarge) as error:
         clean_text("ä" * 11, field="content", max_chars=10)
-    assert error.value.message == "'content' has 11 characters; at most 10 are taken."
+    assert error.value.message == "'content' has 11 characters; at most 10 are allowed."
 
 
 def test_a_line_has_no_breaks() -> None:

@@ -3,17 +3,17 @@
 import pytest
 
 from memories.language.word_forms import (
-    forms_in,
+    contains_run,
     forms_of,
-    pairs,
-    parts,
-    runs_of,
-    sought_in,
-    stands_inside,
+    identifier_parts,
+    identifier_runs,
+    letter_pairs,
+    list_forms,
+    query_forms,
     stem,
-    words_beside,
+    words_without_forms,
 )
-from memories.search.query_terms import Match, joined, match_for
+from memories.search.query_terms import Match, joined_phrases, match_for
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,17 @@ def test_forms_of_a_text(text: str, forms: str) -> None:
     "text", ["A.", "I am C. Smith", "#7", "x+y", "e.g. this", "end.Then", "1st of May", "3.5"]
 )
 def test_plain_english_has_no_forms(text: str) -> None:
-    assert forms_in(text) == []
+    assert list_forms(text) == []
 
 
 def test_every_letter_of_a_run_begins_a_pair() -> None:
-    assert pairs("口") == ["口"]
-    assert pairs("端口") == ["端口", "口"]
+    assert letter_pairs("口") == ["口"]
+    assert letter_pairs("端口") == ["端口", "口"]
 
 
 def test_what_has_one_part_is_no_identifier() -> None:
-    assert parts("getter") == []
-    assert parts("getX2") == ["get", "x", "2"]
+    assert identifier_parts("getter") == []
+    assert identifier_parts("getX2") == ["get", "x", "2"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_one_letter_of_a_script_without_spaces_is_looked_for_as_a_beginning() ->
 
 
 def test_parts_that_belong_together_are_a_phrase() -> None:
-    assert joined("see /etc/nginx/nginx.conf, ops@example.org and half-done") == [
+    assert joined_phrases("see /etc/nginx/nginx.conf, ops@example.org and half-done") == [
         "etc nginx nginx conf",
         "ops example org",
     ]
@@ -111,12 +111,12 @@ def test_parts_that_belong_together_are_a_phrase() -> None:
     ],
 )
 def test_the_runs_of_an_identifiers_parts(word: str, runs: list[str]) -> None:
-    assert runs_of(word) == runs
+    assert identifier_runs(word) == runs
 
 
 def test_of_a_long_identifier_six_parts_are_taken_together() -> None:
     # 8 parts: 8 of one, 7 of two … 3 of six.
-    assert len(runs_of("aaBbCcDdEeFfGgHh")) == 8 + 7 + 6 + 5 + 4 + 3
+    assert len(identifier_runs("aaBbCcDdEeFfGgHh")) == 8 + 7 + 6 + 5 + 4 + 3
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_of_a_long_identifier_six_parts_are_taken_together() -> None:
     ],
 )
 def test_what_stands_inside_of_identifiers(text: str, run: str, stands: bool) -> None:
-    assert stands_inside(text, run) is stands
+    assert contains_run(text, run) is stands
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_what_stands_inside_of_identifiers(text: str, run: str, stands: bool) ->
     ],
 )
 def test_what_words_do_not_tell_is_sought_by_its_forms(text: str, sought: list[str], beside: str) -> None:
-    assert sought_in(text) == sought
-    assert words_beside(text) == beside
+    assert query_forms(text) == sought
+    assert words_without_forms(text) == beside
 
 
 def test_a_word_is_taken_apart_once_however_often_the_letters_are_in_it() -> None:
@@ -164,10 +164,10 @@ def test_a_word_is_taken_apart_once_however_often_the_letters_are_in_it() -> Non
         compared.append(run)
         return run
 
-    assert not stands_inside("taxiTaxiTaxi and Taxi", "tax", read_as=compare)
+    assert not contains_run("taxiTaxiTaxi and Taxi", "tax", read_as=compare)
     assert compared == ["taxi", "taxitaxi", "taxitaxitaxi", "taxi", "taxitaxi", "taxi"]
 
 
 @pytest.mark.parametrize(("letters", "stands"), [(200, True), (201, False)])
 def test_what_is_longer_than_an_identifier_is_not_taken_apart(letters: int, stands: bool) -> None:
-    assert stands_inside("tax" + "X" + "x" * (letters - 4), "tax") is stands
+    assert contains_run("tax" + "X" + "x" * (letters - 4), "tax") is stands

@@ -86,7 +86,7 @@ def test_no_byte_is_left_of_any_version(alice: User, ledger: Group) -> None:
     assert traces_in(after) == []
     assert [vector for vector in vectors if vector in after] == []
     assert Memory.objects.filter(key__in=[m.key for m in around]).count() == 40
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     report = verify_chain()
     assert report.is_whole
     assert report.purged_payloads >= 3

@@ -12,7 +12,7 @@ from maintenance.audit_replay import REBUILT, memory_at
 from memories.lifecycle.edit import EditDraft, edit
 from memories.lifecycle.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
-from memories.queries.snapshot import TIED, snapshot
+from memories.queries.snapshot import RELATED_ROWS, snapshot
 from tests.memories.builders import keep, kept
 from tests.people import person
 
@@ -66,7 +66,7 @@ def test_the_log_tells_how_every_memory_stands(alice: User, ledger: Group, steps
     one = kept(actor, "The ledger is served from Hamburg.", group="ledger", tags=("ops",))
     two = kept(actor, "Production of the ledger stands in a rack.", group="ledger", tags=("rack",))
     steps(actor, one, two)
-    for memory in Memory.objects.select_related(*TIED):
+    for memory in Memory.objects.select_related(*RELATED_ROWS):
         told = memory_at(actor, memory.id, timezone.now())
         stands = snapshot(memory)
         assert told.basis == "log"

@@ -13,7 +13,7 @@ from access.tokens import operator
 from memories.entities.statements import statements_around
 from memories.lifecycle.verbs import approve, forget, merge, restore, retract, supersede
 from memories.models import Memory
-from memories.queries.versions import head_keys, head_of, heads_of, way_of
+from memories.queries.versions import head_keys, head_of, heads_of, path_to_head
 from memories.recall import RecallRequest, recall
 from relations.models import Relation
 from tests.memories.builders import day, fresh, kept, row
@@ -44,7 +44,7 @@ def test_a_long_chain_resolves_in_three_queries(ledger: Group, one_root: bool) -
         with CaptureQueriesContext(connection) as asked:
             assert head_of(rows[start]).key == rows[-1].key
         assert len(asked) <= 3
-    assert way_of(rows[-3]) == [each.key for each in rows[-3:]]
+    assert path_to_head(rows[-3]) == [each.key for each in rows[-3:]]
     with CaptureQueriesContext(connection) as asked:
         heads = heads_of(rows)
     assert {head.key for head in heads.values()} == {rows[-1].key}
@@ -63,7 +63,7 @@ def test_a_circle_which_no_verb_makes_ends(ledger: Group) -> None:
     one, two, three = (row(ledger, text) for text in (A, B, C))
     for old, new in ((one, two), (two, three), (three, one)):
         Memory.objects.filter(pk=old.pk).update(superseded_by=new)
-    assert way_of(fresh(one)) == [one.key, two.key, three.key]
+    assert path_to_head(fresh(one)) == [one.key, two.key, three.key]
     assert head_keys([two.key]) == {two.key: one.key}
 
 

@@ -58,13 +58,13 @@ def port(actor: Actor) -> Memory:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The expressions that were searched for, as they come."""
     asked: list[str] = []
-    search = sqlite_both._ask_both
+    search = sqlite_both.search_both
 
     def told(ask: Any, expression: str, *rest: Any, **more: Any) -> BothHits:
         asked.append(expression)
         return search(ask, expression, *rest, **more)
 
-    monkeypatch.setattr(sqlite_both, "_ask_both", told)
+    monkeypatch.setattr(sqlite_both, "search_both", told)
     return asked
 
 

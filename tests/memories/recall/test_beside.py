@@ -14,7 +14,7 @@ from memories.queries.visibility import RECALLED
 from memories.search.base import HybridHits, search_index
 from memories.search.in_memory import sync as following
 from memories.search.query_terms import Match
-from memories.search.sqlite.vectors import read_stand
+from memories.search.sqlite.vectors import read_progress
 from tests.memories.builders import NOW, add_piece, row, unit_vector
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +49,7 @@ def find(room: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
     """Search by the vectors in memory, or by SQL as within a transaction."""
     seen = Visibility(frozenset({room.key}), True, frozenset({"live"}), RECALLED, NOW)
     with nullcontext() if from_memory else transaction.atomic():
-        assert (following.current_table(read_stand()) is not None) is from_memory
+        assert (following.current_table(read_progress()) is not None) is from_memory
         return search_index().find(
             MATCH, unit_vector(1), seen, limit=LIMIT, also=[memory.key for memory in also]
         )
@@ -66,7 +66,7 @@ def test_what_is_far_comes_with_its_scores_in_both(room: Group, *, from_memory: 
     add_piece(silent, unit_vector(3))
     owed = row(room, "Without a vector.")
     found = find(room, [long, silent, owed], from_memory=from_memory)
-    assert found.beside == (long.key, silent.key, owed.key)
+    assert found.extra == (long.key, silent.key, owed.key)
     best = min(hit.score for hit in found.words)
     assert 0 < found.keyword[long.key] < best
     assert not {silent.key, owed.key} & found.keyword.keys()
@@ -90,7 +90,7 @@ def test_what_is_not_visible_does_not_come(room: Group, *, from_memory: bool) ->
     for memory in (*hidden, shown):
         add_piece(memory, unit_vector(2))
     found = find(room, [*hidden, shown], from_memory=from_memory)
-    assert found.beside == (shown.key,)
+    assert found.extra == (shown.key,)
     assert found.keyword.keys() | found.vector.keys() == {shown.key, *_named(found)} - _named_by_both(found)
 
 
@@ -101,12 +101,12 @@ def test_what_a_search_found_does_not_come_twice_and_the_rest_is_as_without(
     plain = find(room, [], from_memory=from_memory)
     first = plain.words[0].key
     found = find(room, [memory for memory in near if memory.key == first], from_memory=from_memory)
-    assert (found.words, found.near, found.beside) == (plain.words, plain.near, ())
+    assert (found.words, found.nearest, found.extra) == (plain.words, plain.nearest, ())
 
 
 def _named(found: HybridHits) -> set[int]:
-    return {hit.key for hit in (*found.words, *found.near)}
+    return {hit.key for hit in (*found.words, *found.nearest)}
 
 
 def _named_by_both(found: HybridHits) -> set[int]:
-    return {hit.key for hit in found.words} & {hit.key for hit in found.near}
+    return {hit.key for hit in found.words} & {hit.key for hit in found.nearest}

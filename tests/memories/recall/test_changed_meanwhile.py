@@ -14,7 +14,7 @@ from access.tokens import actor_for_user
 from access.visibility import Narrowing
 from memories.lifecycle import verbs
 from memories.models import Memory
-from memories.queries.by_key import read_shown
+from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
 from memories.types import State
@@ -35,9 +35,9 @@ def recall_while(
             if not done:
                 done.append(memory)
                 change(memory)
-            return read_shown(keys)
+            return read_memories(keys)
 
-        monkeypatch.setattr(read_path, "read_shown", read_after)
+        monkeypatch.setattr(read_path, "read_memories", read_after)
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     return recall(actor, RecallRequest("deploy port", group="ledger", mode="keyword", explain=True))
 

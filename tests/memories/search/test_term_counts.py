@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from memories.search.query_terms import Match
-from memories.search.term_counts import KEPT_S, TermCounts, within_budget
+from memories.search.term_counts import MAX_AGE_S, TermCounts, within_budget
 
 COUNTS = {"port": 10, "ledger": 30, "deploy": 50, "group": 1000}
 
@@ -38,7 +38,7 @@ def test_a_count_is_asked_for_once_for_each_database_and_again_when_it_is_old(
     counts = TermCounts()
     assert [counts.of("a.db", ["port"], count), counts.of("a.db", ["port"], count)] == [{"port": 1}] * 2
     assert counts.of("b.db", ["port"], count) == {"port": 2}
-    clock[0] += KEPT_S + 1
+    clock[0] += MAX_AGE_S + 1
     assert counts.of("a.db", ["port"], count) == {"port": 3}
     assert asked == ["port"] * 3
 
@@ -58,7 +58,7 @@ def test_what_is_known_is_not_asked_for_with_the_rest() -> None:
 
 
 def test_only_the_newest_counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.search.term_counts.MOST_KEPT", 2)
+    monkeypatch.setattr("memories.search.term_counts.MAX_COUNTS", 2)
     asked: list[str] = []
 
     def count(terms: Sequence[str]) -> list[int]:

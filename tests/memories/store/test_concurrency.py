@@ -71,7 +71,7 @@ def test_the_same_new_fact_from_eight_at_once_is_one_memory(alice: User, ledger:
     operations = AuditEntry.objects.filter(memory_id=memory.id).values_list("operation", flat=True)
     assert Counter(operations) == {"store": 1, "reinforce": 7}
     assert verify_chain().is_whole
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_what_was_written_after_the_probe_is_seen(alice: User, ledger: Group) -> None:
@@ -95,7 +95,7 @@ def test_facts_that_differ_are_all_there(alice: User, ledger: Group) -> None:
     assert {a.outcome for a in together(actors, texts)} == {"created"}
     assert sorted(Memory.objects.values_list("content", flat=True)) == texts
     assert Piece.objects.filter(embedding__isnull=False).count() == 8
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_one_of_two_successors_wins_and_the_other_is_told(alice: User, ledger: Group) -> None:

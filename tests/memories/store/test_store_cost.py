@@ -11,7 +11,7 @@ from memories.draft import Draft
 from memories.lifecycle.target import live_twin
 from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
-from memories.queries.by_text import live_twins
+from memories.queries.by_text import live_copies
 from memories.store.bulk import store_many
 from memories.store.existing import find_same, find_sources, find_texts
 from memories.store.neighbours import ComparedText, later_nears
@@ -104,7 +104,7 @@ def test_texts_that_are_only_spelt_alike_are_told_apart(many: Group) -> None:
 def test_twins_are_looked_up_by_their_fold(many: Group) -> None:
     wanted, shouted = row(many, OLD), row(many, OLD.upper())
     with CaptureQueriesContext(connection) as seen:
-        assert live_twins(wanted) == [shouted]
+        assert live_copies(wanted) == [shouted]
     assert "memory_texts (<expr>=? AND group_id=?)" in plan_of(statements(seen)[0])
     again = row(many, OLD, state="superseded")
     with CaptureQueriesContext(connection) as seen:

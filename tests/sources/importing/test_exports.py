@@ -93,7 +93,7 @@ def test_all_of_it_comes_in(lines: Lines, take: Take) -> None:
     old = Memory.objects.get(content="The port is 8081.")
     assert old.superseded_by == Memory.objects.get(content="The port is 9000.")
     assert verify_chain(report.origin).is_whole
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_a_row_that_is_here_with_other_content_is_told_and_left(lines: Lines, take: Take) -> None:
@@ -172,7 +172,7 @@ def test_a_bad_row_is_told_and_the_others_come_in(
     [fault] = report.faults
     assert (fault.line, why in fault.why) == (at + 1, True), fault.why
     assert report.added["memory"] == 3
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 @pytest.mark.usefixtures("emptied")
@@ -300,7 +300,7 @@ def test_junk_in_any_column_is_told_or_taken_never_a_crash(
         spoilt += [{**line, part: junk} for part in ("row", "pieces", "evidence", "said")]
     report = take([*spoilt, whole[-1]])
     assert len(report.faults) > 50
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
     assert verify_chain().is_whole
 
 

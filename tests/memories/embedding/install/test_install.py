@@ -165,7 +165,7 @@ def test_every_source_s_reason_is_told_with_the_way_out(target: ModelFolder, tmp
     with pytest.raises(ModelInstallFailed) as caught:
         install_model(target, [FolderSource(one), FolderSource(two)], precision="8-bit")
 
-    assert f"{one}: tokenizer.json is not there. {two}: tokenizer.json is not there." in str(caught.value)
+    assert f"{one}: tokenizer.json does not exist. {two}: tokenizer.json does not exist." in str(caught.value)
     assert "manage.py model install --from DIR" in caught.value.hint
 
 
@@ -187,7 +187,7 @@ def test_a_ready_graph_that_gives_hidden_states_is_pooled_outside(ready: Path, t
 def test_a_ready_graph_with_other_weights_is_refused(ready: Path, target: ModelFolder) -> None:
     edit_graph(ready / "onnx" / "model.onnx", "weights")
 
-    with pytest.raises(ModelInstallFailed, match="are not the model's: cosine"):
+    with pytest.raises(ModelInstallFailed, match="differ from the reference: cosine"):
         install_model(target, [FolderSource(ready)], precision="8-bit")
 
     assert left(target) == []
@@ -196,7 +196,7 @@ def test_a_ready_graph_with_other_weights_is_refused(ready: Path, target: ModelF
 def test_a_ready_graph_cut_off_is_refused(ready: Path, target: ModelFolder) -> None:
     os.truncate(ready / "onnx" / "model.onnx", 40_000_000)
 
-    with pytest.raises(ModelInstallFailed, match=r"model\.onnx is refused"):
+    with pytest.raises(ModelInstallFailed, match=r"model\.onnx is rejected"):
         install_model(target, [FolderSource(ready)], precision="8-bit")
 
     assert left(target) == []
@@ -212,7 +212,7 @@ def changed(ready: Path, target: ModelFolder) -> ModelFolder:
 
 
 def test_verify_finds_a_changed_file(changed: ModelFolder) -> None:
-    with pytest.raises(ModelUnavailable, match=r"changed since it was installed: tokenizer\.json"):
+    with pytest.raises(ModelUnavailable, match=r"changed since the installation: tokenizer\.json"):
         verify_model(changed)
 
 
@@ -228,5 +228,5 @@ def test_a_model_of_another_recipe_is_not_loaded(ready: Path, target: ModelFolde
     manifest = json.loads(target.manifest.read_text())
     target.manifest.write_text(json.dumps(manifest | {"model_id": "other@1/512/cls/r1"}))
 
-    with pytest.raises(ValueError, match=r"It holds other@1/512/cls/r1"):
+    with pytest.raises(ValueError, match=r"The model is other@1/512/cls/r1"):
         load_encoder(target)

@@ -69,7 +69,7 @@ def test_the_setting_names_the_user_s_folder(ready: Path, tmp_path: Path) -> Non
 
 def test_a_failed_installation_is_a_failed_command(tmp_path: Path) -> None:
     with pytest.raises(
-        CommandError, match=r"The embedding model was not installed\. .*tokenizer\.json is not there"
+        CommandError, match=r"The embedding model was not installed\. .*tokenizer\.json does not exist"
     ):
         run("install", "--from", str(tmp_path), "--dest", str(tmp_path / "models"))
 

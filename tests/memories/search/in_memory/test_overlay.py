@@ -11,7 +11,7 @@ from memories.models import Memory
 from memories.search.in_memory import sync as following
 from memories.search.in_memory.overlay import TrialTable
 from memories.search.in_memory.table import Keys, Vectors
-from memories.search.sqlite.vectors import read_stand
+from memories.search.sqlite.vectors import read_progress
 from memories.types import State
 from tests.memories.builders import unit_vector
 from tests.memories.search.in_memory.test_sync import near, remembered
@@ -69,16 +69,16 @@ def test_what_a_transaction_writes_anew_or_deletes_is_seen_by_it_alone(room: Gro
 def test_a_transaction_that_changes_nothing_asks_the_table_itself(room: Group) -> None:
     memory = remembered(room, 1)
     assert near(room, 1) == [memory.key]
-    table = following.current_table(read_stand())
+    table = following.current_table(read_progress())
     with transaction.atomic():
-        assert following.current_table(read_stand()) is table
+        assert following.current_table(read_progress()) is table
 
 
 def test_nothing_is_read_for_a_transaction_before_the_table_is_there(room: Group) -> None:
     remembered(room, 1)
     following._followers.clear()
     with transaction.atomic():
-        assert [following.current_table(read_stand()) for _ in range(5)] == [None] * 5
+        assert [following.current_table(read_progress()) for _ in range(5)] == [None] * 5
 
 
 @pytest.mark.parametrize("exact_mb", [64, 0])

@@ -24,7 +24,7 @@ from memories.search.query_terms import Match
 from memories.search.sqlite import engine as sqlite
 from memories.search.sqlite import hybrid as sqlite_both
 from memories.search.sqlite import rows as sqlite_rows
-from memories.search.sqlite.vectors import query, read_stand
+from memories.search.sqlite.vectors import fetch_rows, read_progress
 from memories.search.term_counts import TermCounts
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
@@ -67,7 +67,7 @@ def remembered(room: Group, seed: int, /, **fields: object) -> Memory:
 
 def near(room: Group, seed: int, **fields: object) -> list[int]:
     """Give the memories found, nearest first; fails where the table in memory was not asked."""
-    assert following.current_table(read_stand()) is not None
+    assert following.current_table(read_progress()) is not None
     return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(room, **fields), limit=5)]
 
 
@@ -83,7 +83,7 @@ def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(roo
         "retracted_types": frozenset({"semantic", "entity"}),
     }
     with transaction.atomic():  # by SQL, while the table is behind
-        assert following.current_table(read_stand()) is None
+        assert following.current_table(read_progress()) is None
         hits = search_index().nearest(unit_vector(4), seen(room, **asked), limit=5)
         best = search_index().nearest(unit_vector(4), seen(room, **asked), limit=1)
     found = [hit.key for hit in hits]
@@ -187,7 +187,7 @@ def test_what_only_the_rows_know_is_asked_of_them_until_enough_are_found(
     add_piece(far, unit_vector(2))
     assert near(room, 1, **fields) == [far.key]
     words = search_index().find(Match(("lighthouse",)), unit_vector(1), seen(room, **fields), limit=5)
-    assert [hit.key for hit in words.words] == [hit.key for hit in words.near] == [far.key]
+    assert [hit.key for hit in words.words] == [hit.key for hit in words.nearest] == [far.key]
 
 
 def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
@@ -197,15 +197,17 @@ def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
     v = seen(room)
     match = Match(("lighthouse", "7", "8", "11"))
     together = search_index().find(match, unit_vector(99), v, limit=4)
-    assert together.near[0].key == rows[1].key
-    assert together.near == search_index().nearest(unit_vector(99), v, limit=4)
+    assert together.nearest[0].key == rows[1].key
+    assert together.nearest == search_index().nearest(unit_vector(99), v, limit=4)
     with transaction.atomic():
         by_sql = search_index().find(match, unit_vector(99), v, limit=4)
     assert [hit.key for hit in together.words] == [hit.key for hit in by_sql.words]
     assert [hit.score for hit in together.words] == pytest.approx([hit.score for hit in by_sql.words])
     assert together.keyword == pytest.approx(by_sql.keyword)
     assert together.vector == pytest.approx(by_sql.vector, abs=1e-5)
-    assert [hit.score for hit in together.near] == pytest.approx([hit.score for hit in by_sql.near], abs=1e-5)
+    assert [hit.score for hit in together.nearest] == pytest.approx(
+        [hit.score for hit in by_sql.nearest], abs=1e-5
+    )
 
 
 def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
@@ -217,8 +219,8 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
     with ThreadPoolExecutor(1) as pool:
         threads: list[int] = []
-        monkeypatch.setattr(sqlite_both, "_choosers", lambda: pool)
-        monkeypatch.setattr(sqlite_both, "LARGE_ROOM", 1)
+        monkeypatch.setattr(sqlite_both, "chooser_pool", lambda: pool)
+        monkeypatch.setattr(sqlite_both, "LARGE_GROUP_ROWS", 1)
         choose = VectorTable.choose
 
         def choosing(table: VectorTable, *args: Any, **named: Any) -> Keys:
@@ -244,7 +246,7 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
 
     def noting(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         searches.append(sql)
-        return query(sql, params)
+        return fetch_rows(sql, params)
 
     def reading(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
         asked = [*keys]
@@ -253,9 +255,9 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
             slow.set_result(vector)  # a search that waited for it before would wait for ever
         return sqlite_rows.read_visible(asked, visibility)
 
-    monkeypatch.setattr(sqlite_both, "query", noting)
+    monkeypatch.setattr(sqlite_both, "fetch_rows", noting)
     monkeypatch.setattr(sqlite, "read_visible", reading)
-    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
+    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_room)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
     assert (sqlite_both._SCORES in searches) is (small_room == 0)
     assert (sqlite_both._HITS in searches) is (small_room == 1000)
@@ -275,9 +277,9 @@ def test_common_words_are_counted_where_the_room_is_not_small(
         return [4] * len(terms)
 
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
-    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", small_room)
-    monkeypatch.setattr(sqlite_both, "_counts", counts)
-    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
+    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_room)
+    monkeypatch.setattr(sqlite_both, "count_matches", counts)
+    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
     found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(room), limit=4)
     assert len(found.words) == 4
     assert bool(asked) is counted
@@ -291,9 +293,9 @@ def test_common_words_are_counted_in_a_large_room_of_which_little_is_asked(
         remembered(room, number)
     counted = list[Sequence[str]]()
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)
-    monkeypatch.setattr(sqlite_both, "SMALL_ROOM", 3)
-    monkeypatch.setattr(sqlite_both, "COUNTS", TermCounts())
-    monkeypatch.setattr(sqlite_both, "_counts", lambda terms: counted.append(terms) or [4] * len(terms))
+    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", 3)
+    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
+    monkeypatch.setattr(sqlite_both, "count_matches", lambda terms: counted.append(terms) or [4] * len(terms))
     asked = seen(room, types=frozenset({"entity"}))
     search_index().find(Match(("lighthouse", "2")), unit_vector(2), asked, limit=4)
     assert counted
@@ -325,5 +327,5 @@ def test_a_write_of_another_process_is_found_within_50_ms(room: Group) -> None:
 def test_a_process_that_asks_once_does_not_read_all_vectors(room: Group) -> None:
     following._followers.clear()
     remembered(room, 1)
-    asked = [following.current_table(read_stand()) is not None for _ in range(5)]
+    asked = [following.current_table(read_progress()) is not None for _ in range(5)]
     assert asked == [False, False, False, True, True]

@@ -176,10 +176,10 @@ def test_a_removed_row_is_gone_until_it_is_put_again() -> None:
     table = table_of([piece(1, held[0]), piece(2, held[1])])
     table.remove([1, 77])
     assert found(table, held[0], LIVE, wanted=9, held=held) == [2]
-    assert table.gone == 1
+    assert table.deleted == 1
     table.put([piece(1, held[0])])
     assert found(table, held[0], LIVE, wanted=1, held=held) == [1]
-    assert table.gone == 0
+    assert table.deleted == 0
 
 
 def test_the_vectors_leave_memory_when_they_do_not_fit_and_the_signs_still_find() -> None:
@@ -238,7 +238,7 @@ def test_many_rows_are_chosen_by_their_signs_before_they_are_compared(
         return held[pieces - 1]
 
     found = table.nearest(held[0], table.allowed(LIVE), wanted=50, read=read)
-    assert compared == [bits.LEAST_COMPARED]
+    assert compared == [bits.MIN_COMPARED]
     assert found.pieces[0] == 1
     table.nearest(held[0], table.allowed(LIVE), wanted=500, read=read)
     assert compared[1:] == [int(500 * bits.COMPARED_PER_WANTED)]
@@ -256,11 +256,11 @@ def test_a_sample_that_misleads_costs_time_and_no_rows(is_sample_near: bool) -> 
     table = table_of([piece(n + 1, held[n]) for n in range(4000)], exact_mb=0)
     allowed = table.allowed(LIVE)
     columns, count = allowed.part.columns, allowed.part.count
-    alike = bits._most_alike(columns, count, allowed.rows, question, least=1000)
+    alike = bits.most_similar(columns, count, allowed.rows, question, least=1000)
     limit = np.sort(turned)[999]
     assert len(alike) >= 1000
     assert set(np.flatnonzero(turned < limit)) <= set(alike.tolist())
-    some = bits._most_alike(columns, count, allowed.rows[::2][:1999], question, least=100)
+    some = bits.most_similar(columns, count, allowed.rows[::2][:1999], question, least=100)
     assert (some % 2 == 0).all()
     assert (some <= 3996).all()
 
@@ -273,6 +273,6 @@ def test_of_like_rows_those_are_compared_whose_signs_have_the_greatest_products(
     held[:, :3] = signs
     table = table_of([piece(n, held[n - 1]) for n in (1, 2, 3, 4)])
     columns, rows = table.allowed(LIVE).part.columns, np.arange(4)
-    assert bits._likeliest(columns, rows, question, most=2).tolist() == [0, 3]
-    assert bits._likeliest(columns, rows[1:], question, most=1).tolist() == [3]
-    assert bits._likeliest(columns, rows, question, most=4).tolist() == [0, 1, 2, 3]
+    assert bits.rank_by_signs(columns, rows, question, most=2).tolist() == [0, 3]
+    assert bits.rank_by_signs(columns, rows[1:], question, most=1).tolist() == [3]
+    assert bits.rank_by_signs(columns, rows, question, most=4).tolist() == [0, 1, 2, 3]

@@ -15,7 +15,7 @@ from access.models import AuditEntry, Group
 from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
-from memories.queries.snapshot import TIED, snapshot
+from memories.queries.snapshot import RELATED_ROWS, snapshot
 from memories.store import bulk as batch
 from memories.store.bulk import store_many
 from tests.people import person
@@ -79,7 +79,7 @@ def test_the_log_of_a_batch_has_each_memory_as_it_is(actor: Actor, ledger: Group
     store_many(actor, facts(7))
     stored = AuditEntry.objects.filter(operation="store").order_by("seq")
     assert [entry.payload_row.payload["after"] for entry in stored] == [
-        snapshot(memory) for memory in Memory.objects.select_related(*TIED).order_by("key")
+        snapshot(memory) for memory in Memory.objects.select_related(*RELATED_ROWS).order_by("key")
     ]
     assert verify_chain().is_whole
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("loci-import")]

@@ -18,7 +18,7 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.lifecycle.verbs import purge, reject, retract
 from memories.models import Link, LinkKind, Memory, Piece, Thread
-from memories.queries.snapshot import TIED, snapshot
+from memories.queries.snapshot import RELATED_ROWS, snapshot
 from memories.search.base import search_index
 from memories.store import bulk as batch
 from memories.store.bulk import BatchResult, store_many
@@ -142,7 +142,7 @@ def test_a_changed_source_is_a_new_version_in_the_same_place(actor: Actor, ledge
     assert new.context == "One.\nThree."
     assert Memory.objects.get(content="One.").context == "Two."
     assert counts(store_many(actor, [turn("Two.", "b")])) == (0, 0, 1, 0, 0)
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_a_source_named_twice_in_one_file_is_read_in_order(actor: Actor, ledger: Group) -> None:
@@ -317,7 +317,7 @@ def test_each_memory_has_its_row_in_the_log_and_the_chain_holds(actor: Actor, le
     assert [entry.memory_id for entry in stored] == list(result.ids)
     assert stored[0].payload_row.payload["after"]["content"] == "Fact 0."
     assert verify_chain().is_whole
-    assert search_index().faults() == []
+    assert search_index().find_errors() == []
 
 
 def test_the_number_of_queries_does_not_grow_with_the_batch(actor: Actor, ledger: Group) -> None:
@@ -379,7 +379,7 @@ def test_the_log_says_of_each_row_what_a_snapshot_does(alice: User, ledger: Grou
         for n in range(3)
     ]
     store_many(actor, drafts)
-    rows = {row.id: row for row in Memory.objects.select_related(*TIED)}
+    rows = {row.id: row for row in Memory.objects.select_related(*RELATED_ROWS)}
     said = {row.memory_id: row.payload_row.payload for row in AuditEntry.objects.filter(operation="store")}
     assert len(rows) == 8
     assert said == {id_: {"after": snapshot(row)} for id_, row in rows.items()}
