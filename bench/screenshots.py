@@ -32,7 +32,7 @@ IN_DOCS = (
     "app-memory-wide-light", "app-memory-phone-dark", "app-new-wide-light", "app-correct-wide-light", "app-flag-wide-light",
     "app-mine-wide-light", "login-wide-light",
 )  # fmt: skip
-# The pages for everybody are shown as the contributor sees them.
+# The workspace is shown as the contributor sees them.
 OF_MEMBERS = "app-"
 
 

@@ -1,4 +1,4 @@
-"""The admin site: what a service refuses becomes a page that says so, with the right status."""
+"""The admin site. A service's refusal becomes a page with its message and status."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,21 +20,21 @@ from unfold.sites import UnfoldAdminSite
 from access.errors import LociError
 
 View = Callable[..., HttpResponse]
-NEXT = "next"  # where one wanted to go, as django.contrib.auth names it
-NOT_FOUND = "There is nothing of that name that you may see."
-NOT_PERMITTED = "You may not do this: it takes a role in the group that you do not have, or a superuser."
+NEXT = "next"  # the page to open after the login, as django.contrib.auth names it
+NOT_FOUND = "Not found, or you don't have access."
+NOT_PERMITTED = "You may not do this: it needs a role in the group that you do not have, or a superuser."
 
 
 class LociAdminConfig(SimpleAdminConfig):
-    """Puts our site where Django looks for the default one.
+    """Installs our site as Django's default one.
 
-    Its pages are found by loci_site/urls.py: commands would else import them all, for half a second of each.
+    loci_site/urls.py discovers the admin modules: done here, every command would import them all, half a second each.
     """
 
     default_site = "loci_site.admin.site.LociAdminSite"
 
     def ready(self) -> None:
-        """Make the site, so that its check is run."""
+        """Create the site, so that its system check runs."""
         super().ready()
         str(admin.site)
 
@@ -48,39 +48,46 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     enable_nav_sidebar = True
 
     def check(self, app_configs: Any) -> list[Any]:
-        """Check the pages, whether or not an address was asked for before."""
+        """Check all admin pages, even before the first request has imported them."""
         admin.autodiscover()
         return list(super().check(app_configs))
 
     def get_urls(self) -> list[Any]:
-        """Add the pages for looking around before Django's own, whose last one takes any address."""
-        from loci_site.admin.explore.urls import explore_urls  # noqa: PLC0415 - this file is read before any model
+        """The explore pages, then Django's own: its last pattern matches every path."""
+        from loci_site.admin.explore.urls import explore_urls  # noqa: PLC0415 - imported before the models are ready
 
         return [*explore_urls(self.admin_view), *super().get_urls()]
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Wrap a view as Django does, and render what it refuses."""
+        """Wrap a view as Django does, and render refusals as pages."""
 
-        def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def with_refusals(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             try:
                 return view(request, *args, **kwargs)
             except Http404:
-                return self._refusal(request, 404, NOT_FOUND)
+                return self.render_refusal(request, 404, NOT_FOUND)
             except PermissionDenied as denied:
-                return self._refusal(request, 403, str(denied) or NOT_PERMITTED)
+                return self.render_refusal(request, 403, str(denied) or NOT_PERMITTED)
             except LociError as refusal:
                 if refusal.status in (403, 404) or request.method != "POST":
-                    return self._refusal(request, refusal.status, refusal.message, hint=refusal.hint)
+                    return self.render_refusal(request, refusal.status, refusal.message, hint=refusal.hint)
                 messages.error(request, str(refusal))
                 return HttpResponseRedirect(request.path)
 
-        wrapped: View = super().admin_view(answering, cacheable)
+        wrapped: View = super().admin_view(with_refusals, cacheable)
         return wrapped
+
+    def render_refusal(
+        self, request: HttpRequest, status: int, message: str, *, hint: str = ""
+    ) -> HttpResponse:
+        """A page with the message and hint, answered with this status."""
+        context = {**self.each_context(request), "title": message, "message": message, "hint": hint}
+        return TemplateResponse(request, "admin/loci/refused.html", context, status=status)
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
-        """Lead to the page on which everybody logs in, and from there to where one wanted to go on this site."""
-        from loci_site.app.login import LogIn  # noqa: PLC0415 - this file is read before any model
+        """Redirect to the login page of the workspace, keeping a `next` that leads back to this site."""
+        from loci_site.app.login import LogIn  # noqa: PLC0415 - imported before the models are ready
 
         if request.method == "POST":
             return LogIn.as_view()(request)
@@ -96,18 +103,14 @@ class LociAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no typ
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """As unfold's; that one has chosen another password is in the audit log."""
-        # This module is read before models may be.
+        """unfold's view, plus an audit entry when the password changed."""
+        # This module is imported before the models are ready.
         from access.admin.caller import actor_of  # noqa: PLC0415
         from access.sign_in.users import log_password  # noqa: PLC0415
 
         with transaction.atomic():
-            before = request.user.password  # type: ignore[union-attr]  # only who is logged in comes here
+            before = request.user.password  # type: ignore[union-attr]  # the view requires a login
             answer: HttpResponse = super().password_change(request, extra_context)
             if request.user.password != before:  # type: ignore[union-attr]
                 log_password(actor_of(request), request.user)  # type: ignore[arg-type]
         return answer
-
-    def _refusal(self, request: HttpRequest, status: int, message: str, *, hint: str = "") -> HttpResponse:
-        context = {**self.each_context(request), "title": message, "message": message, "hint": hint}
-        return TemplateResponse(request, "admin/loci/refused.html", context, status=status)

@@ -1,4 +1,4 @@
-"""How the admin looks and what its sidebar lists; settings.py takes UNFOLD from here, so no model may be imported."""
+"""Look and sidebar of the admin. settings.py imports UNFOLD from here, so no model may be imported."""
 
 from typing import Any
 
@@ -7,61 +7,54 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 Item = dict[str, Any]
+FILTERS = ("trust__exact", "status__exact")  # the list filters that sidebar items use
 
 
 def logo(request: HttpRequest) -> str:
-    """Give the address of the logo."""
+    """URL of the logo."""
     return static("loci/logo.svg")
 
 
 def stylesheet(request: HttpRequest) -> str:
-    """Give the address of our own styles."""
+    """URL of our own styles."""
     return static("loci/admin.css")
 
 
 def explore_stylesheet(request: HttpRequest) -> str:
-    """Give the address of the styles of the dashboard and the pages for looking around."""
+    """URL of the styles of the dashboard and the explore pages."""
     return static("loci/explore.css")
 
 
 def palette(request: HttpRequest) -> str:
-    """Give the address of the search that Ctrl-K opens on every page."""
+    """URL of the search palette's script (Ctrl-K on every page)."""
     return static("loci/palette.js")
 
 
 def is_superuser(request: HttpRequest) -> bool:
-    """Say whether the caller sees people and everything else."""
+    """Whether the caller is a superuser."""
     return bool(getattr(request.user, "is_superuser", False))
 
 
-def _item(title: str, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
-    address = reverse_lazy(f"admin:{page}")
-    link = _with_query(page, query) if query else address
+def sidebar_item(title: str, icon: str, page: str, *, query: str = "", **extra: Any) -> Item:
+    """A sidebar link to an admin page, with an optional query string."""
+    link = reverse_lazy(f"admin:{page}")
+    if query:
+        return {"title": title, "icon": icon, "link": lambda request: f"{link}?{query}", **extra}
     return {"title": title, "icon": icon, "link": link, **extra}
 
 
-def _with_query(page: str, query: str) -> Any:
-    def link(request: HttpRequest) -> str:
-        return f"{reverse_lazy(f'admin:{page}')}?{query}"
+def is_list_filtered(page: str, **wanted: str) -> Any:
+    """A callback: whether the request shows this list with exactly these sidebar filters."""
 
-    return link
+    def is_active(request: HttpRequest) -> bool:
+        shown = {name: value for name, value in request.GET.items() if name in FILTERS}
+        return request.path.startswith(str(reverse_lazy(f"admin:{page}"))) and shown == wanted
 
-
-def _is_at(page: str, **wanted: str) -> Any:
-    """Give a callback: whether the page shown is this list with exactly these filters."""
-
-    def active(request: HttpRequest) -> bool:
-        shown = {
-            name: value for name, value in request.GET.items() if name in ("trust__exact", "status__exact")
-        }
-        here = request.path.startswith(str(reverse_lazy(f"admin:{page}")))
-        return here and shown == wanted
-
-    return active
+    return is_active
 
 
-def _is_page(page: str) -> Any:
-    """Give a callback: whether exactly this page is shown, and none below it."""
+def is_exactly(page: str) -> Any:
+    """A callback: whether the request shows this page, not one below it."""
     return lambda request: request.path == str(reverse_lazy(f"admin:{page}"))
 
 
@@ -70,56 +63,56 @@ MEMORIES, LINKS = "memories_memory_changelist", "memories_link_changelist"
 NAVIGATION: list[dict[str, Any]] = [
     {
         "items": [
-            _item("Dashboard", "dashboard", "index"),
-            _item("Memories", "neurology", MEMORIES, active=_is_at(MEMORIES)),
-            _item("Relations", "share", "relations_relation_changelist"),
+            sidebar_item("Dashboard", "dashboard", "index"),
+            sidebar_item("Memories", "neurology", MEMORIES, active=is_list_filtered(MEMORIES)),
+            sidebar_item("Relations", "share", "relations_relation_changelist"),
         ],
     },
     {
         "title": "Explore",
         "items": [
-            _item("Rooms", "meeting_room", "explore_rooms"),
-            _item("Recall playground", "science", "explore_recall"),
-            _item("Graph", "hub", "explore_graph"),
-            _item("Timeline", "timeline", "explore_timeline"),
+            sidebar_item("Groups", "meeting_room", "explore_rooms"),
+            sidebar_item("Recall playground", "science", "explore_recall"),
+            sidebar_item("Graph", "hub", "explore_graph"),
+            sidebar_item("Timeline", "timeline", "explore_timeline"),
         ],
     },
     {
-        "title": "Review",
+        "title": "Curate",
         "items": [
-            {"title": "What waits", "icon": "fact_check", "link": reverse_lazy("review")},
-            _item("Candidates", "hourglass_top", MEMORIES, query="trust__exact=candidate",
-                  active=_is_at(MEMORIES, trust__exact="candidate")),
-            _item("Disputed", "help", MEMORIES, query="trust__exact=disputed",
-                  active=_is_at(MEMORIES, trust__exact="disputed")),
-            _item("Duplicates and conflicts", "compare_arrows", LINKS, query="status__exact=open",
-                  active=_is_at(LINKS, status__exact="open")),
+            {"title": "Review", "icon": "fact_check", "link": reverse_lazy("review")},
+            sidebar_item("Candidates", "hourglass_top", MEMORIES, query="trust__exact=candidate",
+                  active=is_list_filtered(MEMORIES, trust__exact="candidate")),
+            sidebar_item("Disputed", "help", MEMORIES, query="trust__exact=disputed",
+                  active=is_list_filtered(MEMORIES, trust__exact="disputed")),
+            sidebar_item("Duplicates and conflicts", "compare_arrows", LINKS, query="status__exact=open",
+                  active=is_list_filtered(LINKS, status__exact="open")),
         ],
     },
     {
         "title": "Access",
         "items": [
-            _item("Groups", "meeting_room", "access_group_changelist"),
-            _item("Tokens", "key", "access_apitoken_changelist"),
-            _item("People", "group", "auth_user_changelist", permission=is_superuser),
-            _item("Lock-outs", "lock", "access_attempts_changelist", permission=is_superuser),
+            sidebar_item("Group settings", "tune", "access_group_changelist"),
+            sidebar_item("Tokens", "key", "access_apitoken_changelist"),
+            sidebar_item("People", "group", "auth_user_changelist", permission=is_superuser),
+            sidebar_item("Lock-outs", "lock", "access_attempts_changelist", permission=is_superuser),
         ],
     },
     {
         "title": "Log",
         "items": [
-            _item("Audit log", "history", "access_auditentry_changelist"),
-            _item("Tombstones", "block", "memories_tombstone_changelist"),
-            _item("Recalls", "manage_search", "memories_recalllog_changelist"),
+            sidebar_item("Audit log", "history", "access_auditentry_changelist"),
+            sidebar_item("Tombstones", "block", "memories_tombstone_changelist"),
+            sidebar_item("Recalls", "manage_search", "memories_recalllog_changelist"),
         ],
     },
     {
         "title": "Maintenance",
         "items": [
-            _item("Runs", "build", "maintenance_run_changelist"),
-            _item("Schedule", "schedule", JOBS, permission=is_superuser, active=_is_page(JOBS)),
-            _item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
-            _item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
+            sidebar_item("Runs", "build", "maintenance_run_changelist"),
+            sidebar_item("Schedule", "schedule", JOBS, permission=is_superuser, active=is_exactly(JOBS)),
+            sidebar_item("Backups", "save", "maintenance_joblock_backups", permission=is_superuser),
+            sidebar_item("Doctor", "stethoscope", "maintenance_joblock_doctor", permission=is_superuser),
         ],
     },
 ]  # fmt: skip
@@ -127,7 +120,7 @@ NAVIGATION: list[dict[str, Any]] = [
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Loci",
     "SITE_HEADER": "Loci",
-    "SITE_SUBHEADER": "Memory your agents share",
+    "SITE_SUBHEADER": "Shared memory for your agents",
     "SITE_URL": None,
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],

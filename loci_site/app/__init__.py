@@ -1,1 +1,1 @@
-"""The pages for everybody: log in, search and read what one may, store, correct, flag. Curating is the admin's."""
+"""The workspace, for everyone with an account: log in, search, read, store, correct, flag. Curating is the admin's."""

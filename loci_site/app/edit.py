@@ -1,4 +1,4 @@
-"""Storing, correcting and flagging. Each answer says truthfully what became of it."""
+"""Storing, correcting and flagging memories. The message afterwards states the actual outcome."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,8 +9,8 @@ from access.actor import WRITE, Actor
 from access.admin.caller import actor_of
 from access.errors import LociError, NotPermitted
 from loci_site.app.forms import CorrectForm, FlagForm, PeopleForm, StoreForm
-from loci_site.app.page import for_people, rooms_of, show, writable_groups
-from loci_site.app.read import ROOM_IN_SESSION
+from loci_site.app.page import readable_groups, render_page, workspace_page, writable_groups
+from loci_site.app.read import GROUP_IN_SESSION
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import dispute
 from memories.models import Memory
@@ -18,28 +18,28 @@ from memories.queries.versions import find_memory, head_of
 from memories.store import Outcome, StoreResult, store
 
 get_or_post = require_http_methods(["GET", "POST"])
-SAID = {
-    Outcome.CREATED: "Remembered.",
-    Outcome.REINFORCED: "This was known already; your word makes it surer.",
-    Outcome.UNCHANGED: "This was known already, letter by letter. Nothing changed.",
-    Outcome.QUEUED: "Kept, and waiting for a curator: it is not found until somebody approves it.",
+STORE_MESSAGES = {
+    Outcome.CREATED: "Saved.",
+    Outcome.REINFORCED: "This was known already. Its confidence went up.",
+    Outcome.UNCHANGED: "Exactly this was known already. Nothing changed.",
+    Outcome.QUEUED: "Saved. It is not found until a curator approves it.",
 }
-SAID_OF_EDIT = {
-    EditOutcome.NEW_VERSION: "Corrected. The former text is kept below.",
+EDIT_MESSAGES = {
+    EditOutcome.NEW_VERSION: "Corrected. The old text is listed below.",
     EditOutcome.CHANGED: "Changed.",
-    EditOutcome.QUEUED: "Your correction waits for a curator. Until then the former text counts.",
+    EditOutcome.QUEUED: "Your correction waits for a curator. Until then the old text stays in use.",
 }
 
 
-@for_people
+@workspace_page
 @get_or_post
 def store_new(request: HttpRequest) -> HttpResponse:
-    """Ask for a new memory and store it."""
+    """The form for a new memory; stores it when posted."""
     actor = actor_of(request)
     groups = writable_groups(actor)
     if not groups:
-        raise _nowhere(actor)
-    first = request.session.get(ROOM_IN_SESSION) or groups[0].slug
+        raise no_writable_group(actor)
+    first = request.session.get(GROUP_IN_SESSION) or groups[0].slug
     form = StoreForm(request.POST or None, groups=groups, initial={"group": first})
     if form.is_valid():
         try:
@@ -47,18 +47,18 @@ def store_new(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            if stored.memory is not None and stored.outcome in SAID:
-                _tell(request, stored)
+            if stored.memory is not None and stored.outcome in STORE_MESSAGES:
+                report_outcome(request, stored)
                 return redirect("people:memory", str(stored.memory.id))
-            form.add_error(None, f"This is not stored: {stored.why}.")
-    return _show_form(request, form, title="New memory", button="Remember it")
+            form.add_error(None, f"Not stored: {stored.why}.")
+    return render_form(request, form, title="New memory", button="Save")
 
 
-@for_people
+@workspace_page
 @get_or_post
 def correct(request: HttpRequest, id_: str) -> HttpResponse:
-    """Ask for the right text and write it as a new version."""
-    actor, memory = _writable(request, id_)
+    """The form for a correction; writes it as a new version when posted."""
+    actor, memory = find_writable(request, id_)
     seen = {"content": memory.content, "tags": ", ".join(memory.tags), "version": memory.version}
     form = CorrectForm(request.POST or None, initial=seen)
     if form.is_valid():
@@ -67,16 +67,16 @@ def correct(request: HttpRequest, id_: str) -> HttpResponse:
         except LociError as refusal:
             form.refuse(refusal)
         else:
-            messages.success(request, SAID_OF_EDIT[edited.outcome])
+            messages.success(request, EDIT_MESSAGES[edited.outcome])
             return redirect("people:memory", str(edited.memory.id))
-    return _show_form(request, form, title="Correct a memory", button="Save the correction", memory=memory)
+    return render_form(request, form, title="Correct a memory", button="Save the correction", memory=memory)
 
 
-@for_people
+@workspace_page
 @get_or_post
 def flag(request: HttpRequest, id_: str) -> HttpResponse:
-    """Ask what is wrong and mark the memory as disputed."""
-    actor, memory = _writable(request, id_)
+    """The form for what is wrong with a memory; marks it as disputed when posted."""
+    actor, memory = find_writable(request, id_)
     form = FlagForm(request.POST or None)
     if form.is_valid():
         try:
@@ -86,25 +86,31 @@ def flag(request: HttpRequest, id_: str) -> HttpResponse:
         else:
             messages.success(request, "Flagged. A curator will look at it.")
             return redirect("people:memory", str(memory.id))
-    return _show_form(request, form, title="Flag a memory", button="Flag it", memory=memory)
+    return render_form(request, form, title="Flag a memory", button="Flag it", memory=memory)
 
 
-def _nowhere(actor: Actor) -> NotPermitted:
-    """Say why there is no group to store in, and who can change that."""
+def no_writable_group(actor: Actor) -> NotPermitted:
+    """The refusal for an actor without a group to store in; its hint says who can change that."""
     if actor.all_groups:
-        return NotPermitted("There is no group to store in yet.", hint="Make one first: Curate, then Groups.")
-    if not rooms_of(actor):
+        return NotPermitted(
+            "There is no group to store in yet.", hint="Create one first: Curate, then Group settings."
+        )
+    if not readable_groups(actor):
         return NotPermitted(
             "You belong to no group, so there is nowhere to store.",
-            hint="Ask an admin to make you a contributor of yours.",
+            hint="Ask an admin of a group to make you a contributor.",
         )
     return NotPermitted(
         "You may read here, but not store.", hint="Ask an admin of your group to make you a contributor."
     )
 
 
-def _writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
-    """Find the version that counts; refuse before anything is typed where the caller may not write."""
+def find_writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
+    """The actor and the current version of a memory.
+
+    Raises:
+        NotPermitted: the actor may not write it; before anything is typed.
+    """
     actor = actor_of(request)
     memory = head_of(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
@@ -115,20 +121,22 @@ def _writable(request: HttpRequest, id_: str) -> tuple[Actor, Memory]:
     return actor, memory
 
 
-def _tell(request: HttpRequest, stored: StoreResult) -> None:
+def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
+    """Add a message with the outcome, and one with the first similar memory that needs a look."""
     why = (
         f" {stored.why[:1].upper()}{stored.why[1:]}."
         if stored.why and stored.outcome == Outcome.QUEUED
         else ""
     )
-    messages.success(request, SAID[stored.outcome] + why)
+    messages.success(request, STORE_MESSAGES[stored.outcome] + why)
     doubtful = [near for near in stored.near if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
-        messages.info(request, f"Something near is known: “{doubtful[0].memory.content[:160]}”")
+        messages.info(request, f"A similar memory exists: “{doubtful[0].memory.content[:160]}”")
 
 
-def _show_form(
+def render_form(
     request: HttpRequest, form: PeopleForm, *, title: str, button: str, memory: Memory | None = None
 ) -> HttpResponse:
+    """The form's page; status 422 if the form has errors."""
     context = {"title": title, "form": form, "button": button, "memory": memory}
-    return show(request, "people/form.html", context, status=422 if form.errors else 200)
+    return render_page(request, "people/form.html", context, status=422 if form.errors else 200)

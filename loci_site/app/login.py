@@ -1,4 +1,4 @@
-"""The door: logging in, logging out, and which pages somebody begins with."""
+"""Log-in, log-out, and the start page of each kind of user."""
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -10,21 +10,21 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_GET
 
 from access.sign_in.form import LoginForm
-from loci_site.app.page import bolted
+from loci_site.app.page import secured
 
-CLOSED = "The admin's pages are for curators. Here you can search, store, correct and flag."
-WRONG = "That name and password do not belong together. Both are case-sensitive."
+ADMIN_CLOSED = "The admin is for curators. Here you can search, store, correct and flag memories."
+WRONG_LOGIN = "Wrong name or password. Both are case-sensitive."
 
 
 class LogInForm(LoginForm):
-    """Name and password; says how long to wait where too much was tried."""
+    """Name and password. After too many attempts its error says how long to wait."""
 
-    error_messages = {"invalid_login": WRONG, "inactive": "This account is switched off. Ask an admin."}
+    error_messages = {"invalid_login": WRONG_LOGIN, "inactive": "This account is switched off. Ask an admin."}
 
 
-@method_decorator(bolted, name="dispatch")
+@method_decorator(secured, name="dispatch")
 class LogIn(LoginView):
-    """The login for everybody; curators come from here to the admin as well."""
+    """The login for everyone; curators are redirected to the admin."""
 
     template_name = "people/login.html"
     authentication_form = LogInForm
@@ -33,25 +33,25 @@ class LogIn(LoginView):
     extra_context = {"title": "Log in"}
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
-        """Give where somebody wanted to go, on this site; not the admin's pages for whom they are closed."""
+        """The page that was asked for, if it is on this site; no admin page for users who may not enter the admin."""
         wanted: str = super().get_redirect_url()
         user = self.request.user
         if user.is_authenticated and not user.is_staff and wanted.startswith(reverse("admin:index")):
-            messages.info(self.request, CLOSED)
+            messages.info(self.request, ADMIN_CLOSED)
             return ""
         return wanted
 
 
-@method_decorator(bolted, name="dispatch")
+@method_decorator(secured, name="dispatch")
 class LogOut(LogoutView):
-    """Ends the login; only a POST does."""
+    """Ends the session, by POST only."""
 
     next_page = "people:login"
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """Lead to where somebody works: the admin for those who may enter it, else the search."""
+    """Redirect to the admin if the user may enter it, else to the workspace."""
     if not isinstance(request.user, User):
         return redirect("people:login")
     return redirect("admin:index" if request.user.is_staff else "people:search")

@@ -1,4 +1,4 @@
-"""What the pages for everybody have in common: who asks, the frame, what a service refuses, and a policy without exceptions."""
+"""What the workspace's pages share: login, frame, refusals as pages, and a content security policy without exceptions."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -17,54 +17,56 @@ from access.groups import entered_groups
 from access.models import Group
 
 P = ParamSpec("P")
-# Everything these pages need comes from this server's own files: no inline script or style, no other host.
+# All assets are this server's own files: no inline script or style, no other host.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
-def bolted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Give the view with the content security policy on each answer; nothing of it is kept by a browser or proxy."""
+def secured(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Add the content security policy to each response, and keep it out of caches."""
 
     @wraps(view)
-    def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def with_headers(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
         response["Content-Security-Policy"] = POLICY
         response["Cache-Control"] = "no-store, private"
         return response
 
-    return answering
+    return with_headers
 
 
-def for_people(
+def workspace_page(
     view: Callable[Concatenate[HttpRequest, P], HttpResponse],
 ) -> Callable[..., HttpResponseBase]:
-    """Give the view for whoever is logged in; what a service refuses becomes a page that says so."""
+    """Require a login, render a service's refusal as a page, and secure the response."""
 
     @wraps(view)
-    def answering(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def with_refusals(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except LociError as refusal:
             context = {"title": refusal.message, "refusal": refusal}
-            return show(request, "people/refused.html", context, status=refusal.status)
+            return render_page(request, "people/refused.html", context, status=refusal.status)
 
-    return bolted(login_required(answering, login_url=reverse_lazy("people:login")))
+    return secured(login_required(with_refusals, login_url=reverse_lazy("people:login")))
 
 
-def show(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    """Give a page inside the frame."""
+def render_page(
+    request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """A page inside the workspace's frame."""
     actor = actor_of(request)
     frame = {"may_store": bool(writable_groups(actor)), "user": request.user}
     return render(request, template, frame | context, status=status)
 
 
-def rooms_of(actor: Actor) -> list[Group]:
-    """Give the groups the actor may read, by name."""
+def readable_groups(actor: Actor) -> list[Group]:
+    """The groups the actor may read, by slug."""
     return [group for group in entered_groups(actor) if actor.may(READ, group.key)]
 
 
 def writable_groups(actor: Actor) -> list[Group]:
-    """Give the groups the actor may store in."""
+    """The groups the actor may store in, by slug."""
     return [group for group in entered_groups(actor) if actor.may(WRITE, group.key)]

@@ -1,10 +1,10 @@
-"""The addresses of the pages for everybody."""
+"""URLs of the workspace."""
 
 from django.urls import path
 
 from loci_site.app.edit import correct, flag, store_new
 from loci_site.app.login import LogIn, LogOut, home
-from loci_site.app.read import mine, read, search
+from loci_site.app.read import list_own, read, search
 
 app_name = "people"
 urlpatterns = [
@@ -12,7 +12,7 @@ urlpatterns = [
     path("login/", LogIn.as_view(), name="login"),
     path("logout/", LogOut.as_view(), name="logout"),
     path("app/", search, name="search"),
-    path("app/mine/", mine, name="mine"),
+    path("app/mine/", list_own, name="mine"),
     path("app/new/", store_new, name="new"),
     path("app/memories/<str:id_>/", read, name="memory"),
     path("app/memories/<str:id_>/correct/", correct, name="correct"),

@@ -43,7 +43,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def seeded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a filled store, made once for all test processes; nobody works in it."""
+    """A home with a filled store, made once for all test processes and never written to."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "popen" in base.name else base
     home = shared / "seeded-home"
@@ -72,7 +72,7 @@ def guard() -> Iterator[Guard]:
 
 @pytest.fixture
 def page_as(chromium: Browser, site: Site, guard: Guard) -> Iterator[PageAs]:
-    """Give `page_as("bob", dark=True, phone=True)`: a new browser window in which that person is logged in.
+    """`page_as("bob", dark=True, phone=True)`: a new browser window in which that person is logged in.
 
     `None` for the name: nobody is. Addresses are relative: `page.goto("/admin/")`.
     """
@@ -99,7 +99,7 @@ def page_as(chromium: Browser, site: Site, guard: Guard) -> Iterator[PageAs]:
 
 @pytest.fixture
 def axe() -> Callable[[Page], None]:
-    """Give `axe(page)`: fails where axe-core finds a serious or critical fault."""
+    """`axe(page)`: fails if axe-core finds a serious or critical problem."""
 
     def checked(page: Page) -> None:
         faults = grave_faults(page)
@@ -110,7 +110,7 @@ def axe() -> Callable[[Page], None]:
 
 @pytest.fixture
 def fits() -> Callable[[Page], None]:
-    """Give `fits(page)`: fails where the page is wider than the window."""
+    """`fits(page)`: fails if the page is wider than the window."""
 
     def checked(page: Page) -> None:
         width = page.evaluate("document.documentElement.scrollWidth")
@@ -120,7 +120,7 @@ def fits() -> Callable[[Page], None]:
 
 
 def _cookies(site: Site, who: str) -> Any:
-    """Give the cookies of somebody who is logged in; the login itself is tested with the pages for everybody."""
+    """Session cookies of a logged-in person; test_people.py tests the login itself."""
     cookie = {"name": "sessionid", "value": site.logins[who], "domain": "127.0.0.1", "path": "/", "expires": -1,
               "httpOnly": True, "secure": False, "sameSite": "Lax"}  # fmt: skip
     return {"cookies": [cookie], "origins": []}

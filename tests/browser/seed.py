@@ -1,4 +1,4 @@
-"""Fills the store of one LOCI_HOME with the made-up team of bench.demo; prints everyone's token and login as JSON.
+"""Fill the store of one LOCI_HOME with the fictional team of bench.demo; print each token and login as JSON.
 
 A program of its own, since it works on a home that is not the test process's.
 """
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def login(user: User) -> str:
-    """Log somebody in as the form does, but for the second that hashing a password takes; give the cookie."""
+    """The session cookie of a login like the form's, without the second that password hashing takes."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]

@@ -1,4 +1,4 @@
-"""A real web process over a copy of the seeded store, and what tests ask of it beside the browser."""
+"""A real web process over a copy of the seeded store, with REST and commands for the tests."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Site:
     logins: dict[str, str]
 
     def call(self, who: str, method: str, path: str, body: Any = None) -> Any:
-        """Call the REST interface as a person's program: `call("alice", "POST", "memories", {...})`."""
+        """Call the REST API with a person's token: `call("alice", "POST", "memories", {...})`."""
         request = urllib.request.Request(
             f"{self.url}/api/{path}",
             method=method,
@@ -47,18 +47,18 @@ class Site:
                 raise AssertionError(f"{method} {path}: {refused.code} {refused.read().decode()}") from None
 
     def store(self, content: str, *, who: str = "alice", group: str = "ledger", **fields: Any) -> str:
-        """Store a memory for one group alone and give its id."""
+        """Id of a new memory, visible in its group only."""
         body = {"content": content, "group": group, "scope": "group", **fields}
         stored: str = self.call(who, "POST", "memories", body)["id"]
         return stored
 
     def memory(self, id_: str, *, who: str = "alice") -> dict[str, Any]:
-        """Give one memory as REST tells it."""
+        """One memory as REST returns it."""
         found: dict[str, Any] = self.call(who, "GET", f"memories/{id_}")
         return found
 
     def wait_for_model(self) -> None:
-        """Wait until the web process has loaded its model, which it begins at its start."""
+        """Wait until the web process has loaded its model."""
         for _ in range(10 * LONGEST_S):
             with urllib.request.urlopen(f"{self.url}/health", timeout=LONGEST_S) as answer:
                 if json.load(answer)["checks"]["model"]["detail"] == "loaded":
@@ -67,7 +67,7 @@ class Site:
         raise AssertionError("the model was never loaded")
 
     def manage(self, *words: str) -> str:
-        """Run one command on the same store; give what it said."""
+        """Output of a command run on the same store."""
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=REPOSITORY,
@@ -82,7 +82,7 @@ class Site:
 
 
 def seed_home(home: Path) -> None:
-    """Make a home with a filled store; its people's tokens and logins stand in PEOPLE."""
+    """Make a home with a filled store; PEOPLE holds the tokens and logins."""
     with_tables(home)
     done = subprocess.run(
         [sys.executable, "-m", "tests.browser.seed"],
@@ -99,7 +99,7 @@ def seed_home(home: Path) -> None:
 
 @contextmanager
 def serving(seeded: Path, home: Path) -> Iterator[Site]:
-    """Serve a copy of the seeded home; the first request waits in the open socket until the process is there.
+    """Serve a copy of the seeded home; the first request waits in the open socket until the process is ready.
 
     It is asked here: a browser gives up after seconds, and on a busy machine a start takes longer.
     """
@@ -139,5 +139,5 @@ def serving(seeded: Path, home: Path) -> Iterator[Site]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Give what a process on that home runs with."""
+    """Environment of a process on that home."""
     return {**os.environ, "LOCI_HOME": str(home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}

@@ -1,4 +1,4 @@
-"""Looking around by keyboard: search, playground, graph, timeline, rooms and the dashboard, light and dark, wide and narrow."""
+"""Search, playground, graph, timeline, groups and dashboard by keyboard, light and dark, wide and narrow."""
 
 import re
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_the_search_finds_as_one_types_and_enter_opens(site: Site, page_as: Page
     field.fill("")
     page.keyboard.type("refnuds")
     expect(page.get_by_role("option").first).to_contain_text("Refunds above 500 euros")
-    expect(page.get_by_role("option").first).to_contain_text("spelt nearly so")
+    expect(page.get_by_role("option").first).to_contain_text("similar spelling")
     field.fill("")
     page.keyboard.type("how is money kept without rounding")
     expect(page.locator(".palette-option", has_text="by meaning").first).to_contain_text("integer cents")
@@ -88,7 +88,7 @@ def test_the_playground_by_keyboard_and_its_link(page_as: PageAs) -> None:
     page.keyboard.press("Enter")
     first = page.locator(".play-table tbody tr").first
     expect(first).to_contain_text("deploy")
-    expect(page.get_by_text("Whether there is an answer at all")).to_be_visible()
+    expect(page.get_by_text("Is anything relevant?")).to_be_visible()
     link = page.get_by_role("link", name="Link to this question").get_attribute("href")
     again = page_as("alice")
     again.goto(str(link))
@@ -142,14 +142,14 @@ def test_two_entities_are_merged_in_the_graph_and_taken_apart(
     expect(page.locator("#graph-said")).to_contain_text("Margareta is marked")
     page.locator(".graph-node", has_text="Margarete").focus()
     page.keyboard.press("m")
-    expect(page.locator("#graph-merge-pair")).to_have_text("“Margareta” goes into “Margarete”")
+    expect(page.locator("#graph-merge-pair")).to_have_text("Merge “Margareta” into “Margarete”")
     expect(page.get_by_role("button", name="Merge", exact=True)).to_be_focused()
     axe(page)
     page.keyboard.press("Enter")
     expect(page.locator(".graph-node", has_text="Margareta")).to_have_count(0)
     expect(page.get_by_role("button", name="Undo the merge")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#graph-said")).to_have_text("The two are apart again.")
+    expect(page.locator("#graph-said")).to_have_text("The merge was undone.")
     expect(page.locator(".graph-node", has_text="Margareta")).to_have_count(1)
 
 
@@ -174,7 +174,7 @@ def test_the_sliders_of_the_timeline_ask_about_the_past(page_as: PageAs, site: S
     expect(rows[old]).to_have_class(hidden)
     page.reload()
     expect(rows[old]).to_have_class(hidden)
-    page.get_by_role("button", name="Both to now").click()
+    page.get_by_role("button", name="Reset both to now").click()
     expect(rows[new]).not_to_have_class(hidden)
     assert "as_of" not in page.url
 
@@ -184,7 +184,7 @@ def test_the_dashboard_leads_to_its_lists(page_as: PageAs) -> None:
     page.goto("/admin/")
     # The keyboard goes past the sidebar, and opens the account's menu.
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Account of alice").press("Enter")
     expect(page.get_by_role("button", name="Log out")).to_be_visible()
@@ -207,7 +207,7 @@ def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_
     page.get_by_label("Instructions for agents").fill("Amounts are integer cents.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Agents get these instructions from now on.")).to_be_visible()
-    expect(page.locator(".room-part").first).to_contain_text("Amounts are integer cents.")
+    expect(page.locator(".group-part").first).to_contain_text("Amounts are integer cents.")
 
 
 def test_a_stranger_is_refused_a_room(page_as: PageAs, guard: Guard) -> None:

@@ -1,4 +1,4 @@
-"""Maintenance in the browser: a run looked at, previewed and taken back; one begun; a backup; the doctor."""
+"""Maintenance in the browser: show, preview and undo a run; start one; back up; run the doctor."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def test_a_cycle_is_previewed_then_run_and_taken_back(page_as: PageAs, site: Sit
     assert standing(site) != before
 
     page.get_by_role("button", name="Preview undo").click()
-    expect(page.get_by_text("Stay as they are")).to_be_visible()
+    expect(page.get_by_text("Unchanged")).to_be_visible()
     axe(page)
     assert standing(site) != before
     page.get_by_role("button", name="Undo", exact=True).click()
@@ -66,7 +66,7 @@ def test_a_cycle_is_previewed_then_run_and_taken_back(page_as: PageAs, site: Sit
 
 
 def standing(site: Site) -> dict[str, tuple[str, float]]:
-    """Give state and confidence of the group's memories, which decay lowers."""
+    """State and confidence of the group's memories; decay lowers the confidence."""
     rows = site.call("alice", "GET", "memories?group=ledger&limit=100")["items"]
     return {row["id"]: (row["state"], row["confidence"]) for row in rows}
 
@@ -103,9 +103,9 @@ def test_the_doctor_finds_what_is_broken_and_repairs_it(page_as: PageAs, site: S
     site.home.chmod(0o755)
     page = page_as("alice")
     page.goto("/admin/maintenance/joblock/doctor/")
-    expect(page.get_by_text("Something is broken")).to_be_visible()
+    expect(page.get_by_text("Problems found")).to_be_visible()
     page.get_by_role("button", name="Repair").click()
-    expect(page.get_by_text("Nothing is broken")).to_be_visible()
+    expect(page.get_by_text("No problems found")).to_be_visible()
     assert site.home.stat().st_mode & 0o077 == 0
     axe(page)
 

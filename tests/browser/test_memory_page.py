@@ -1,4 +1,4 @@
-"""One memory's page in a browser: its graph, its versions, what a question does with it, what a verb would do."""
+"""A memory's page in a browser: graph, versions, test question, previews of verbs."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def relate(site: Site, subject: str, predicate: str, other: str) -> dict[str, An
 
 @pytest.fixture(scope="module")
 def lighthouse(site: Site) -> str:
-    """Give the id of a thing with two relations, one of which leads on to a third thing."""
+    """Id of an entity with two relations, one of which leads on to a third entity."""
     relate(site, "Lighthouse", "warns", "Freighter")
     relate(site, "Lighthouse", "stands on", "Skerry")
     relate(site, "Skerry", "belongs to", "Archipelago")
@@ -50,7 +50,7 @@ def test_the_graph_is_opened_and_expanded_by_keyboard(
     expect(page.locator("[data-graph-status]")).to_have_text("Skerry")
     page.keyboard.press("Enter")
     expect(page.locator(".graph-node")).to_have_count(4)
-    expect(page.locator("[data-graph-status]")).to_have_text("2 more: 4 memories, 3 ties.")
+    expect(page.locator("[data-graph-status]")).to_have_text("2 more. Now 4 memories, 3 connections.")
     axe(page)
     # Arrows go from node to node; each is in the picture.
     page.keyboard.press("ArrowLeft")
@@ -153,7 +153,7 @@ def test_lists_and_forms_cut_nothing_on_a_phone(page_as: PageAs, site: Site, axe
 
 
 def test_every_other_list_and_form_has_no_grave_fault(page_as: PageAs, site: Site, axe: Any) -> None:
-    """From the matrix, so that a new page is looked at as well; what the other files look at is left out."""
+    """Taken from the matrix, so that new pages are covered; without the pages of the other files."""
     elsewhere = ("admin/explore/", "admin/maintenance/", "admin/review/", "admin/logout/", "admin/login/",
                  "admin/auth/group/")  # fmt: skip  # Django's own groups, which Loci does not use
     offered = {

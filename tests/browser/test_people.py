@@ -1,4 +1,4 @@
-"""The pages for everybody: logging in, searching, storing, correcting, flagging; by hand and by keyboard."""
+"""The workspace: logging in, searching, storing, correcting, flagging; by hand and by keyboard."""
 
 from collections.abc import Callable
 
@@ -46,9 +46,11 @@ def test_a_member_stores_finds_corrects_and_flags(page_as: PageAs, site: Site, a
     page.goto("/app/")
     page.get_by_role("link", name="New memory").click()
     axe(page)
-    page.get_by_label("What is to be remembered?").fill("The coffee machine on floor three takes beans only.")
-    page.get_by_role("button", name="Remember it").click()
-    expect(page.get_by_role("status").first).to_have_text("Remembered.")
+    page.get_by_label("What should be remembered?").fill(
+        "The coffee machine on floor three takes beans only."
+    )
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_have_text("Saved.")
     axe(page)
 
     page.get_by_role("link", name="Search", exact=True).click()
@@ -57,11 +59,11 @@ def test_a_member_stores_finds_corrects_and_flags(page_as: PageAs, site: Site, a
     page.get_by_role("link", name="The coffee machine on floor three").first.click()
     page.get_by_role("link", name="Correct").click()
     axe(page)
-    page.get_by_label("What it should say").fill("The coffee machine on floor three takes beans and pads.")
+    page.get_by_label("Corrected text").fill("The coffee machine on floor three takes beans and pads.")
     page.get_by_label("Why?").fill("it was replaced")
     page.get_by_role("button", name="Save the correction").click()
-    expect(page.get_by_role("status").first).to_have_text("Corrected. The former text is kept below.")
-    former = page.locator("section", has=page.get_by_role("heading", name="Former texts"))
+    expect(page.get_by_role("status").first).to_have_text("Corrected. The old text is listed below.")
+    former = page.locator("section", has=page.get_by_role("heading", name="Old versions"))
     expect(former).to_contain_text("takes beans only")
 
     page.get_by_role("link", name="Flag").click()
@@ -77,8 +79,8 @@ def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) 
     guard.allow("422")
     page = page_as("mia")
     page.goto("/app/new/")
-    page.get_by_role("button", name="Remember it").click()
-    field = page.get_by_label("What is to be remembered?")
+    page.get_by_role("button", name="Save").click()
+    field = page.get_by_label("What should be remembered?")
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_role("alert")).to_have_text("This field is required.")
     axe(page)
@@ -87,7 +89,7 @@ def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) 
 def test_a_question_without_an_answer_is_told_so(page_as: PageAs, axe: Check) -> None:
     page = page_as("mia")
     page.goto("/app/?q=which+sail+fits+the+blue+boat")
-    expect(page.get_by_role("heading", name="Nothing here answers that")).to_be_visible()
+    expect(page.get_by_role("heading", name="No answer found")).to_be_visible()
     axe(page)
 
 

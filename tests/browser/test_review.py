@@ -1,4 +1,4 @@
-"""Reviewing in a browser: by keyboard alone, one by one and many at once, with everything taken back again."""
+"""Review in a browser: by keyboard alone, one by one and in bulk, and undoing all of it."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TOPICS = ("invoice", "backup", "login", "search", "export", "import", "billing",
 
 
 def waiting(site: Site, text: str) -> str:
-    """Store what waits: in `support` what comes through a token does."""
+    """Store candidates: in `support` every write by a token waits for approval."""
     body = {"content": text, "group": "support"}
     answer = site.call("alice", "POST", "memories", body)
     assert answer["outcome"] == "queued", answer
@@ -33,17 +33,17 @@ def opened(page: Any, query: str) -> None:
 
 
 def current(page: Any) -> Any:
-    """Give the row of the card that is shown."""
+    """The row of the current card."""
     return page.locator("[data-list] li:has([aria-current])")
 
 
 def settled(page: Any) -> None:
-    """Wait until the next card is there; a key before that decides nothing."""
+    """Wait for the next card; keys pressed before it is shown are ignored."""
     expect(page.locator("[data-place]")).not_to_have_attribute("aria-busy", "true")
 
 
 def go_to(page: Any, text: str) -> None:
-    """Go by the key to the card whose text begins so."""
+    """Go by key to the card with this beginning."""
     for _ in range(80):
         if text in page.locator(".review-main [data-text]").inner_text():
             return
@@ -55,7 +55,7 @@ def go_to(page: Any, text: str) -> None:
 
 
 def decide(page: Any, key: str, outcome: str) -> str:
-    """Press a key and wait until the card's row says what came of it; give the card's id."""
+    """Press a key and wait for the outcome in the card's row; the card's id."""
     id_: str = current(page).get_attribute("data-id")
     page.keyboard.press(key)
     expect(page.locator(f"[data-list] li[data-id='{id_}']")).to_have_attribute("data-done", outcome)
@@ -65,7 +65,7 @@ def decide(page: Any, key: str, outcome: str) -> str:
 
 def undo(page: Any) -> None:
     page.keyboard.press("u")
-    expect(page.locator("[data-status]")).to_contain_text("Taken back")
+    expect(page.locator("[data-status]")).to_contain_text("Undone")
     settled(page)
 
 
@@ -172,7 +172,7 @@ def test_many_are_decided_at_once_after_a_preview(page_as: PageAs, site: Site) -
     opened(page, "kind=candidate&group=support")
     for id_ in ids:
         page.locator(f"[data-list] li[data-id='{id_}'] input").check()
-    expect(page.locator("[data-chosen]")).to_have_text("3 ticked")
+    expect(page.locator("[data-chosen]")).to_have_text("3 selected")
     page.get_by_role("button", name="Approve…").click()
     box = page.get_by_role("dialog")
     expect(box).to_contain_text("Approved: 3 of 3?")
@@ -181,7 +181,7 @@ def test_many_are_decided_at_once_after_a_preview(page_as: PageAs, site: Site) -
     # Meanwhile somebody else decides about one.
     site.call("alice", "POST", f"memories/{ids[1]}/forget", {})
     box.get_by_role("button", name="Yes, 3").click()
-    expect(box).to_contain_text("1 cannot be")
+    expect(box).to_contain_text("1 not possible")
     box.get_by_role("button", name="Close").click()
     assert [site.memory(id_)["trust"] for id_ in ids] == ["active", "candidate", "active"]
     undo(page)
@@ -222,5 +222,5 @@ def test_the_deck_is_fit_to_be_used(
 def test_who_curates_nothing_is_told_so(page_as: PageAs, axe: Any) -> None:
     page = page_as("charlie")
     page.goto("/admin/review/")
-    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(page.get_by_text("Nothing to review")).to_be_visible()
     axe(page)

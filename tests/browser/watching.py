@@ -1,4 +1,4 @@
-"""What no page may do: write an error to the console, fail in a script, or ask any other machine for anything."""
+"""What no page may do: log a console error, raise in a script, or send a request to another host."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ HERE = ("127.0.0.1", "localhost")
 
 @dataclass
 class Guard:
-    """Collects what the pages of a test do wrong. `allow()` takes what a test provokes on purpose."""
+    """Collects the errors of a test's pages. `allow()` exempts those provoked on purpose."""
 
     faults: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
 
     def allow(self, pattern: str) -> None:
-        """Let console errors pass that match: Chromium writes one for each page answered with 4xx."""
+        """Exempt matching console errors: Chromium logs one for each 4xx page."""
         self.allowed.append(pattern)
 
     def watch(self, context: BrowserContext) -> None:
@@ -31,7 +31,7 @@ class Guard:
         context.on("request", self._asked)
 
     def left(self) -> list[str]:
-        """Give the faults that no test asked for."""
+        """The errors that were not exempted."""
         return [said for said in self.faults if not any(re.search(one, said) for one in self.allowed)]
 
     def _heard(self, message: ConsoleMessage) -> None:
@@ -45,7 +45,7 @@ class Guard:
 
 
 def grave_faults(page: Page) -> list[str]:
-    """Give what axe-core finds serious or critical on the page as it stands, each with the elements concerned."""
+    """Serious and critical findings of axe-core on the current page, each with its elements."""
     if not page.evaluate("typeof window.axe === 'object'"):
         # Through the debugger, which no content security policy stops; the page itself loads nothing.
         page.evaluate(_axe_source())

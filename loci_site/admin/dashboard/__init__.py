@@ -1,4 +1,4 @@
-"""The first page of the admin: what is remembered, how it grows and is used, what waits for somebody, and health."""
+"""The dashboard: figures, growth and use of memory, what needs attention, the last writes, and health."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ from loci_site.admin.dashboard.charts import (
     Chart,
     Column,
     Series,
-    draw,
-    in_weeks,
+    draw_chart,
     last_days,
     last_weeks,
-    slices,
+    stack_slices,
+    sum_by_week,
 )
 from loci_site.admin.dashboard.counts import (
     GROWTH_WEEKS,
@@ -36,7 +36,7 @@ from loci_site.admin.dashboard.counts import (
     live_by_group,
     seen_by,
 )
-from loci_site.admin.dashboard.todo import Figure, list_of, needs
+from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
 from loci_site.server.health import database_check, lesser_checks
 from maintenance.models import Run
 from memories.admin.log import visible_log
@@ -46,13 +46,14 @@ from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust, Type
 
 LAST_WRITES = 8
-MAX_ROOMS = 10
+MAX_GROUPS = 10
 CYCLE_WEEKS = 12
-MAX_RUNS = 2_000  # of the cycle's weeks; newer ones first
-# What a run counts, by what it means for memories.
+MAX_RUNS = 2_000  # read for the maintenance chart, newest first
+# A run's counts, by what they mean for memories.
 RETIRED = ("expired", "forgotten", "compacted")
-MADE = ("promoted", "summaries")
-FOUND = ("duplicates_found", "conflicts_found")
+CREATED = ("promoted", "summaries")
+TO_REVIEW = ("duplicates_found", "conflicts_found")
+DECAYED = ("decayed",)
 
 
 @dataclass(frozen=True)
@@ -66,83 +67,84 @@ class Share:
 
 
 def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add what the dashboard shows; `?group=` narrows it to one group."""
+    """The template's context; `?group=` narrows the dashboard to one group. Called by unfold."""
     actor = actor_of(request)
-    rooms = {room.slug: room for room in entered_groups(actor)}
-    room = rooms.get(request.GET.get("group", ""))
-    chosen = room.slug if room else ""
+    groups = {group.slug: group for group in entered_groups(actor)}
+    group = groups.get(request.GET.get("group", ""))
+    chosen = group.slug if group else ""
     census = current_census()
-    seen = seen_by(census, actor, room=room.key if room else None) if census else None
+    seen = seen_by(census, actor, room=group.key if group else None) if census else None
+    checks = {
+        "database": database_check(),
+        **lesser_checks(has_database=True),
+    }  # /health without its test write
     return context | {
         "title": "Dashboard",
         "census": census,
         "chosen": chosen,
-        "needs": needs(seen, actor, chosen),
-        "health": _health(),
+        "needs": needs_attention(seen, actor, chosen),
+        "health": [(name, check.ok, check.detail) for name, check in checks.items()],
         "model": model_status(),
-        "cycle": _cycle(actor, room),
-        "writes": _last_writes(actor, room),
+        "cycle": maintenance_chart(actor, group),
+        "writes": last_writes(actor, group),
         "log_url": reverse("admin:access_auditentry_changelist"),
         "token_url": reverse("admin:access_apitoken_add"),
         "add_url": reverse("admin:memories_memory_add"),
         "server": base_url(),
-        **(_counted(seen, rooms, chosen) if seen else {}),
+        **(counted_context(seen, groups, chosen) if seen else {}),
     }
 
 
-def _counted(seen: VisibleCensus, rooms: Mapping[str, Group], chosen: str) -> dict[str, Any]:
-    """Give what the census tells."""
-    held = live_by_group(seen.census)
-    listed = sorted(
-        ((room, held.get(room.key, Counter())) for room in rooms.values()),
-        key=lambda pair: (-sum(pair[1].values()), pair[0].slug),
-    )
+def counted_context(seen: VisibleCensus, groups: Mapping[str, Group], chosen: str) -> dict[str, Any]:
+    """The part of the context that needs the counts."""
     return {
         "is_empty": not seen.sum(),
-        "figures": _figures(seen, chosen, len(rooms)),
-        "charts": [_growth(seen, chosen), _recalls(seen, chosen)],
-        "types": _shares(seen, "type", Type.values, chosen),
-        "trusts": _shares(seen, "trust", Trust.values, chosen),
-        "states": _shares(seen, "state", State.values, chosen),
-        "rooms": _room_rows(listed[:MAX_ROOMS]),
-        "more_rooms": max(0, len(listed) - MAX_ROOMS),
+        "figures": headline_figures(seen, chosen, len(groups)),
+        "charts": [growth_chart(seen, chosen), recall_chart(seen, chosen)],
+        "types": list_shares(seen, "type", Type.values, chosen),
+        "trusts": list_shares(seen, "trust", Trust.values, chosen),
+        "states": list_shares(seen, "state", State.values, chosen),
+        "group_rows": list_group_rows(seen, groups),
+        "more_groups": max(0, len(groups) - MAX_GROUPS),
     }
 
 
-def _figures(seen: VisibleCensus, group: str, groups: int) -> list[Figure]:
+def headline_figures(seen: VisibleCensus, group: str, group_count: int) -> list[Figure]:
+    """The figures at the top of the page."""
     live, pinned = seen.sum(state=State.LIVE), seen.sum(pinned=True)
-    answered, empty = (sum(seen.recalls(abstained=nothing).values()) for nothing in (False, True))
-    share = (
-        f"{empty / (answered + empty):.0%} found nothing" if answered + empty else f"in {RECALL_DAYS} days"
-    )
-    memories = list_of("memories_memory", group=group, state__exact="live")
+    answered, empty = (sum(seen.recalls(abstained=abstained).values()) for abstained in (False, True))
+    recalls = answered + empty
+    share = f"{empty / recalls:.0%} found nothing" if recalls else f"in {RECALL_DAYS} days"
+    memories = list_url("memories_memory", group=group, state__exact="live")
     return [
-        Figure("Live memories", live, memories, "neurology", f"{seen.sum():,} with history"),
-        Figure("Relations", seen.relations(), list_of("relations_relation", group=group), "share", "between entities"),
-        Figure(f"Recalls in {RECALL_DAYS} days", answered + empty, list_of("memories_recalllog", group=group), "manage_search", share),
-        Figure("Groups", groups, list_of("access_group"), "meeting_room", f"{pinned:,} memories pinned"),
+        Figure("Live memories", live, memories, "neurology", f"{seen.sum():,} including old versions"),
+        Figure("Relations", seen.relations(), list_url("relations_relation", group=group), "share", "between entities"),
+        Figure(f"Recalls in {RECALL_DAYS} days", recalls, list_url("memories_recalllog", group=group), "manage_search", share),
+        Figure("Groups", group_count, list_url("access_group"), "meeting_room", f"{pinned:,} pinned memor{'y' if pinned == 1 else 'ies'}"),
     ]  # fmt: skip
 
 
-def _growth(seen: VisibleCensus, group: str) -> Chart:
+def growth_chart(seen: VisibleCensus, group: str) -> Chart:
+    """Memories stored per week."""
     mondays = last_weeks(timezone.now().date(), GROWTH_WEEKS)
-    stored = in_weeks(seen.stored(), mondays)
-    # The log is found by its time; memories would have to be read one by one.
+    stored = sum_by_week(seen.stored(), mondays)
+    # Bars link to the audit log, which is indexed by time; memories would have to be read one by one.
     columns = [
-        Column(_shown(day), _between("access_auditentry", day, 6, operation=Operation.STORE))
+        Column(short_date(day), list_url_between("access_auditentry", day, 6, operation=Operation.STORE))
         for day in mondays
     ]
-    return draw(
+    return draw_chart(
         "growth",
-        "Stored, by week",
+        "Stored per week",
         [Series("stored", "tone", stored)],
         columns,
         summary=f"Stored in {GROWTH_WEEKS} weeks: {sum(stored):,}; this week: {stored[-1]:,}.",
-        link=list_of("memories_memory", group=group),
+        link=list_url("memories_memory", group=group),
     )
 
 
-def _recalls(seen: VisibleCensus, group: str) -> Chart:
+def recall_chart(seen: VisibleCensus, group: str) -> Chart:
+    """Recalls per day, by whether they found something relevant."""
     days = last_days(timezone.now().date(), RECALL_DAYS)
     answered, empty = seen.recalls(abstained=False), seen.recalls(abstained=True)
     series = [
@@ -151,98 +153,104 @@ def _recalls(seen: VisibleCensus, group: str) -> Chart:
     ]
     made = sum(map(sum, (s.values for s in series)))
     share = f"{sum(series[1].values) / made:.0%}" if made else "none"
-    return draw(
+    return draw_chart(
         "recalls",
-        "Recalls, by day",
+        "Recalls per day",
         series,
-        [Column(_shown(day), _between("memories_recalllog", day, 0, group=group)) for day in days],
+        [
+            Column(short_date(day), list_url_between("memories_recalllog", day, 0, group=group))
+            for day in days
+        ],
         summary=f"Recalls in {RECALL_DAYS} days: {made:,}; {share} of them found nothing relevant.",
-        link=list_of("memories_recalllog", group=group),
+        link=list_url("memories_recalllog", group=group),
     )
 
 
-def _cycle(actor: Actor, room: Group | None) -> Chart:
-    """Draw what the runs of each week did."""
+def maintenance_chart(actor: Actor, group: Group | None) -> Chart:
+    """What maintenance runs did per week."""
     mondays = last_weeks(timezone.now().date(), CYCLE_WEEKS)
     since = timezone.now() - timedelta(weeks=CYCLE_WEEKS)
     runs = Run.objects.filter(started_at__gte=since, dry_run=False)
-    if room is not None:
-        runs = runs.filter(group=room)
+    if group is not None:
+        runs = runs.filter(group=group)
     elif not actor.all_groups:
         runs = runs.filter(group__in=list(actor.roles))
     rows = list(runs.order_by("-key").values_list("started_at", "counts")[:MAX_RUNS])
-    named = (("retired", "amber", RETIRED), ("made", "green", MADE), ("to be reviewed", "blue", FOUND))
-    series = [Series(name, tone, _weekly(rows, kinds, mondays)) for name, tone, kinds in named]
-    decayed = sum(_weekly(rows, ("decayed",), mondays))
-    return draw(
+    named = (("retired", "amber", RETIRED), ("created", "green", CREATED), ("to review", "blue", TO_REVIEW))
+    series = [Series(name, tone, sum_runs_by_week(rows, kinds, mondays)) for name, tone, kinds in named]
+    retired, created, to_review = (sum(each.values) for each in series)
+    decayed = sum(sum_runs_by_week(rows, DECAYED, mondays))
+    return draw_chart(
         "cycle",
-        "Maintenance, by week",
+        "Maintenance per week",
         series,
-        [Column(_shown(day), list_of("maintenance_run")) for day in mondays],
-        summary=f"Runs in {CYCLE_WEEKS} weeks: {len(rows):,}. They retired {sum(series[0].values):,} memories, "
-        f"made {sum(series[1].values):,}, found {sum(series[2].values):,} ties to be reviewed and let {decayed:,} fade.",
-        link=list_of("maintenance_run"),
+        [Column(short_date(day), list_url("maintenance_run")) for day in mondays],
+        summary=f"{len(rows):,} run{'' if len(rows) == 1 else 's'} in {CYCLE_WEEKS} weeks: {retired:,} retired, "
+        f"{created:,} created, {to_review:,} links to review, {decayed:,} lost confidence.",
+        link=list_url("maintenance_run"),
     )
 
 
-def _weekly(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], mondays: list[date]) -> list[int]:
+def sum_runs_by_week(rows: list[tuple[Any, ...]], kinds: tuple[str, ...], mondays: list[date]) -> list[int]:
+    """Weekly sums of some of the runs' counts; `rows` are (started_at, counts)."""
     by_day: dict[date, int] = {}
     for started_at, counts in rows:
         day = started_at.date()
         by_day[day] = by_day.get(day, 0) + sum(int(counts.get(kind, 0)) for kind in kinds)
-    return in_weeks(by_day, mondays)
+    return sum_by_week(by_day, mondays)
 
 
-def _between(page: str, day: date, more: int, **narrow: str) -> str:
-    return list_of(page, at_from=f"{day}", at_to=f"{day + timedelta(days=more)}", **narrow)
+def list_url_between(page: str, day: date, more_days: int, **filters: str) -> str:
+    """URL of an admin list narrowed to the rows from `day` to `more_days` later."""
+    return list_url(page, at_from=f"{day}", at_to=f"{day + timedelta(days=more_days)}", **filters)
 
 
-def _shown(day: date) -> str:
+def short_date(day: date) -> str:
+    """A date without its year: 3 Nov."""
     return f"{day.day} {day:%b}"
 
 
-def _shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:
-    """Give the parts of a whole in order: of live memories, and by state of all."""
+def list_shares(seen: VisibleCensus, column: str, order: list[str], group: str) -> list[Share]:
+    """The shares of a column's values, in this order: of live memories, or of all if the column is the state."""
     live = {"state": State.LIVE} if column != "state" else {}
     counts = seen.by(column, **live)
     whole = sum(counts.values())
     extra = {"state__exact": "live"} if live else {}
     return [
         Share(name, counts[name], round(100 * counts[name] / whole, 1),
-              list_of("memories_memory", group=group, **{f"{column}__exact": name}, **extra))
+              list_url("memories_memory", group=group, **{f"{column}__exact": name}, **extra))
         for name in order
         if counts.get(name)
     ]  # fmt: skip
 
 
-def _room_rows(rooms: list[tuple[Group, Counter[str]]]) -> list[dict[str, Any]]:
-    """Give groups with how many live and waiting memories each holds, and the types of these."""
-    most = max((sum(own[name] for name in Type.values) for _, own in rooms), default=0)
+def list_group_rows(seen: VisibleCensus, groups: Mapping[str, Group]) -> list[dict[str, Any]]:
+    """The largest groups with their live memories, those waiting for approval, and the slices of their types."""
+    counts = live_by_group(seen.census)
+    pairs = [(group, counts.get(group.key, Counter[str]())) for group in groups.values()]
+    shown = sorted(pairs, key=lambda pair: (-sum(pair[1].values()), pair[0].slug))[:MAX_GROUPS]
+    live = {group.slug: sum(own[name] for name in Type.values) for group, own in shown}
+    most = max(live.values(), default=0)
     return [
         {
-            "slug": room.slug,
-            "title": room.title,
-            "private": room.private,
-            "live": sum(own[name] for name in Type.values),
+            "slug": group.slug,
+            "title": group.title,
+            "private": group.private,
+            "live": live[group.slug],
             "waiting": own[Trust.CANDIDATE],
-            "slices": slices({name: own[name] for name in Type.values if own[name]}, whole=most),
+            "slices": stack_slices({name: own[name] for name in Type.values if own[name]}, whole=most),
         }
-        for room, own in rooms
+        for group, own in shown
     ]
 
 
-def _health() -> list[tuple[str, bool, str]]:
-    """Say of each part of Loci whether it works; what /health says, without its trial write."""
-    checks = {"database": database_check(), **lesser_checks(has_database=True)}
-    return [(name, check.ok, check.detail) for name, check in checks.items()]
-
-
-def _last_writes(actor: Actor, room: Group | None) -> list[dict[str, Any]]:
+def last_writes(actor: Actor, group: Group | None) -> list[dict[str, Any]]:
+    """The newest audit entries about memories, each with its memory if the actor may list it."""
     rows = visible_log(actor, AuditEntry.objects.order_by("-key").exclude(memory_id=None))
-    if room is not None:
-        rows = rows.filter(group=room.id)
+    if group is not None:
+        rows = rows.filter(group=group.id)
     entries = list(rows[:LAST_WRITES])
     ids = {entry.memory_id for entry in entries if entry.memory_id}
-    shown = Memory.objects.filter(as_q(listed_by(actor, None)) & Q(id__in=ids)).select_related("group")
-    memories: dict[UUID | None, Memory] = {memory.id: memory for memory in shown}
+    visible = Memory.objects.filter(as_q(listed_by(actor, None)) & Q(id__in=ids)).select_related("group")
+    memories: dict[UUID | None, Memory] = {memory.id: memory for memory in visible}
     return [{"entry": entry, "memory": memories.get(entry.memory_id)} for entry in entries]

@@ -1,4 +1,4 @@
-"""Bar charts as numbers for a template: the server draws them as SVG, so they need no script and can be read aloud."""
+"""Bar charts as numbers for a template. The server draws them as SVG: no script, and readable by screen readers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import date, timedelta
 from math import ceil, log10
 
 WIDTH, HEIGHT = 640, 150
-LEFT, BOTTOM, TOP = 44, 20, 8  # room for the scale, the dates and the tallest bar's end
-BAR_SHARE = 0.7  # of the room that each bar has
+LEFT, BOTTOM, TOP = 44, 20, 8  # margins for the scale, the dates and above the tallest bar
+BAR_SHARE = 0.7  # of a column's width
 DATES_SHOWN = 6
 
 
 @dataclass(frozen=True)
 class BarSegment:
-    """A piece of a stacked bar; `tone` is its colour's class."""
+    """A segment of a stacked bar; `tone` is the class of its colour."""
 
     name: str
     tone: str
@@ -24,10 +24,10 @@ class BarSegment:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with where it leads; `says` is read aloud and shown when pointed at."""
+    """A bar and its link; `description` is its tooltip and its text for screen readers."""
 
     label: str
-    says: str
+    description: str
     link: str
     x: float
     width: float
@@ -35,7 +35,7 @@ class Bar:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The numbers of its parts, for the table."""
+        """The numbers of its segments, for the table."""
         return tuple(part.value for part in self.parts)
 
 
@@ -49,7 +49,7 @@ class AxisMark:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars over time. `summary` says in a sentence what they show."""
+    """Bars over time. `summary` describes them in a sentence."""
 
     id: str
     title: str
@@ -66,13 +66,13 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """True where there is nothing to be drawn."""
+        """True if every value is zero."""
         return not any(value for bar in self.bars for value in bar.values)
 
 
 @dataclass(frozen=True)
 class Series:
-    """One colour of a chart: its name, its class and its number for each column."""
+    """One colour of a chart: its name, its class and its value in each column."""
 
     name: str
     tone: str
@@ -81,23 +81,22 @@ class Series:
 
 @dataclass(frozen=True)
 class Column:
-    """One place of a chart: its date as it is written, and the list behind it."""
+    """One column of a chart: its date as text, and the URL of the rows behind it."""
 
     label: str
     link: str
 
 
-def draw(
+def draw_chart(
     id_: str, title: str, series: Sequence[Series], columns: Sequence[Column], *, summary: str, link: str
 ) -> Chart:
-    """Give a chart with the series of each column on top of each other."""
-    most = _round_up(
-        max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0)
-    )
-    room = (WIDTH - LEFT) / max(len(columns), 1)
-    bars = tuple(_bar(column, at, room, series, most) for at, column in enumerate(columns))
-    every = ceil(len(columns) / DATES_SHOWN)
+    """A chart with one bar per column, the series stacked."""
+    highest = max((sum(values) for values in zip(*(s.values for s in series), strict=True)), default=0)
+    top = round_up(highest)
+    column_width = (WIDTH - LEFT) / max(len(columns), 1)
+    bars = tuple(draw_bar(column, at, column_width, series, top) for at, column in enumerate(columns))
     floor = HEIGHT - BOTTOM
+    steps = sorted({0, top // 2, top})
     return Chart(
         id=id_,
         title=title,
@@ -105,74 +104,76 @@ def draw(
         link=link,
         names=tuple((s.name, s.tone) for s in series),
         bars=bars,
-        scale=tuple(AxisMark(_short(n), round(floor - _high(n, most), 1)) for n in _steps(most)),
-        dates=tuple(AxisMark(bar.label, round(bar.x + bar.width / 2, 1)) for bar in bars[::every]),
+        scale=tuple(AxisMark(short_number(n), round(floor - bar_height(n, top), 1)) for n in steps),
+        dates=tuple(
+            AxisMark(bar.label, round(bar.x + bar.width / 2, 1))
+            for bar in bars[:: ceil(len(columns) / DATES_SHOWN)]
+        ),
     )
 
 
-def _bar(column: Column, at: int, room: float, series: Sequence[Series], most: int) -> Bar:
-    parts, top = list[BarSegment](), float(HEIGHT - BOTTOM)
+def draw_bar(column: Column, at: int, column_width: float, series: Sequence[Series], top: int) -> Bar:
+    """The stacked bar of column number `at`; `top` is the value at the upper end of the scale."""
+    parts, y = list[BarSegment](), float(HEIGHT - BOTTOM)
     for each in series:
-        height = _high(each.values[at], most)
-        top -= height
-        parts.append(BarSegment(each.name, each.tone, each.values[at], round(top, 1), round(height, 1)))
-    said = ", ".join(f"{part.value:,} {part.name}" for part in parts)
+        height = bar_height(each.values[at], top)
+        y -= height
+        parts.append(BarSegment(each.name, each.tone, each.values[at], round(y, 1), round(height, 1)))
+    values = ", ".join(f"{part.value:,} {part.name}" for part in parts)
     return Bar(
         column.label,
-        f"{column.label}: {said}",
+        f"{column.label}: {values}",
         column.link,
-        round(LEFT + room * (at + (1 - BAR_SHARE) / 2), 1),
-        round(room * BAR_SHARE, 1),
+        round(LEFT + column_width * (at + (1 - BAR_SHARE) / 2), 1),
+        round(column_width * BAR_SHARE, 1),
         tuple(parts),
     )
 
 
-def _high(value: int, most: int) -> float:
-    return (HEIGHT - BOTTOM - TOP) * value / most
+def bar_height(value: int, top: int) -> float:
+    """Height of a value on a scale from 0 to `top`."""
+    return (HEIGHT - BOTTOM - TOP) * value / top
 
 
-def _round_up(most: int) -> int:
-    """Give the next number that a scale can end at: whose half is whole, 4 at least."""
-    if most <= 4:
+def round_up(value: int) -> int:
+    """The next round number for the end of a scale: at least 4, and half of it whole."""
+    if value <= 4:
         return 4
-    unit: int = 10 ** int(log10(most))
-    return next(unit * n for n in (1, 2, 4, 6, 8, 10) if unit * n >= most)
+    unit: int = 10 ** int(log10(value))
+    return next(unit * n for n in (1, 2, 4, 6, 8, 10) if unit * n >= value)
 
 
-def _steps(most: int) -> list[int]:
-    return sorted({0, most // 2, most})
-
-
-def _short(number: int) -> str:
+def short_number(number: int) -> str:
+    """A number in few characters: 9,999, 12k, 3M."""
     if number >= 1_000_000:
         return f"{number / 1_000_000:g}M"
     return f"{number / 1_000:g}k" if number >= 10_000 else f"{number:,}"
 
 
 def last_days(today: date, count: int) -> list[date]:
-    """Give so many days up to today."""
+    """The last `count` days, today included, in order."""
     return [today - timedelta(days=count - 1 - n) for n in range(count)]
 
 
 def last_weeks(today: date, count: int) -> list[date]:
-    """Give the Mondays of so many weeks up to this one."""
+    """The Mondays of the last `count` weeks, this one included, in order."""
     monday = today - timedelta(days=today.weekday())
     return [monday - timedelta(weeks=count - 1 - n) for n in range(count)]
 
 
-def in_weeks(by_day: Mapping[date, int], mondays: Sequence[date]) -> list[int]:
-    """Sum days' counts into the weeks that begin on these Mondays."""
-    found = dict.fromkeys(mondays, 0)
+def sum_by_week(by_day: Mapping[date, int], mondays: Sequence[date]) -> list[int]:
+    """Sums of daily counts for the weeks that begin on these Mondays."""
+    sums = dict.fromkeys(mondays, 0)
     for day, count in by_day.items():
         monday = day - timedelta(days=day.weekday())
-        if monday in found:
-            found[monday] += count
-    return [found[monday] for monday in mondays]
+        if monday in sums:
+            sums[monday] += count
+    return [sums[monday] for monday in mondays]
 
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of a bar that shows a whole: where it begins and how wide it is, of 100."""
+    """A part of a bar that shows a whole; `start` and `width` in percent."""
 
     name: str
     value: int
@@ -180,11 +181,11 @@ class Slice:
     width: float
 
 
-def slices(counts: Mapping[str, int], *, whole: int) -> tuple[Slice, ...]:
-    """Lay counts side by side along a bar whose full length is `whole`."""
-    found, start = list[Slice](), 0.0
+def stack_slices(counts: Mapping[str, int], *, whole: int) -> tuple[Slice, ...]:
+    """The counts side by side along a bar whose full length is `whole`."""
+    slices, start = list[Slice](), 0.0
     for name, value in counts.items():
         width = 100 * value / max(whole, 1)
-        found.append(Slice(name, value, round(start, 2), round(width, 2)))
+        slices.append(Slice(name, value, round(start, 2), round(width, 2)))
         start += width
-    return tuple(found)
+    return tuple(slices)

@@ -1,4 +1,4 @@
-"""What asks for a person, or has not been done yet: each with the list where it is settled."""
+"""Figures that need attention, each with the list where a person deals with it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,21 +16,22 @@ from maintenance.models import Run, RunStatus
 from maintenance.schedule import job_statuses
 from memories.types import State, Trust
 
-RUNS_LOOKED_AT = timedelta(days=14)
+RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
     "open conflicts": "open conflict",
     "possible duplicates": "possible duplicate",
     "pieces without a vector yet": "piece without a vector yet",
-    "jobs that failed or are overdue": "job that failed or is overdue",
-    "runs that failed": "run that failed",
-    "runs that stopped at their cap": "run that stopped at its cap",
+    "failed or overdue jobs": "failed or overdue job",
+    "failed runs": "failed run",
+    "runs stopped at their cap": "run stopped at its cap",
+    "days since the last backup": "day since the last backup",
 }
-LATE_BACKUPS = 2  # periods without one
+LATE_BACKUPS = 2  # a backup is late after this many periods
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A count that leads to the rows behind it."""
+    """A count, and the URL of the rows behind it."""
 
     label: str
     value: int
@@ -39,86 +40,82 @@ class Figure:
     note: str = ""
 
     @property
-    def said(self) -> str:
-        """Give the label as it is said of this many."""
+    def text(self) -> str:
+        """The label, in the singular for one."""
         return SINGULAR.get(self.label, self.label) if self.value == 1 else self.label
 
 
-def list_of(page: str, **narrow: str) -> str:
-    """Give the address of a list of the admin, narrowed."""
-    query = "&".join(f"{name}={value}" for name, value in narrow.items() if value)
+def list_url(page: str, **filters: str) -> str:
+    """URL of an admin list with the non-empty filters."""
+    query = "&".join(f"{name}={value}" for name, value in filters.items() if value)
     return reverse(f"admin:{page}_changelist") + (f"?{query}" if query else "")
 
 
-def needs(seen: VisibleCensus | None, actor: Actor, group: str) -> list[Figure]:
-    """Give what needs somebody, the most pressing first; nothing that is nought."""
-    found = [*_jobs(actor), *_runs(actor), *_backups(actor), *(_memories(seen, group) if seen else [])]
-    return [figure for figure in found if figure.value]
-
-
-def _memories(seen: VisibleCensus, group: str) -> list[Figure]:
-    def trusted(trust: str) -> int:
-        return seen.sum(state=State.LIVE, trust=trust)
-
-    def listed(trust: str) -> str:
-        return list_of("memories_memory", group=group, state__exact="live", trust__exact=trust)
-
-    def links(kind: str) -> str:
-        return list_of("memories_link", status__exact="open", kind__exact=kind)
-
-    return [
-        Figure("waiting for approval", trusted(Trust.CANDIDATE), listed("candidate"), "hourglass_top"),
-        Figure("quarantined", trusted(Trust.QUARANTINED), listed("quarantined"), "gpp_maybe"),
-        Figure("disputed", trusted(Trust.DISPUTED), listed("disputed"), "help"),
-        Figure("open conflicts", seen.open_links("conflict"), links("conflict"), "compare_arrows"),
-        Figure("possible duplicates", seen.open_links("duplicate"), links("duplicate"), "content_copy"),
-        Figure("pieces without a vector yet", seen.owed(), "", "pending"),
+def needs_attention(seen: VisibleCensus | None, actor: Actor, group: str) -> list[Figure]:
+    """The figures above zero, the most pressing first; `group` narrows those of memories."""
+    is_operator = actor.all_groups and actor.may(ADMIN)
+    figures = [
+        *([job_figure()] if is_operator else []),
+        *run_figures(actor),
+        *(backup_figures() if is_operator else []),
+        *(memory_figures(seen, group) if seen else []),
     ]
+    return [figure for figure in figures if figure.value]
 
 
-def _looks_after_all(actor: Actor) -> bool:
-    return actor.all_groups and actor.may(ADMIN)
+def job_figure() -> Figure:
+    """Scheduled jobs that failed or are overdue."""
+    count = sum(job.needs_care for job in job_statuses())
+    return Figure("failed or overdue jobs", count, list_url("maintenance_joblock"), "schedule")
 
 
-def _jobs(actor: Actor) -> list[Figure]:
-    """The jobs that failed or are overdue, for those who can do something about it."""
-    if not _looks_after_all(actor):
-        return []
-    bad = sum(job.needs_care for job in job_statuses())
-    return [Figure("jobs that failed or are overdue", bad, list_of("maintenance_joblock"), "schedule")]
-
-
-def _runs(actor: Actor) -> list[Figure]:
-    """Runs that ended badly lately."""
-    rows = Run.objects.filter(started_at__gte=timezone.now() - RUNS_LOOKED_AT).order_by()
+def run_figures(actor: Actor) -> list[Figure]:
+    """Runs of the last two weeks that failed or were stopped, in the actor's groups."""
+    rows = Run.objects.filter(started_at__gte=timezone.now() - RECENT_RUNS).order_by()
     if not actor.all_groups:
         rows = rows.filter(group__in=list(actor.roles))
     counts = dict(rows.values_list("status").annotate(count=Count("key")))
+    failed, stopped = (list_url("maintenance_run", status__exact=status) for status in ("failed", "stopped"))
     return [
-        Figure("runs that failed", counts.get(RunStatus.FAILED, 0), _runs_that("failed"), "error"),
-        Figure("runs that stopped at their cap", counts.get(RunStatus.STOPPED, 0), _runs_that("stopped"), "front_hand"),
-    ]  # fmt: skip
+        Figure("failed runs", counts.get(RunStatus.FAILED, 0), failed, "error"),
+        Figure("runs stopped at their cap", counts.get(RunStatus.STOPPED, 0), stopped, "front_hand"),
+    ]
 
 
-def _runs_that(status: str) -> str:
-    return list_of("maintenance_run", status__exact=status)
-
-
-def _backups(actor: Actor) -> list[Figure]:
-    """Say how many days old the newest backup is, where it is too old; a new store has some days."""
+def backup_figures() -> list[Figure]:
+    """Age of the newest backup in days, if it is late. Without any backup the overdue job says so already."""
     every = settings.LOCI.maintenance.backup_days
-    if not (_looks_after_all(actor) and every and connection.vendor == "sqlite"):
+    if not every or connection.vendor != "sqlite":
         return []
     newest = max((path.stat().st_mtime for path in backup_paths()), default=None)
     if newest is None:
-        return []  # the job is overdue then, which is said already
+        return []
     age = timezone.now() - datetime.fromtimestamp(newest, tz=timezone.now().tzinfo)
     late = age.days if age > timedelta(days=every * LATE_BACKUPS) else 0
-    return [Figure("days since the last backup", late, _backup_page(), "backup")]
-
-
-def _backup_page() -> str:
     try:
-        return reverse("admin:maintenance_backups")
+        url = reverse("admin:maintenance_backups")
     except NoReverseMatch:
-        return list_of("maintenance_joblock")
+        url = list_url("maintenance_joblock")
+    return [Figure("days since the last backup", late, url, "backup")]
+
+
+def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
+    """Memories and links that wait for a curator, and pieces that wait for the model."""
+
+    def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
+        count = seen.sum(state=State.LIVE, trust=trust)
+        filters = {"group": group, "state__exact": "live", "trust__exact": str(trust)}
+        return Figure(label, count, list_url("memories_memory", **filters), icon)
+
+    def link_figure(label: str, kind: str, icon: str) -> Figure:
+        url = list_url("memories_link", status__exact="open", kind__exact=kind)
+        return Figure(label, seen.open_links(kind), url, icon)
+
+    return [
+        trust_figure("waiting for approval", Trust.CANDIDATE, "hourglass_top"),
+        trust_figure("quarantined", Trust.QUARANTINED, "gpp_maybe"),
+        trust_figure("disputed", Trust.DISPUTED, "help"),
+        link_figure("open conflicts", "conflict", "compare_arrows"),
+        link_figure("possible duplicates", "duplicate", "content_copy"),
+        Figure("pieces without a vector yet", seen.owed(), "", "pending"),
+    ]

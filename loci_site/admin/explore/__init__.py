@@ -1,1 +1,1 @@
-"""Pages of the admin for looking around: the playground of recall, the graph, the timeline, and groups as rooms."""
+"""The explore pages of the admin: recall playground, graph, timeline and groups."""

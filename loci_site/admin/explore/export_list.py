@@ -1,9 +1,9 @@
-"""The list of memories as a file: what the filters leave, as far as one may see it."""
+"""Download of the memory list as it is filtered, as JSON lines or CSV."""
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -26,19 +26,21 @@ Rows = list[dict[str, Any]]
 
 
 def export_list(request: HttpRequest, form: str) -> HttpResponse:
-    """Give the list of the address as JSON lines or CSV; the log keeps how many and which filters.
+    """The memory list of the URL's filters as a file. The audit log gets the row count and the filters.
 
     Raises:
-        InvalidInput: there is no such form, or there are too many rows.
+        InvalidInput: an unknown form or filter value, or more than MAX_ROWS rows.
     """
     if form not in FORMS:
-        raise InvalidInput(f"There is no '{form[:20]}'.", hint=f"Use {' or '.join(FORMS)}.", field="form")
+        raise InvalidInput(
+            f"'{form[:20]}' is not an export format.", hint=f"Use {' or '.join(FORMS)}.", field="form"
+        )
     actor, pages = actor_of(request), admin.site.get_model_admin(Memory)
     try:
         listed = pages.get_changelist_instance(request).get_queryset(request)
     except IncorrectLookupParameters:
         raise InvalidInput(
-            "A filter of the list has no such value.", hint="Open the list and choose."
+            "A filter of the list has an unknown value.", hint="Choose the filters in the list."
         ) from None
     rows = list(listed.select_related("group", "thread")[: MAX_ROWS + 1])
     if len(rows) > MAX_ROWS:
@@ -58,31 +60,29 @@ def export_list(request: HttpRequest, form: str) -> HttpResponse:
     return HttpResponse(body, content_type=f"{kind}; charset=utf-8", headers=headers)
 
 
-def _as_lines(rows: Rows) -> str:
+def write_jsonl(rows: Rows) -> str:
+    """One JSON object per line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _as_csv(rows: Rows) -> str:
+def write_csv(rows: Rows) -> str:
+    """CSV with a header line."""
     out = io.StringIO()
-    names = [*rows[0]] if rows else ["id", "content"]
     writer = csv.writer(out)
-    writer.writerow(names)
-    writer.writerows(_cells(row.values()) for row in rows)
+    writer.writerow([*rows[0]] if rows else ["id", "content"])
+    writer.writerows([csv_cell(value) for value in row.values()] for row in rows)
     return out.getvalue()
 
 
-def _cells(values: Iterable[Any]) -> list[str]:
-    texts = (
-        json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value for value in values
-    )
-    return [_safe("" if text is None else str(text)) for text in texts]
-
-
-def _safe(text: str) -> str:
+def csv_cell(value: Any) -> str:
+    """A value as text: lists and objects as JSON, formulas disarmed by a leading quote."""
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else str(value)
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
 FORMS: dict[str, tuple[str, Callable[[Rows], str]]] = {
-    "jsonl": ("application/x-ndjson", _as_lines),
-    "csv": ("text/csv", _as_csv),
+    "jsonl": ("application/x-ndjson", write_jsonl),
+    "csv": ("text/csv", write_csv),
 }

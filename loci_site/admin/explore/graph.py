@@ -1,7 +1,7 @@
-"""The graph of relations: a group's newest, or what hangs on one memory; two entities become one, and apart again."""
+"""The relation graph: a group's newest relations or those around one memory, and merging two entities."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -12,7 +12,15 @@ from access.actor import CURATE, Actor
 from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from access.groups import find_group
-from loci_site.admin.explore.page import answer, asked, group_names, page, refusal_json, with_values
+from loci_site.admin.explore.page import (
+    group_names,
+    json_response,
+    parse_number,
+    query_texts,
+    refusal_response,
+    render_page,
+    url_with_query,
+)
 from memories.draft import check_range
 from memories.entities.statements import RelationStatement, statements_around, visible_statements
 from memories.lifecycle import verbs
@@ -25,18 +33,17 @@ from relations.models import Relation
 from relations.walk import MAX_DEPTH, Edge
 
 DEFAULT_LIMIT, MAX_LIMIT = 60, 300
-LOOKED_AT = 4  # times as many relations as are shown, since not all may be seen
+OVERSAMPLING = 4  # relations read per relation shown, since some may be invisible to the caller
 NODE_CHARS = 80
 MAX_PREDICATES = 40
 MAX_BODY = 4_000  # bytes
+FIELDS = ("group", "of", "predicate", "depth", "limit")
 
 
-def graph(request: HttpRequest) -> HttpResponse:
-    """Show the relations of the address: `of` a memory, else the newest of a group or of all groups."""
+def show_graph(request: HttpRequest) -> HttpResponse:
+    """The relations around the memory `of`, else the newest of a group or of all groups."""
     actor = actor_of(request)
-    given = {
-        name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")
-    }
+    given = query_texts(request, *FIELDS, max_chars=100)
     context: dict[str, Any] = {
         "title": "Graph",
         "given": given,
@@ -45,51 +52,49 @@ def graph(request: HttpRequest) -> HttpResponse:
         "depths": range(1, MAX_DEPTH + 1),
     }
     try:
-        start, found = _found(actor, given)
+        start, statements = find_statements(actor, given)
     except LociError as refusal:
-        return page(request, "graph.html", context | {"refusal": refusal}, status=refusal.status)
+        return render_page(request, "graph.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
         "start": start,
-        "statements": found,
-        "data": graph_json(found, start),
-        "predicates": sorted({each.relation.predicate for each in found})[:MAX_PREDICATES],
+        "statements": statements,
+        "data": graph_json(statements, start),
+        "predicates": sorted({each.relation.predicate for each in statements})[:MAX_PREDICATES],
         "may_merge": actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles),
     }
-    return page(request, "graph.html", context)
+    return render_page(request, "graph.html", context)
 
 
-def around(request: HttpRequest) -> HttpResponse:
-    """Give in JSON what hangs on one memory, for expanding it in the picture."""
+def expand_node(request: HttpRequest) -> HttpResponse:
+    """The relations around one memory as JSON, for expanding its node in the picture."""
+    given = query_texts(request, *FIELDS, max_chars=100)
     actor = actor_of(request)
-    given = {
-        name: asked(request, name, longest=100) for name in ("group", "of", "predicate", "depth", "limit")
-    }
     try:
         if not given["of"]:
-            raise InvalidInput("Of which memory?", hint="Give its id as 'of'.", field="of")
-        start, found = _found(actor, given)
+            raise InvalidInput("No memory was named.", hint="Pass its id as 'of'.", field="of")
+        start, statements = find_statements(actor, given)
     except LociError as refusal:
-        return refusal_json(refusal)
-    return answer(graph_json(found, start))
+        return refusal_response(refusal)
+    return json_response(graph_json(statements, start))
 
 
-def merge_ends(request: HttpRequest) -> HttpResponse:
-    """Preview or do the merge of two memories, or take it back; the body says which."""
+def merge_entities(request: HttpRequest) -> HttpResponse:
+    """Preview a merge of two memories, do it, or undo it, as the JSON body asks."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     try:
-        return answer(_merged(actor_of(request), _body(request)))
+        return json_response(run_merge(actor_of(request), parse_body(request)))
     except LociError as refusal:
-        return refusal_json(refusal)
+        return refusal_response(refusal)
 
 
-def graph_json(found: Sequence[RelationStatement], start: Memory | None) -> dict[str, Any]:
-    """Give nodes and edges as the picture takes them."""
-    ends = {end.id: end for each in found for end in (each.subject, each.object)}
+def graph_json(statements: Sequence[RelationStatement], start: Memory | None) -> dict[str, Any]:
+    """Nodes and edges in the form that graph.js takes."""
+    ends = {end.id: end for each in statements for end in (each.subject, each.object)}
     if start is not None:
         ends.setdefault(start.id, start)
     return {
-        "nodes": [_node(end, is_main=start is not None and end.id == start.id) for end in ends.values()],
+        "nodes": [node_json(end, is_main=start is not None and end.id == start.id) for end in ends.values()],
         "edges": [
             {
                 "id": str(each.relation.id),
@@ -102,12 +107,13 @@ def graph_json(found: Sequence[RelationStatement], start: Memory | None) -> dict
                 "confidence": round(each.relation.confidence, 2),
                 "url": reverse("admin:relations_relation_change", args=[each.relation.id]),
             }
-            for each in found
+            for each in statements
         ],
     }
 
 
-def _node(memory: Memory, *, is_main: bool) -> dict[str, Any]:
+def node_json(memory: Memory, *, is_main: bool) -> dict[str, Any]:
+    """A memory as a node of the graph; `faded` if it is not live."""
     return {
         "id": str(memory.id),
         "label": Truncator(" ".join(memory.content.split())).chars(NODE_CHARS),
@@ -118,16 +124,22 @@ def _node(memory: Memory, *, is_main: bool) -> dict[str, Any]:
     }
 
 
-def _found(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
-    limit = _number(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+def find_statements(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[RelationStatement]]:
+    """The start node, if one was asked for, and the relations to show.
+
+    The start is the version of the memory that occurs in the relations.
+    """
+    limit = parse_number_in_range(given, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     group = find_group(actor, given["group"]) if given["group"] else None
+    start: Memory | None = None
     if given["of"]:
-        start = find_memory(actor, given["of"], field="of")
-        depth = _number(given, "depth", 1, MAX_DEPTH)
-        found = statements_around(actor, start, depth=depth, limit=limit)
-        start = _head_in(found, start)
+        memory = find_memory(actor, given["of"], field="of")
+        depth = parse_number_in_range(given, "depth", 1, MAX_DEPTH)
+        found = statements_around(actor, memory, depth=depth, limit=limit)
+        ends = (end for each in found for end in (each.subject, each.object))
+        start = next((end for end in ends if end.root_key == memory.root_key), memory)
     else:
-        start, found = None, _newest(actor, group.key if group else None, given["predicate"], limit)
+        found = newest_statements(actor, group.key if group else None, given["predicate"], limit)
     return start, [
         each
         for each in found
@@ -136,13 +148,8 @@ def _found(actor: Actor, given: dict[str, str]) -> tuple[Memory | None, list[Rel
     ]
 
 
-def _head_in(found: Iterable[RelationStatement], start: Memory) -> Memory:
-    """Give the version of the start that stands in the picture."""
-    ends = (end for each in found for end in (each.subject, each.object))
-    return next((end for end in ends if end.root_key == start.root_key), start)
-
-
-def _newest(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
+def newest_statements(actor: Actor, group: int | None, predicate: str, limit: int) -> list[RelationStatement]:
+    """The newest visible relations of one group or of all the actor may enter."""
     rows = Relation.objects.filter(retired_at=None).select_related("group", "subject", "object")
     groups = listed_by(actor, None).groups
     if group is not None:
@@ -151,51 +158,56 @@ def _newest(actor: Actor, group: int | None, predicate: str, limit: int) -> list
         rows = rows.filter(group__in=groups)
     if predicate:
         rows = rows.filter(predicate=predicate)
-    edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * LOOKED_AT]]
+    edges = [Edge(relation, 1) for relation in rows.order_by("-key")[: limit * OVERSAMPLING]]
     return visible_statements(actor, edges)[:limit]
 
 
-def _merged(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
+def run_merge(actor: Actor, body: dict[str, str]) -> dict[str, Any]:
+    """Preview, do or undo a merge; the result for the page."""
     what = body.get("what", "preview")
     if what == "undo":
-        return _told(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
+        return merge_json(actor, verbs.restore(actor, body.get("from", ""), reason="undone in the graph"))
     if what not in ("preview", "merge"):
         raise InvalidInput(
-            f"'{what[:20]}' is nothing to do.", hint="Use preview, merge or undo.", field="what"
+            f"'{what[:20]}' is not an action.", hint="Use preview, merge or undo.", field="what"
         )
-    done = verbs.merge(
+    changed = verbs.merge(
         actor, body.get("from", ""), body.get("into", ""), reason="in the graph", dry_run=what == "preview"
     )
-    return _told(actor, done)
+    return merge_json(actor, changed)
 
 
-def _told(actor: Actor, done: ChangeResult) -> dict[str, Any]:
-    survivor = find_memory(actor, done.successor) if done.successor else None
+def merge_json(actor: Actor, changed: ChangeResult) -> dict[str, Any]:
+    """The result of a merge or its undo, with the survivor as a node."""
+    survivor = find_memory(actor, changed.successor) if changed.successor else None
     return {
-        "done": bool(done.changed),
-        "consequences": list(done.consequences),
-        "changes": {name: [str(old), str(new)] for name, (old, new) in done.changes.items()},
-        "survivor": _node(survivor, is_main=True) if survivor else None,
-        "graph_url": with_values(reverse("admin:explore_graph"), of=str(done.successor or done.id)),
+        "done": bool(changed.changed),
+        "consequences": list(changed.consequences),
+        "changes": {name: [str(old), str(new)] for name, (old, new) in changed.changes.items()},
+        "survivor": node_json(survivor, is_main=True) if survivor else None,
+        "graph_url": url_with_query(reverse("admin:explore_graph"), of=str(changed.successor or changed.id)),
     }
 
 
-def _body(request: HttpRequest) -> dict[str, str]:
+def parse_body(request: HttpRequest) -> dict[str, str]:
+    """The JSON body, an object of strings.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
     try:
         body = json.loads(request.body[: MAX_BODY + 1])
     except (ValueError, RecursionError):
-        raise InvalidInput("The body is no JSON.", field="body") from None
+        raise InvalidInput("The body is not valid JSON.", field="body") from None
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):
-        raise InvalidInput("The body is no object of texts.", field="body")
+        raise InvalidInput("The body must be an object of strings.", field="body")
     return body
 
 
-def _number(given: dict[str, str], name: str, default: int, most: int) -> int:
-    if not given[name]:
+def parse_number_in_range(given: dict[str, str], name: str, default: int, most: int) -> int:
+    """A query parameter as a whole number from 1 to `most`; `default` if empty."""
+    number = parse_number(given, name)
+    if number is None:
         return default
-    try:
-        number = int(given[name])
-    except ValueError:
-        raise InvalidInput(f"'{given[name][:20]}' is no whole number.", field=name) from None
     check_range(number, 1, most, field=name)
     return number

@@ -1,9 +1,9 @@
-"""A group as a room: what an agent gets when it enters, who belongs there, what was stored last, what waits."""
+"""Groups: their list, and one group's instructions, context pack, newest memories, members and review counts."""
 
+from collections import Counter
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -13,8 +13,8 @@ from access.errors import LociError
 from access.groups import GroupChange, entered_groups, find_group, update_group
 from access.models import Group, Membership
 from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_census, live_by_group
-from loci_site.admin.dashboard.todo import list_of
-from loci_site.admin.explore.page import asked, page
+from loci_site.admin.dashboard.todo import list_url
+from loci_site.admin.explore.page import query_text, render_page
 from memories.browse.listing import ListFilter, list_memories
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
@@ -22,49 +22,49 @@ from memories.types import State, Trust, Type
 RECENT = 8
 
 
-def rooms(request: HttpRequest) -> HttpResponse:
-    """List the groups that one may enter, each with what it holds."""
+def list_groups(request: HttpRequest) -> HttpResponse:
+    """The groups the caller may enter, each with its number of live and waiting memories."""
     actor = actor_of(request)
     census = current_census()
-    held = live_by_group(census) if census else {}
-    found = [(group, _held(held, group)) for group in entered_groups(actor)]
-    context = {"title": "Rooms", "rooms": found, "census": census, "may_make": actor.may(CREATE_GROUP)}
-    return page(request, "rooms.html", context)
+    by_group = live_by_group(census) if census else {}
+    rows = []
+    for group in entered_groups(actor):
+        own = by_group.get(group.key, Counter())
+        counts = {"live": sum(own[name] for name in Type.values), "waiting": own[Trust.CANDIDATE]}
+        rows.append((group, counts))
+    context = {"title": "Groups", "groups": rows, "census": census, "may_make": actor.may(CREATE_GROUP)}
+    return render_page(request, "rooms.html", context)
 
 
-def _held(held: dict[int, Any], group: Group) -> dict[str, int]:
-    own = held.get(group.key, {})
-    return {"live": sum(own.get(name, 0) for name in Type.values), "waiting": own.get(Trust.CANDIDATE, 0)}
-
-
-def room(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one group; an admin of it may change its instructions here."""
+def show_group(request: HttpRequest, slug: str) -> HttpResponse:
+    """One group; its admins may change its instructions here."""
     actor = actor_of(request)
     group = find_group(actor, slug)
     if request.method == "POST":
-        return _change(request, actor, group)
+        return save_instructions(request, actor, group)
     pack = get_context(actor, group=group.slug, token_budget=DEFAULT_BUDGET)
     census = current_census()
     context = {
         "title": group.title or group.slug,
-        "room": group,
+        "group": group,
         "pack": pack,
-        "members": _members(group),
+        "members": Membership.objects.filter(group=group).select_related("user").order_by("user__username"),
         "recent": list_memories(actor, ListFilter(group=group.slug), limit=RECENT).rows,
-        "counts": _counts(census, group) if census else None,
+        "counts": count_group(census, group) if census else None,
         "may_administer": actor.may(ADMIN, group.key),
-        "instructions": asked(request, "instructions") or group.instructions,
-        "links": _links(group),
+        "instructions": query_text(request, "instructions") or group.instructions,
+        "links": group_links(group),
         "budget": DEFAULT_BUDGET,
     }
-    return page(request, "room.html", context)
+    return render_page(request, "room.html", context)
 
 
-def _change(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
-    said = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
+def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
+    """Save the posted instructions and redirect to the group's page."""
+    instructions = request.POST.get("instructions", "").replace("\r\n", "\n").strip()
     try:
-        update_group(actor, group.slug, GroupChange(instructions=said))
-        messages.success(request, "Agents get these instructions from now on.")
+        update_group(actor, group.slug, GroupChange(instructions=instructions))
+        messages.success(request, "Saved. Agents get these instructions from now on.")
     except LociError as refusal:
         if refusal.status in (403, 404):
             raise
@@ -72,11 +72,8 @@ def _change(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:explore_room", args=[group.slug]))
 
 
-def _members(group: Group) -> QuerySet[Membership]:
-    return Membership.objects.filter(group=group).select_related("user").order_by("user__username")
-
-
-def _counts(census: Census, group: Group) -> dict[str, Any]:
+def count_group(census: Census, group: Group) -> dict[str, Any]:
+    """The counts of a group's page."""
     own = VisibleCensus(census, None, group.key)
     return {
         "live": own.sum(state=State.LIVE),
@@ -89,12 +86,13 @@ def _counts(census: Census, group: Group) -> dict[str, Any]:
     }
 
 
-def _links(group: Group) -> dict[str, str]:
+def group_links(group: Group) -> dict[str, str]:
+    """URLs of the lists and pages narrowed to a group."""
     slug = group.slug
     return {
-        "memories": list_of("memories_memory", group=slug, state__exact="live"),
-        "waiting": list_of("memories_memory", group=slug, state__exact="live", trust__exact="candidate"),
-        "links": list_of("memories_link", status__exact="open"),
+        "memories": list_url("memories_memory", group=slug, state__exact="live"),
+        "waiting": list_url("memories_memory", group=slug, state__exact="live", trust__exact="candidate"),
+        "links": list_url("memories_link", status__exact="open"),
         "settings": reverse("admin:access_group_change", args=[group.id]),
         "graph": f"{reverse('admin:explore_graph')}?group={slug}",
         "timeline": f"{reverse('admin:explore_timeline')}?group={slug}",

@@ -1,5 +1,6 @@
-"""What the pages for looking around have in common: the site's frame, and reading what stands in their addresses."""
+"""What the explore pages share: the site's frame, reading query parameters, and JSON answers."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -9,64 +10,83 @@ from django.http import HttpRequest, JsonResponse
 from django.template.response import TemplateResponse
 
 from access.actor import Actor
-from access.errors import LociError
+from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from access.visibility import Narrowing
 from memories.language.timestamps import parse_moment
 
-INPUT_FORM = "%Y-%m-%dT%H:%M"  # what a browser's field for a moment shows and sends
+INPUT_FORM = "%Y-%m-%dT%H:%M"  # the value of an <input type="datetime-local">
 
 
-def page(
+def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200
 ) -> TemplateResponse:
-    """Give a page inside the site's frame."""
+    """A page of `admin/explore/` inside the site's frame."""
     frame = {**admin.site.each_context(request), "is_nav_sidebar_enabled": True}
     request.current_app = admin.site.name
     return TemplateResponse(request, f"admin/explore/{template}", frame | context, status=status)
 
 
-def answer(body: dict[str, Any], *, status: int = 200) -> JsonResponse:
-    """Give JSON that no cache keeps."""
+def json_response(body: dict[str, Any], *, status: int = 200) -> JsonResponse:
+    """JSON that no cache stores."""
     return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
 
 
-def refusal_json(refusal: LociError) -> JsonResponse:
-    """Say in JSON what a service refused."""
+def refusal_response(refusal: LociError) -> JsonResponse:
+    """A service's refusal as JSON, with its status."""
     body = {"code": refusal.code, "message": refusal.message, "hint": refusal.hint, "field": refusal.field}
-    return answer(body, status=refusal.status)
+    return json_response(body, status=refusal.status)
 
 
-def asked(request: HttpRequest, name: str, *, longest: int = 4000) -> str:
-    """Give what the address says of a name, without spaces around it."""
-    return request.GET.get(name, "").strip()[:longest]
+def query_text(request: HttpRequest, name: str, *, max_chars: int = 4000) -> str:
+    """A query parameter, stripped and cut to `max_chars`; empty if absent."""
+    return request.GET.get(name, "").strip()[:max_chars]
 
 
-def moment(request: HttpRequest, name: str) -> datetime | None:
-    """Give the moment that the address names.
+def query_texts(request: HttpRequest, *names: str, max_chars: int) -> dict[str, str]:
+    """Query parameters by name, each as query_text() returns it."""
+    return {name: query_text(request, name, max_chars=max_chars) for name in names}
+
+
+def query_moment(request: HttpRequest, name: str) -> datetime | None:
+    """A query parameter as a moment; None if absent.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not a moment.
     """
-    text = asked(request, name, longest=40)
+    text = query_text(request, name, max_chars=40)
     return parse_moment(text, field=name) if text else None
 
 
-def moments(request: HttpRequest) -> Narrowing:
-    """Give the narrowing to `as_of` and `known_at` of the address; raises as moment()."""
-    return Narrowing(as_of=moment(request, "as_of"), known_at=moment(request, "known_at"))
+def query_narrowing(request: HttpRequest) -> Narrowing:
+    """The narrowing to `as_of` and `known_at` of the URL; raises like query_moment()."""
+    return Narrowing(as_of=query_moment(request, "as_of"), known_at=query_moment(request, "known_at"))
 
 
-def shown_moment(at: datetime | None) -> str:
-    """Give a moment as the field for it takes it."""
+def parse_number(given: Mapping[str, str], name: str) -> int | None:
+    """A query parameter as a whole number; None if empty.
+
+    Raises:
+        InvalidInput: it is not a whole number.
+    """
+    if not given[name]:
+        return None
+    try:
+        return int(given[name])
+    except ValueError:
+        raise InvalidInput(f"'{given[name][:20]}' is not a whole number.", field=name) from None
+
+
+def format_moment(at: datetime | None) -> str:
+    """A moment as the value of its input field; empty for None."""
     return f"{at:{INPUT_FORM}}" if at else ""
 
 
 def group_names(actor: Actor) -> list[str]:
-    """Name the groups that one may choose."""
+    """Slugs of the groups the actor may choose."""
     return [group.slug for group in entered_groups(actor)]
 
 
-def with_values(path: str, **values: str) -> str:
-    """Give an address with those of the values that say something."""
+def url_with_query(path: str, **values: str) -> str:
+    """The path with the non-empty values as its query string."""
     return f"{path}?{urlencode({name: value for name, value in values.items() if value})}"

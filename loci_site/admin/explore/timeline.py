@@ -1,4 +1,4 @@
-"""The timeline: when memories were true (valid time) and since when Loci has known them (record time)."""
+"""The timeline: when memories were true (valid time) and when Loci knew them (record time)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing
 from loci_site.admin.explore.page import (
-    answer,
-    asked,
+    format_moment,
     group_names,
-    moments,
-    page,
-    refusal_json,
-    shown_moment,
+    json_response,
+    query_narrowing,
+    query_texts,
+    refusal_response,
+    render_page,
 )
 from memories.admin.search import SEARCH_LIMIT, find_by_words
 from memories.language.cleaning import clean_line
@@ -34,21 +34,21 @@ from memories.search.query_terms import Match, words
 from memories.types import State, Type
 
 MAX_ROWS = 60
-WIDTH, ROW, TOP = 960, 26, 26  # of the picture, a row and the scale above
-LEFT = 250  # room for the texts
+WIDTH, ROW_HEIGHT, TOP = 960, 26, 26  # of the picture, of a row, of the scale above the rows
+LEFT = 250  # width of the labels
 LABEL_CHARS = 38
 DATES = 6
-LEAST_SPAN = timedelta(days=2)
+MIN_SPAN = timedelta(days=2)
 HIDDEN = frozenset({State.FORGOTTEN, State.MERGED})
 
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """A memory as the picture shows it: when it was true, and below when Loci went by it; x from 0 to WIDTH."""
+    """A memory in the picture: when it was true, and below it when Loci knew it. x runs from 0 to WIDTH."""
 
     memory: Memory
     label: str
-    says: str
+    description: str
     y: int
     start: float
     width: float
@@ -61,7 +61,7 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The rows with the scale; `start` and `end` are what the sliders go from and to."""
+    """The rows and the scale; the sliders run from `start` to `end`."""
 
     rows: tuple[TimelineRow, ...]
     dates: tuple[tuple[float, str], ...]
@@ -73,93 +73,93 @@ class Timeline:
     now_x: float = 0.0
 
 
-def timeline(request: HttpRequest) -> HttpResponse:
-    """Show memories over time; `as_of` and `known_at` say what recall would give then."""
+def show_timeline(request: HttpRequest) -> HttpResponse:
+    """Memories over time; marks those that recall would find at `as_of` and `known_at`."""
     actor = actor_of(request)
-    given = {
-        name: asked(request, name, longest=200) for name in ("group", "words", "entity", "as_of", "known_at")
-    }
+    given = query_texts(request, "group", "words", "entity", "as_of", "known_at", max_chars=200)
     context: dict[str, Any] = {"title": "Timeline", "given": given, "groups": group_names(actor)}
     try:
-        narrowing = moments(request)
-        rows, room = _rows(actor, given)
-        shown = _then(actor, room, narrowing, [row.key for row in rows])
+        narrowing = query_narrowing(request)
+        rows, group = find_rows(actor, given)
+        shown = recallable_keys(actor, group, narrowing, [row.key for row in rows])
     except LociError as refusal:
-        return page(request, "timeline.html", context | {"refusal": refusal}, status=refusal.status)
+        return render_page(request, "timeline.html", context | {"refusal": refusal}, status=refusal.status)
     context |= {
-        "picture": _picture(rows, shown),
+        "picture": draw_timeline(rows, shown),
         "spans": [(row, true_span(row), known_span(row), row.key in shown) for row in rows],
         "count": len(shown),
         "is_cut": len(rows) == MAX_ROWS,
-        "as_of": shown_moment(narrowing.as_of),
-        "known_at": shown_moment(narrowing.known_at),
+        "as_of": format_moment(narrowing.as_of),
+        "known_at": format_moment(narrowing.known_at),
         "now": timezone.now(),
     }
-    return page(request, "timeline.html", context)
+    return render_page(request, "timeline.html", context)
 
 
-def standing_then(request: HttpRequest) -> HttpResponse:
-    """Give in JSON the ids of those of the page's memories that recall would give then; the sliders ask this."""
+def find_recallable(request: HttpRequest) -> HttpResponse:
+    """JSON for the sliders: ids of the page's memories that recall would find at `as_of` and `known_at`."""
     actor = actor_of(request)
-    given = {name: asked(request, name, longest=200) for name in ("group", "words", "entity")}
+    given = query_texts(request, "group", "words", "entity", max_chars=200)
     try:
-        rows, room = _rows(actor, given)
-        shown = _then(actor, room, moments(request), [row.key for row in rows])
+        rows, group = find_rows(actor, given)
+        shown = recallable_keys(actor, group, query_narrowing(request), [row.key for row in rows])
     except LociError as refusal:
-        return refusal_json(refusal)
-    return answer({"ids": [str(row.id) for row in rows if row.key in shown], "of": len(rows)})
+        return refusal_response(refusal)
+    return json_response({"ids": [str(row.id) for row in rows if row.key in shown], "of": len(rows)})
 
 
-def _rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group | None]:
-    """Give the memories of the page, in the order of their time; the newest where there are too many."""
-    room = find_group(actor, given["group"]) if given["group"] else None
-    rows = Memory.objects.filter(as_q(listed_by(actor, room))).exclude(state__in=HIDDEN)
-    if room is not None:
-        rows = rows.filter(group=room)
-    wanted = clean_line(given["words"], field="words", max_chars=200)
-    if wanted:
-        rows = find_by_words(actor, rows, wanted, best_first=True)
+def find_rows(actor: Actor, given: dict[str, str]) -> tuple[list[Memory], Group | None]:
+    """The memories of the page by time, at most MAX_ROWS of the newest, and the chosen group."""
+    group = find_group(actor, given["group"]) if given["group"] else None
+    rows = Memory.objects.filter(as_q(listed_by(actor, group))).exclude(state__in=HIDDEN)
+    if group is not None:
+        rows = rows.filter(group=group)
+    text = clean_line(given["words"], field="words", max_chars=200)
+    if text:
+        rows = find_by_words(actor, rows, text, best_first=True)
     entity = words(clean_line(given["entity"], field="entity", max_chars=200))
     if entity:
-        # A name is one thing: its words stand beside each other.
-        match, seen = Match((" ".join(entity),)), listed_by(actor, room)
+        # A name matches as a phrase: its words side by side.
+        match, seen = Match((" ".join(entity),)), listed_by(actor, group)
         rows = rows.filter(
             key__in=[hit.key for hit in search_index().keyword(match, seen, limit=SEARCH_LIMIT)]
         )
     found = list(rows.select_related("group").defer("context", "metadata")[:MAX_ROWS])
-    return sorted(found, key=lambda row: (row.valid_from or row.created_at, row.key)), room
+    return sorted(found, key=lambda row: (row.valid_from or row.created_at, row.key)), group
 
 
-def _then(actor: Actor, room: Group | None, narrowing: Narrowing, keys: Sequence[int]) -> set[int]:
-    """Give the keys of those that recall would give at those moments: the one rule says it, not the picture."""
-    seen = as_q(recallable_by(actor, room, narrowing=narrowing))
+def recallable_keys(actor: Actor, group: Group | None, narrowing: Narrowing, keys: Sequence[int]) -> set[int]:
+    """Those of the keys that recall would find at the narrowing's moments, by recall's own visibility rule."""
+    seen = as_q(recallable_by(actor, group, narrowing=narrowing))
     return set(Memory.objects.filter(seen, key__in=keys).values_list("key", flat=True))
 
 
-def _picture(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
+def draw_timeline(rows: Sequence[Memory], shown: set[int]) -> Timeline | None:
+    """The picture of these memories; None without any."""
     if not rows:
         return None
-    start, end = _span(rows)
-    long_s = (end - start).total_seconds()
+    start, end = time_span(rows)
+    span_s = (end - start).total_seconds()
 
     def x(at: datetime) -> float:
-        share = (min(max(at, start), end) - start).total_seconds() / long_s
+        share = (min(max(at, start), end) - start).total_seconds() / span_s
         return round(LEFT + (WIDTH - LEFT) * share, 1)
 
     dates = [start + (end - start) * n / (DATES - 1) for n in range(DATES)]
     return Timeline(
-        rows=tuple(_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
+        rows=tuple(draw_row(row, n, x, is_shown=row.key in shown, end=end) for n, row in enumerate(rows)),
         dates=tuple((x(at), f"{at:%Y-%m-%d}") for at in dates),
         start=start,
         end=end,
-        height=TOP + ROW * len(rows) + 6,
+        height=TOP + ROW_HEIGHT * len(rows) + 6,
         now_x=x(timezone.now()),
     )
 
 
-def _row(
+def draw_row(
     memory: Memory, number: int, x: Callable[[datetime], float], *, is_shown: bool, end: datetime
 ) -> TimelineRow:
+    """The row of a memory; `x` maps a moment to the picture, `end` closes open spans."""
     true, known = true_span(memory), known_span(memory)
     begin = true.start or memory.created_at
     x_from, x_to = x(begin), x(true.end or end)
@@ -168,8 +168,8 @@ def _row(
     return TimelineRow(
         memory=memory,
         label=Truncator(text).chars(LABEL_CHARS),
-        says=f"{Truncator(text).chars(120)} – true {true}; known {known}; {memory.state}",
-        y=TOP + ROW * number,
+        description=f"{Truncator(text).chars(120)} – true {true}; known {known}; {memory.state}",
+        y=TOP + ROW_HEIGHT * number,
         start=x_from,
         width=max(3.0, round(x_to - x_from, 1)),
         is_open=true.end is None,
@@ -180,11 +180,11 @@ def _row(
     )
 
 
-def _span(rows: Sequence[Memory]) -> tuple[datetime, datetime]:
-    """Give from when to when the picture goes: all that is known of, and now, with a little room."""
+def time_span(rows: Sequence[Memory]) -> tuple[datetime, datetime]:
+    """Start and end of the picture: every moment of the rows and now, with a margin, at least MIN_SPAN."""
     now = timezone.now()
     seen = [at for row in rows for at in (row.valid_from, row.valid_to, row.created_at, row.retired_at) if at]
     start, end = min([*seen, now]), max([*seen, now])
-    room = max((end - start) * 0.02, (LEAST_SPAN - (end - start)) / 2, timedelta(hours=1))
+    margin = max((end - start) * 0.02, (MIN_SPAN - (end - start)) / 2, timedelta(hours=1))
     first, last = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
-    return max(start, first + room) - room, min(end, last - room) + room
+    return max(start, first + margin) - margin, min(end, last - margin) + margin

@@ -1,4 +1,5 @@
-/* Asking the server from a page: same origin, the page's own CSRF token, and a refusal as an Error with its words. */
+/* Requests from a page to the server: same origin, with the page's CSRF token. A refusal becomes an Error with the
+   server's message. */
 
 export class Refusal extends Error {
   constructor(message, status) {
@@ -7,53 +8,53 @@ export class Refusal extends Error {
   }
 }
 
-/* Give a part of a page as a DocumentFragment. */
+/* Fetch a part of a page as a DocumentFragment. */
 export async function askPart(url, { signal } = {}) {
-  const answer = await reach(url, { signal });
+  const answer = await request(url, { signal });
   const template = document.createElement("template");
-  template.innerHTML = await answer.text(); // our own server's template, in which every text is escaped
+  template.innerHTML = await answer.text(); // our own template, which escapes every text
   return template.content;
 }
 
-/* Give JSON. */
+/* Fetch JSON. */
 export async function askJson(url, { signal } = {}) {
-  const answer = await reach(url, { signal });
+  const answer = await request(url, { signal });
   return answer.json();
 }
 
-/* Post fields (a list gives a field several times) and give the JSON that answers. */
+/* Post form fields and return the JSON answer. A list sends its field several times. */
 export async function send(url, fields) {
   const body = new URLSearchParams();
   for (const [name, value] of Object.entries(fields)) {
     for (const each of Array.isArray(value) ? value : [value]) body.append(name, each ?? "");
   }
   const token = document.querySelector("[name=csrfmiddlewaretoken]");
-  const answer = await reach(url, { method: "POST", body, headers: { "X-CSRFToken": token ? token.value : "" } });
+  const answer = await request(url, { method: "POST", body, headers: { "X-CSRFToken": token ? token.value : "" } });
   return answer.json();
 }
 
-async function reach(url, options) {
+async function request(url, options) {
   let answer;
   try {
     answer = await fetch(url, { credentials: "same-origin", ...options });
   } catch (fault) {
     if (fault.name === "AbortError") throw fault;
-    throw new Refusal("The server does not answer. Is it running?", 0);
+    throw new Refusal("Cannot reach the server. Is it running?", 0);
   }
   if (answer.redirected && new URL(answer.url).pathname.includes("/login")) {
-    throw new Refusal("You are logged out. Log in again in another tab.", 401);
+    throw new Refusal("You are logged out. Log in again in another tab, then retry.", 401);
   }
   if (answer.ok) return answer;
-  throw new Refusal(await words(answer), answer.status);
+  throw new Refusal(await refusalText(answer), answer.status);
 }
 
-async function words(answer) {
+async function refusalText(answer) {
   if ((answer.headers.get("Content-Type") || "").includes("json")) {
-    const told = await answer.json();
-    const failed = told.failed && told.failed.length ? told.failed.join(" ") : "";
-    return [told.message || failed, told.hint].filter(Boolean).join(" ") || `The server answered ${answer.status}.`;
+    const body = await answer.json();
+    const failed = body.failed && body.failed.length ? body.failed.join(" ") : "";
+    return [body.message || failed, body.hint].filter(Boolean).join(" ") || `The server answered ${answer.status}.`;
   }
-  if (answer.status === 404) return "That is not there any more.";
+  if (answer.status === 404) return "This no longer exists.";
   if (answer.status === 403) return "You may not do this.";
   return `The server answered ${answer.status}.`;
 }

@@ -1,4 +1,4 @@
-/* The graph page: the picture of graph.js with filters, the table beside it, and making one of two memories. */
+/* The graph page: the picture of graph.js with filters, the table beside it, and merging two memories. */
 
 import { Graph } from "./graph.js";
 
@@ -6,7 +6,7 @@ const host = document.getElementById("graph");
 const find = (id) => document.getElementById(id);
 
 if (host) {
-  const said = find("graph-said");
+  const status = find("graph-said");
   const mark = find("graph-mark");
   const open = find("graph-open");
   const form = find("graph-merge");
@@ -40,10 +40,10 @@ if (host) {
     object.append(link(to.label, to.url, "play-text"));
     const group = document.createElement("td");
     group.textContent = edge.group;
-    const sure = document.createElement("td");
-    sure.className = "play-number";
-    sure.textContent = edge.confidence.toFixed(2);
-    row.append(head, predicate, object, group, sure);
+    const confidence = document.createElement("td");
+    confidence.className = "play-number";
+    confidence.textContent = edge.confidence.toFixed(2);
+    row.append(head, predicate, object, group, confidence);
   }
 
   function link(text, href, kind) {
@@ -61,9 +61,9 @@ if (host) {
     open.href = selected.url;
   });
   host.addEventListener("graph:expand", ({ detail }) => {
-    said.textContent = detail.added ? `${detail.added} more nodes and edges around ${detail.node.label}.` : `Nothing more hangs on ${detail.node.label}.`;
+    status.textContent = detail.added ? `${detail.added} more nodes and edges around ${detail.node.label}.` : `Nothing more is related to ${detail.node.label}.`;
   });
-  host.addEventListener("graph:fault", ({ detail }) => { said.textContent = detail.fault.message; });
+  host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
 
   document.querySelectorAll("[data-graph-type]").forEach((box) => box.addEventListener("change", () => {
     const seen = new Set([...document.querySelectorAll("[data-graph-type]:checked")].map((one) => one.dataset.graphType));
@@ -71,7 +71,7 @@ if (host) {
     [...rows.rows].forEach((row) => { const edge = graph.edges.get(row.dataset.edge); row.hidden = Boolean(edge && edge.isHidden); });
   }));
 
-  /* Merging: the first one marked goes into the second. */
+  /* Merging: the node marked first is merged into the second. */
   if (mark) {
     mark.addEventListener("click", choose);
     host.addEventListener("keydown", (event) => { if (event.key === "m" && !event.ctrlKey && !event.metaKey) choose(); });
@@ -88,7 +88,7 @@ if (host) {
       marked = selected;
       host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
       marked.element.classList.add("graph-marked");
-      said.textContent = `${marked.label} is marked. Go to the one it is the same as, and mark that one.`;
+      status.textContent = `${marked.label} is marked. Now mark the node it should be merged into.`;
       return;
     }
     selected.element.classList.add("graph-marked");
@@ -100,23 +100,23 @@ if (host) {
     const body = JSON.stringify({ what, from: pair.from.id, into: pair.into.id });
     const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
     const response = await fetch(host.dataset.merge, { method: "POST", body, headers: { "X-CSRFToken": token, "Content-Type": "application/json" } });
-    const answer = await response.json().catch(() => ({ message: `It failed (${response.status}).` }));
+    const answer = await response.json().catch(() => ({ message: `The request failed (${response.status}).` }));
     form.hidden = false;
     if (!response.ok) {
       show([`${answer.message} ${answer.hint || ""}`.trim()], { canDo: false, canUndo: false });
-      said.textContent = "Nothing was done.";
+      status.textContent = "Nothing was changed.";
       return;
     }
     show(answer.consequences, { canDo: what === "preview" || what === "undo", canUndo: what === "merge" });
     if (what === "merge") {
       graph.remove([pair.from.id]);
       await graph.expand(pair.into.id);
-      said.textContent = `${pair.from.label} went into ${pair.into.label}.`;
+      status.textContent = `${pair.from.label} was merged into ${pair.into.label}.`;
       find("graph-merge-undo").focus();
     } else if (what === "undo") {
       graph.add({ nodes: [plain(pair.from)] }, pair.into.id);
       await graph.expand(pair.from.id);
-      said.textContent = "The two are apart again.";
+      status.textContent = "The merge was undone.";
     } else find("graph-merge-do").focus();
   }
 
@@ -124,9 +124,9 @@ if (host) {
     return { id: node.id, label: node.label, kind: node.kind, url: node.url };
   }
 
-  function show(follows, { canDo, canUndo }) {
-    find("graph-merge-pair").textContent = `“${pair.from.label}” goes into “${pair.into.label}”`;
-    find("graph-merge-follows").replaceChildren(...follows.map((text) => {
+  function show(consequences, { canDo, canUndo }) {
+    find("graph-merge-pair").textContent = `Merge “${pair.from.label}” into “${pair.into.label}”`;
+    find("graph-merge-follows").replaceChildren(...consequences.map((text) => {
       const item = document.createElement("li");
       item.textContent = text;
       return item;
@@ -139,7 +139,7 @@ if (host) {
     form.hidden = true;
     marked = pair = null;
     host.querySelectorAll(".graph-marked").forEach((one) => one.classList.remove("graph-marked"));
-    said.textContent = "";
+    status.textContent = "";
     if (selected) graph.focus(selected.id);
   }
 }

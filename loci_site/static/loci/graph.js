@@ -5,22 +5,22 @@
      host    an element; the graph fills it
      expand  async (node) => {nodes, edges}: called when a node is expanded; null: nodes are not expandable
      open    (node) => void: called for the node's page (double click or "o"); null: follows node.url
-     label   what the whole graph is called by a screen reader
+     label   name of the graph for screen readers
    graph.add({nodes: [{id, label, kind, url, faded, main}], edges: [{id, from, to, label, kind}]}, from)
-     what is there already is kept; new nodes begin beside the node with the id `from`
+     existing nodes and edges are kept; new nodes start beside the node with the id `from`
    graph.remove(ids)  graph.fit()  graph.filter((node) => seen, (edge) => seen)  graph.focus(id)  graph.nodes  graph.edges
    Events on the host, each with `detail`: "graph:select" {node}, "graph:expand" {node, added}, "graph:fault" {fault}.
 
-   Keys on a node: arrows go to the next node that way, Enter or space expands, "o" opens, "+", "-" and "0" zoom. */
+   Keys on a node: arrows move to the next node in that direction, Enter or space expands, "o" opens, "+", "-" and "0" zoom. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const LENGTH = 150; // of an edge at rest, in units of the picture
-const PUSH = 9000; // how strongly nodes keep apart
-const PULL = 0.012; // towards the middle
+const PUSH = 9000; // repulsion between nodes
+const PULL = 0.012; // towards the centre
 const SPRING = 0.06;
-const CALM = 0.04; // below this the picture rests
+const CALM = 0.04; // below this the layout stops
 const LABEL = 26; // characters
-const MANY = 400; // nodes; beyond, each looks only at its surroundings
+const MANY = 400; // nodes; above this, repulsion counts only nearby nodes
 
 export class Graph {
   constructor(host, { expand = null, open = null, label = "Graph" } = {}) {
@@ -134,7 +134,7 @@ export class Graph {
   }
 
   #addNode(given, origin, at, count) {
-    // A fixed angle and not chance: the same graph looks the same each time.
+    // Fixed angles, not random ones: the same graph always looks the same.
     const angle = (2 * Math.PI * at) / Math.max(1, count) + 0.5;
     const radius = this.nodes.size || origin.element ? LENGTH * (1 + 0.25 * (at % 3)) : 0;
     const node = { ...given, x: origin.x + Math.cos(angle) * radius, y: origin.y + Math.sin(angle) * radius * 0.75, vx: 0, vy: 0 };
@@ -308,7 +308,7 @@ export class Graph {
       if (node) this.openWith(node);
     });
     svg.addEventListener("wheel", (event) => {
-      // The page scrolls; only with a key held, or pinched, does the picture grow.
+      // The wheel scrolls the page; with Ctrl or ⌘, or pinching, it zooms.
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const box = svg.getBoundingClientRect();
@@ -354,7 +354,7 @@ export class Graph {
       const dy = other.y - node.y;
       const along = dx * x + dy * y;
       const aside = Math.abs(dx * y) + Math.abs(dy * x);
-      // What lies more aside than ahead is that way only if nothing else is.
+      // Nodes more to the side than ahead are chosen only if nothing else lies that way.
       if (along > 1 && (!best || along + 2 * aside < best.far)) best = { other, far: along + 2 * aside };
     }
     if (best) best.other.element.focus();
@@ -385,7 +385,7 @@ function short(text) {
   return line.length > LABEL ? `${line.slice(0, LABEL - 1)}…` : line;
 }
 
-/* Give a function from a node to those around it, by a grid whose cells are wider than a push reaches. */
+/* A function from a node to its neighbours, by a grid whose cells are wider than the repulsion reaches. */
 function neighbourhoods(nodes) {
   const side = LENGTH * 3;
   const cells = new Map();

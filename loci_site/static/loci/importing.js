@@ -1,4 +1,4 @@
-/* While somebody is at work on the file, ask how far it is, and show that. */
+/* Polls the progress of an import while a worker is busy with the file. */
 import { askPart } from "./asking.js";
 
 const EVERY_MS = 1500;
@@ -10,7 +10,7 @@ async function follow() {
     const now = (await askPart(location.href)).getElementById("standing");
     if (now) shown.replaceWith(now);
   } catch {
-    // The server may be starting anew; the next try says.
+    // The server may be restarting; try again.
   }
   setTimeout(follow, EVERY_MS);
 }

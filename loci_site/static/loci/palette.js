@@ -1,13 +1,13 @@
-/* Search as one types over everything one may see: Ctrl-K or ⌘K on every page of the admin.
+/* The search palette: live search over everything the user may see, with Ctrl-K or ⌘K on every admin page.
 
-   Words are asked for at once; when the typing pauses, meaning as well. Pages of the sidebar are found here. Answers
-   that come too late for what stands in the field by then are passed over. */
+   Keyword search runs at once, semantic search when typing pauses. Sidebar pages are matched here. Answers to an
+   outdated query are ignored. */
 
 (() => {
   const WORDS_MS = 60; // after the last letter
   const MEANING_MS = 350;
   const LEAST = 2; // letters
-  const HOW = { spelling: "spelt nearly so", meaning: "by meaning", id: "by its id" };
+  const HOW = { spelling: "similar spelling", meaning: "by meaning", id: "by id" };
 
   function start() {
     const dialog = document.getElementById("palette");
@@ -18,7 +18,7 @@
     const pages = sidebarPages();
     let chosen = -1;
     let timers = [];
-    let asked = 0;
+    let latest = 0;
     let before = null;
 
     function open() {
@@ -35,8 +35,8 @@
 
     function typed() {
       timers.forEach(clearTimeout);
-      asked += 1;
-      const mine = asked;
+      latest += 1;
+      const mine = latest;
       const text = input.value.trim();
       if (text.length < LEAST) {
         show(mine, [], text);
@@ -50,22 +50,22 @@
 
     let found = [];
     async function ask(mine, text, byMeaning) {
-      // A space at the end says that the last word is whole, so the text goes as it was typed.
+      // A trailing space marks the last word as complete, so the text is not trimmed.
       const query = new URLSearchParams({ q: input.value, by_meaning: byMeaning });
       let items = [];
       try {
         const response = await fetch(`${dialog.dataset.suggest}?${query}`, { headers: { Accept: "application/json" } });
         if (!response.ok) {
           const fault = await response.json().catch(() => ({}));
-          if (mine === asked) note.textContent = fault.message || `The search failed (${response.status}).`;
+          if (mine === latest) note.textContent = fault.message || `The search failed (${response.status}).`;
           return;
         }
         items = (await response.json()).items;
       } catch {
-        if (mine === asked) note.textContent = "Loci cannot be reached.";
+        if (mine === latest) note.textContent = "Cannot reach the server.";
         return;
       }
-      if (mine !== asked) return;
+      if (mine !== latest) return;
       const known = byMeaning ? found : [];
       const ids = new Set(known.map((item) => item.id));
       found = [...known, ...items.filter((item) => !ids.has(item.id))];
@@ -73,7 +73,7 @@
     }
 
     function show(mine, items, text, isComplete = false) {
-      if (mine !== asked) return;
+      if (mine !== latest) return;
       if (!items.length) found = [];
       const wanted = text.toLowerCase();
       const fitting = pages.filter((page) => !wanted || page.label.toLowerCase().includes(wanted)).slice(0, wanted ? 4 : 20);
@@ -99,7 +99,7 @@
 
     function askOption(text) {
       const href = `${dialog.dataset.recall}?${new URLSearchParams({ q: text })}`;
-      return option(href, "science", document.createTextNode(`Ask the playground: ${text}`), "recall");
+      return option(href, "science", document.createTextNode(`Try in the playground: ${text}`), "recall");
     }
 
     function option(href, icon, text, details, isFaded = false) {
@@ -159,7 +159,7 @@
 
   const ICONS = { episodic: "event", semantic: "neurology", procedural: "checklist", entity: "category" };
 
-  /* Give the text with what was typed marked in it; as nodes, never as markup. */
+  /* The text with the typed words marked, as nodes, never as markup. */
   function marked(text, typed) {
     const words = typed.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 1);
     const line = document.createDocumentFragment();

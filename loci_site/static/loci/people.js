@@ -1,4 +1,4 @@
-// The keyboard of the pages for everybody. Without this file every page works with links and forms alone.
+// Keyboard shortcuts of the workspace. Without this file every page still works with links and forms.
 "use strict";
 (() => {
     const lines = () => [...document.querySelectorAll("a.line")];
@@ -49,7 +49,7 @@
         }
     });
 
-    // An event alone has a day on which it happened.
+    // Only events have a date.
     const type = document.getElementById("id_type");
     const day = document.querySelector("[data-field=happened]");
     if (type && day) {
@@ -57,7 +57,7 @@
         type.addEventListener("change", show);
         show();
     }
-    // A form is sent once, however often the button is pressed.
+    // Send a form once, however often the button is pressed.
     for (const form of document.querySelectorAll("form.form")) {
         form.addEventListener("submit", () => setTimeout(() => {
             for (const button of form.querySelectorAll("[type=submit]")) button.disabled = true;
@@ -65,7 +65,7 @@
     }
     const opener = document.querySelector("[data-keys]");
     if (opener && keys) opener.addEventListener("click", () => { opener.closest("details").open = false; keys.showModal(); });
-    // A finger wants no keyboard before it asks for one.
+    // On touch screens focus would open the keyboard, so focus only with a mouse.
     const first = document.querySelector("[data-first]");
     if (first && matchMedia("(pointer: fine)").matches) first.focus();
 })();

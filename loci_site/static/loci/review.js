@@ -1,4 +1,4 @@
-/* The review deck: shows a card at a time, decides by one key, takes back by "u". */
+/* The review page: one card at a time, one key per decision, "u" to undo. */
 
 import { askPart, send } from "./asking.js";
 
@@ -13,12 +13,12 @@ const SAID = "loci-review-said"; // what is to be said once the page is there ag
 const EFFECT_AFTER_MS = 350; // a person who flies through cards asks nothing of recall
 const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
 
-const isWide = window.matchMedia("(min-width: 1000px)"); // as in review.css: list and card stand side by side
+const isWide = window.matchMedia("(min-width: 1000px)"); // as in review.css: list and card side by side
 
 let at = -1;
 let busy = false;
 let swapped = false;
-let asked = null; // what aborts the card that is being fetched
+let pending = null; // the AbortController of the card being fetched
 let effectTimer = 0;
 const fetched = new Map();
 
@@ -26,7 +26,7 @@ const dialog = (name) => root.querySelector(`[data-dialog="${name}"]`);
 const card = () => place && place.querySelector(".review-card");
 const keyOf = (row) => `${row.dataset.kind}:${row.dataset.id}`;
 const isOpen = (row) => !row.dataset.done;
-// A key that comes before the next card is there shall not decide about what nobody has seen.
+// A key pressed before the next card is loaded must not decide on an unseen card.
 const isShown = (row) => Boolean(row && card() && card().dataset.id === row.dataset.id);
 
 function say(words, { bad = false } = {}) {
@@ -34,17 +34,17 @@ function say(words, { bad = false } = {}) {
   status.classList.toggle("review-bad", bad);
 }
 
-/* What was decided, newest last: {rows: [keys], entries: [[...]], words}. */
+/* Past decisions, newest last: {rows: [keys], entries: [[...]], words}. */
 function decisions() {
   try {
-    return JSON.parse(sessionStorage.getItem(KEPT)) || [];
+    return JSON.parse(sessionStorage.getItem(UNDO_KEY)) || [];
   } catch {
     return [];
   }
 }
 
 function keep(all) {
-  sessionStorage.setItem(KEPT, JSON.stringify(all.slice(-100)));
+  sessionStorage.setItem(UNDO_KEY, JSON.stringify(all.slice(-100)));
   showUndo();
 }
 
@@ -75,19 +75,19 @@ async function show(to, { isFocused = true } = {}) {
   row.querySelector(".review-row").setAttribute("aria-current", "true");
   if (isWide.matches) row.scrollIntoView({ block: "nearest" });
   else if (isFocused) place.scrollIntoView({ block: "start" });
-  if (asked) asked.abort();
-  asked = new AbortController();
-  const own = asked;
+  if (pending) pending.abort();
+  pending = new AbortController();
+  const own = pending;
   place.setAttribute("aria-busy", "true");
   try {
     const part = await cardOf(row, own.signal);
-    if (own !== asked) return;
+    if (own !== pending) return;
     place.replaceChildren(part);
     swapped = "swapped" in card().dataset;
     prepare(row);
     if (isFocused) place.focus({ preventScroll: true });
   } catch (fault) {
-    if (fault.name === "AbortError" || own !== asked) return;
+    if (fault.name === "AbortError" || own !== pending) return;
     place.replaceChildren(gone(fault.message));
   }
   place.removeAttribute("aria-busy");
@@ -121,7 +121,7 @@ function other() {
   return chosen ? { id: chosen.value, link: chosen.dataset.link } : { id: "", link: "" };
 }
 
-/* The fields of a decision: the memory that acts and the one that stays or goes, as the person turned them. */
+/* The fields of a decision: this memory and the other one, swapped if the user swapped them. */
 function fields(verb, extra = {}) {
   const shown = card();
   const two = verb === "merge" || verb === "supersede";
@@ -175,7 +175,7 @@ async function decide(verb, extra = {}) {
     done([row], WORDS[verb]);
     keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
     say(`${WORDS[verb]}: ${answer.said.join("; ")}.`);
-    // What stands beside the next card may be the one that was just decided.
+    // The next card may show the memory that was just decided.
     fetched.clear();
     await forth();
   } catch (fault) {
@@ -196,7 +196,7 @@ function done(some, outcome) {
   count();
 }
 
-/* Keep the numbers on the chips true; "1,000+" says too little to be counted down. */
+/* Update the counts on the chips; "1,000+" is not exact and stays. */
 function countKind(row, by) {
   for (const chip of root.querySelectorAll(`[data-count="all"], [data-count="${row.dataset.kind}"]`)) {
     if (!/^\d+$/.test(chip.textContent)) continue;
@@ -224,13 +224,13 @@ async function undo() {
     say(`Taken back: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
     if (mine.length) await show(rows.indexOf(mine[0]));
     else {
-      sessionStorage.setItem(SAID, status.textContent);
+      sessionStorage.setItem(STATUS_KEY, status.textContent);
       window.location.reload();
     }
   } catch (fault) {
-    // What cannot be taken back shall not bar the one before it.
+    // A decision that cannot be undone must not block the one before it.
     if (fault.status === 409 || fault.status === 404) keep(all.slice(0, -1));
-    say(`Not taken back. ${fault.message}`, { bad: true });
+    say(`Not undone. ${fault.message}`, { bad: true });
   } finally {
     busy = false;
   }
@@ -253,11 +253,11 @@ async function forth() {
   const shown = document.createElement("div");
   shown.className = "loci-empty review-end";
   const head = document.createElement("h2");
-  head.textContent = "All of these are decided";
+  head.textContent = "All of these are done";
   const more = document.createElement("a");
   more.className = "loci-button loci-primary";
   more.href = window.location.href;
-  more.textContent = "See what else waits";
+  more.textContent = "Show more";
   const back = document.createElement("button");
   back.className = "loci-button";
   back.type = "button";
@@ -276,7 +276,7 @@ function chosen() {
 
 function count() {
   const some = chosen().length;
-  root.querySelector("[data-chosen]").textContent = some ? `${some} ticked` : "";
+  root.querySelector("[data-chosen]").textContent = some ? `${some} selected` : "";
   root.querySelector("[data-many]").hidden = !some;
   const open = rows.filter(isOpen).length;
   const all = root.querySelector("[data-all]");
@@ -305,7 +305,7 @@ async function decideMany(verb) {
     const words = `${WORDS[verb]}: ${answer.done} of ${some.length}`;
     keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
     fetched.clear();
-    say(`${words}. “u” takes all of them back.`);
+    say(`${words}. “u” undoes all of them.`);
     if (answer.failed.length) {
       fill(box, answer, some, words);
       go.hidden = true;
@@ -331,7 +331,7 @@ function fill(box, found, some, title) {
   if (!found.failed.length) return;
   const head = document.createElement("h3");
   head.className = "review-small";
-  head.textContent = `${found.failed.length} cannot be`;
+  head.textContent = `${found.failed.length} not possible`;
   const items = document.createElement("ul");
   items.className = "review-failed";
   for (const each of found.failed.slice(0, 20)) {
@@ -359,7 +359,7 @@ async function editText(isMerge) {
   const shown = card();
   if (!isShown(rows[at]) || !isOpen(rows[at])) return;
   if (!shown.querySelector('[data-verb="edit"]')) {
-    say("The text of this card is not edited here.", { bad: true });
+    say("The text of this card cannot be edited here.", { bad: true });
     return;
   }
   const box = dialog("edit");
@@ -411,7 +411,7 @@ function tick() {
   if (!box) return;
   box.checked = !box.checked && isOpen(rows[at]);
   count();
-  say(box.checked ? "Ticked." : "Not ticked any more.");
+  say(box.checked ? "Selected." : "Deselected.");
 }
 
 document.addEventListener("keydown", (event) => {
@@ -449,6 +449,6 @@ root.addEventListener("change", (event) => {
 });
 
 showUndo();
-if (sessionStorage.getItem(SAID)) say(sessionStorage.getItem(SAID));
-sessionStorage.removeItem(SAID);
+if (sessionStorage.getItem(STATUS_KEY)) say(sessionStorage.getItem(STATUS_KEY));
+sessionStorage.removeItem(STATUS_KEY);
 if (rows.length) show(0, { isFocused: false });

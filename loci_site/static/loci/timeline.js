@@ -1,5 +1,5 @@
-/* The sliders of the timeline: what recall would give at a moment, as Loci knew it at another. The server says which
-   memories these are; here they are only shown. */
+/* The sliders of the timeline: what recall would find at a moment, as Loci knew it at another. The server decides
+   which memories these are; this script only marks them. */
 
 const box = document.getElementById("timeline");
 
@@ -11,14 +11,14 @@ if (box) {
   const steps = 1000;
   const pause = 120; // ms after the last move
   let timer = null;
-  let asked = 0;
+  let latest = 0;
   const hands = [
     { name: "as_of", slider: "as-of", last: end },
-    { name: "known_at", slider: "known-at", last: Math.min(end, now) }, // what will be known is not known yet
+    { name: "known_at", slider: "known-at", last: Math.min(end, now) }, // nothing is known in the future
   ].map((hand) => ({
     ...hand,
     input: document.getElementById(hand.slider),
-    says: document.getElementById(`${hand.slider}-said`),
+    output: document.getElementById(`${hand.slider}-said`),
     line: document.getElementById(`${hand.slider}-line`),
     field: form.elements[hand.name],
   }));
@@ -49,7 +49,7 @@ if (box) {
     hand.line.setAttribute("x1", x.toFixed(1));
     hand.line.setAttribute("x2", x.toFixed(1));
     const text = hand.isNow ? "now" : new Date(moment).toISOString().slice(0, 16).replace("T", " ");
-    hand.says.textContent = text;
+    hand.output.textContent = text;
     hand.input.setAttribute("aria-valuetext", text);
     hand.field.value = hand.isNow ? "" : new Date(moment).toISOString().slice(0, 16);
   }
@@ -61,21 +61,21 @@ if (box) {
   }
 
   async function ask() {
-    asked += 1;
-    const mine = asked;
+    latest += 1;
+    const mine = latest;
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
     window.history.replaceState(null, "", `?${query}`);
     const response = await fetch(`${box.dataset.then}?${query}`);
     const answer = await response.json();
-    if (mine !== asked) return;
-    const said = document.getElementById("time-said");
+    if (mine !== latest) return;
+    const status = document.getElementById("time-said");
     if (!response.ok) {
-      said.textContent = answer.message;
+      status.textContent = answer.message;
       return;
     }
     const seen = new Set(answer.ids);
     document.querySelectorAll("[data-memory]").forEach((row) => row.classList.toggle("time-hidden", !seen.has(row.dataset.memory)));
     const when = hands.every((hand) => hand.isNow) ? "now" : "then";
-    said.textContent = `Recall gives ${answer.ids.length} of ${answer.of} ${when}.`;
+    status.textContent = `Recall finds ${answer.ids.length} of ${answer.of} ${when}.`;
   }
 }

@@ -1,4 +1,4 @@
-"""Browsers of the people of the tests: alice is a superuser, bob curates `ledger`, charlie belongs nowhere."""
+"""Browsers in the admin: alice is a superuser, bob curates `ledger`, charlie belongs to no group."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ Remember = Callable[..., Memory]
 
 
 def browser_of(user: User) -> Client:
-    """Give a browser in which a staff user is logged in."""
+    """A browser in which a staff user is logged in."""
     User.objects.filter(pk=user.pk).update(is_staff=True)
     client = Client(raise_request_exception=False)
     client.force_login(user)
@@ -59,5 +59,5 @@ def remember(alice: User, ledger: Group, garden: Group) -> Remember:
 
 
 def page(memory: Memory, name: str = "change") -> str:
-    """Give the address of one of a memory's pages."""
+    """URL of one of a memory's pages."""
     return f"/admin/memories/memory/{memory.id}/{name}/"

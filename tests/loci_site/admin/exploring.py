@@ -1,4 +1,4 @@
-"""Asking the pages for looking around, for their tests."""
+"""Requests to the explore pages, for their tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What people do in the browser changes the rows and stands in the log."""
+"""Changes made in the browser reach the rows and the audit log."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -49,7 +49,7 @@ def test_a_button_asks_then_does_and_is_logged(
     Memory.objects.filter(pk=memory.pk).update(**before)
     asked = owner.get(page(memory, verb)).content.decode()
     assert "The port is 8081." in asked
-    assert "What follows" in asked
+    assert "Consequences" in asked
     memory.refresh_from_db()
     assert all(getattr(memory, name) != value for name, value in after.items())
     said(owner, page(memory, verb), reason="for a reason")

@@ -1,4 +1,4 @@
-"""The dashboard: counts that are true for whoever looks, charts that lead to lists, and no waiting in a large store."""
+"""The dashboard: counts within the viewer's rights, charts that link to lists, no waiting in a large store."""
 
 import json
 import re
@@ -14,7 +14,15 @@ from django.utils import timezone
 
 from access.models import Group
 from loci_site.admin.dashboard import counts as dashboard_census
-from loci_site.admin.dashboard.charts import Column, Series, draw, in_weeks, last_days, last_weeks, slices
+from loci_site.admin.dashboard.charts import (
+    Column,
+    Series,
+    draw_chart,
+    last_days,
+    last_weeks,
+    stack_slices,
+    sum_by_week,
+)
 from loci_site.admin.dashboard.counts import current_census, seen_by, take_census
 from maintenance.models import Run
 from memories.lifecycle import verbs
@@ -66,7 +74,7 @@ def test_each_sees_the_counts_of_ones_own_groups_and_of_what_is_global(
     answer = member.get("/admin/?group=garden")
     assert {f.label: f.value for f in answer.context["figures"]}["Live memories"] == 2
     assert "garden" not in answer.content.decode()
-    assert [room["slug"] for room in answer.context["rooms"]] == ["ledger"]
+    assert [room["slug"] for room in answer.context["group_rows"]] == ["ledger"]
 
 
 def test_counts_are_by_type_trust_state_and_group(owner: Client, alice: User, remember: Remember) -> None:
@@ -81,7 +89,7 @@ def test_counts_are_by_type_trust_state_and_group(owner: Client, alice: User, re
     ]
     assert [(s.label, s.value) for s in context["trusts"]] == [("active", 2)]
     assert [(s.label, s.value) for s in context["states"]] == [("live", 2), ("forgotten", 1)]
-    assert [(room["slug"], room["live"], room["waiting"]) for room in context["rooms"]] == [
+    assert [(room["slug"], room["live"], room["waiting"]) for room in context["group_rows"]] == [
         ("garden", 1, 0),
         ("ledger", 1, 0),
     ]
@@ -121,10 +129,10 @@ def test_what_needs_somebody_is_named_with_its_list(
     )
     own = {"waiting for approval": 1, "disputed": 1, "open conflicts": 1, "pieces without a vector yet": 1}
     mine = needs(member)
-    assert mine == own | {"runs that failed": 1, "runs that stopped at their cap": 1}
+    assert mine == own | {"failed runs": 1, "runs stopped at their cap": 1}
     alls = needs(owner)
     assert alls["quarantined"] == alls["possible duplicates"] == 1
-    assert (alls["runs that failed"], alls["runs that stopped at their cap"]) == (2, 1)
+    assert (alls["failed runs"], alls["runs stopped at their cap"]) == (2, 1)
 
 
 def test_an_old_backup_is_said_to_whom_it_concerns(
@@ -229,7 +237,7 @@ def test_no_row_more_is_asked_for_when_there_are_more(owner: Client, remember: R
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every store counts as large; what would be counted in a thread is kept here."""
+    """Treat every store as large, and collect the background counts instead of running them."""
     begun: list[object] = []
     monkeypatch.setattr(dashboard_census, "SMALL", -1)
     monkeypatch.setattr(dashboard_census.WORK, "begin", begun.append)
@@ -243,7 +251,7 @@ def test_a_large_store_is_counted_beside_the_page(
     remember("a fact")
     with CaptureQueriesContext(connection) as seen:
         answer = owner.get("/admin/")
-    assert "are being counted" in answer.content.decode()
+    assert "Counting the memories" in answer.content.decode()
     assert "a fact" in answer.content.decode()  # the last writes need no counting
     assert not [q["sql"] for q in seen if 'COUNT("memories_memory"' in q["sql"]]
     [work] = large
@@ -304,7 +312,7 @@ def test_the_census_agrees_with_the_rows(
 
 def test_bars_stand_on_each_other_and_fit_the_scale() -> None:
     columns = [Column("1 May", "/a"), Column("2 May", "/b")]
-    chart = draw(
+    chart = draw_chart(
         "x",
         "X",
         [Series("good", "tone", [3, 0]), Series("bad", "amber", [1, 0])],
@@ -313,7 +321,7 @@ def test_bars_stand_on_each_other_and_fit_the_scale() -> None:
         link="/l",
     )
     [first, second] = chart.bars
-    assert first.says == "1 May: 3 good, 1 bad"
+    assert first.description == "1 May: 3 good, 1 bad"
     lower, upper = first.parts
     assert lower.y + lower.height == pytest.approx(chart.floor)
     assert upper.y + upper.height == pytest.approx(lower.y)
@@ -329,7 +337,7 @@ def test_bars_stand_on_each_other_and_fit_the_scale() -> None:
     [(0, "4"), (5, "6"), (11, "20"), (99, "100"), (12_345, "20k"), (3_000_000, "4M"), (100, "100")],
 )
 def test_the_scale_ends_at_a_round_number(most: int, top: str) -> None:
-    chart = draw("x", "X", [Series("n", "tone", [most])], [Column("d", "/")], summary="", link="/")
+    chart = draw_chart("x", "X", [Series("n", "tone", [most])], [Column("d", "/")], summary="", link="/")
     assert chart.scale[-1].text == top
     assert chart.is_empty == (most == 0)
 
@@ -339,12 +347,12 @@ def test_weeks_begin_on_monday() -> None:
     assert last_weeks(today, 2) == [date(2026, 11, 9), date(2026, 11, 16)]
     assert last_days(today, 2) == [date(2026, 11, 17), date(2026, 11, 18)]
     by_day = {date(2026, 11, 8): 1, date(2026, 11, 9): 2, date(2026, 11, 15): 3, date(2026, 11, 16): 4}
-    assert in_weeks(by_day, last_weeks(today, 2)) == [5, 4]
+    assert sum_by_week(by_day, last_weeks(today, 2)) == [5, 4]
 
 
 def test_slices_follow_each_other() -> None:
-    assert [(s.name, s.start, s.width) for s in slices({"a": 1, "b": 2}, whole=4)] == [
+    assert [(s.name, s.start, s.width) for s in stack_slices({"a": 1, "b": 2}, whole=4)] == [
         ("a", 0, 25),
         ("b", 25, 50),
     ]
-    assert slices({}, whole=0) == ()
+    assert stack_slices({}, whole=0) == ()

@@ -1,4 +1,4 @@
-"""The pages for looking around: what they show is right, nothing of another group is in them, and bad input is said."""
+"""The explore pages: correct contents, nothing of other groups, clear errors for bad input."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -89,8 +89,8 @@ def test_the_playground_shows_each_answer_with_its_numbers(owner: Client, rememb
     # The parts of the bar are as long as the score, and the best answer's fills it.
     assert sum(part.width for part in place.bar) == pytest.approx(100, abs=0.3)
     names = [name for name, _ in context["steps"]]
-    assert names[0] == "What the question was read as"
-    assert "Whether there is an answer at all" in names
+    assert names[0] == "Parsed question"
+    assert "Is anything relevant?" in names
 
 
 def test_the_playground_says_what_was_cut(owner: Client, remember: Remember) -> None:
@@ -121,7 +121,7 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
         )
 
     assert why(first) == "It is answer 1."
-    assert why(second, results="1") == "It was a candidate, and was left out: beyond the first 1."
+    assert why(second, results="1") == "It was a candidate and was left out: beyond the first 1."
     assert "recall hides what is forgotten" in why(gone)
 
 
@@ -145,7 +145,7 @@ def test_nothing_relevant_is_said(owner: Client, remember: Remember) -> None:
     remember("Tomatoes want sun and warm nights.")
     body = text(owner, "recall/", q="quarterly revenue of the subsidiary in Peru", group="ledger")
     assert "Nothing relevant." in body
-    assert "The nearest" in body
+    assert "Closest matches" in body
 
 
 def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remember: Remember) -> None:
@@ -161,7 +161,7 @@ def test_a_question_in_the_playground_is_logged_as_ones_own(owner: Client, remem
     ("field", "value", "says"),
     [
         ("results", "0", "results"),
-        ("results", "many", "no whole number"),
+        ("results", "many", "not a whole number"),
         ("budget", "1", "token_budget"),
         ("mode", "magic", "magic"),
         ("type", "poem", "poem"),
@@ -193,7 +193,7 @@ def test_what_was_typed_or_stored_cannot_write_html(owner: Client, alice: User, 
         assert "<img src=x" not in body
 
 
-# Rooms
+# Groups
 
 
 def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
@@ -228,7 +228,7 @@ def test_rooms_count_what_they_hold(owner: Client, remember: Remember) -> None:
     remember("one")
     waiting = remember("two")
     Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
-    rooms = {group.slug: held for group, held in get(owner, "rooms/").context["rooms"]}
+    rooms = {group.slug: held for group, held in get(owner, "rooms/").context["groups"]}
     assert rooms == {"ledger": {"live": 2, "waiting": 1}, "garden": {"live": 0, "waiting": 0}}
     counts = get(owner, "rooms/ledger/").context["counts"]
     assert (counts["live"], counts["waiting"], counts["conflicts"]) == (2, 1, 0)

@@ -1,4 +1,4 @@
-"""The graph of relations in the admin: what it draws, and two entities made one and taken apart."""
+"""The relation graph in the admin: what it draws, and merging two entities and undoing it."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The timeline in the admin: bars where their time is, and what recall gives at a moment."""
+"""The timeline in the admin: positions of the bars, and what recall finds at a moment."""
 
 import json
 from datetime import UTC, datetime

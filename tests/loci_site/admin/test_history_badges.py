@@ -1,4 +1,4 @@
-"""No page shows the text of a memory that does not count without its state beside it."""
+"""Every page that shows the text of a retired memory shows its state beside it."""
 
 import pytest
 from django.test import Client
@@ -14,7 +14,7 @@ TEXT = "The harbour master is Jonas."
 
 @pytest.fixture
 def relation(ledger: Group) -> Relation:
-    """A retracted memory, tied to a live one, and the log of its storing."""
+    """A retracted memory with a link to a live one and an audit entry."""
     wrong = row(ledger, TEXT, state="retracted", retired_at=day(-5))
     harbour = row(ledger, "Harbour: a place", type="entity")
     AuditEntry.objects.create(
@@ -30,7 +30,7 @@ def relation(ledger: Group) -> Relation:
 
 
 def text_and_next(client: Client, address: str) -> str:
-    """What stands right behind the retracted text on a page."""
+    """The markup right after the retracted text on a page."""
     answer = client.get(address)
     assert answer.status_code == 200, address
     page = answer.content.decode()

@@ -1,4 +1,4 @@
-"""A person imports a file in the browser: sees what would be stored, says yes, and sees what was."""
+"""Importing a file in the browser: preview, confirmation, result."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def fields(sent: SimpleUploadedFile, **more: Any) -> dict[str, Any]:
 
 
 def send(client: Client, *lines: Any, **more: Any) -> Any:
-    """Send a file; the page that one is led to."""
+    """Upload a file; the page it redirects to."""
     return client.post(NEW, fields(file(*lines), **more), follow=True)
 
 
@@ -59,7 +59,7 @@ def test_a_preview_counts_and_names_the_lines_at_fault_and_stores_nothing(member
     page = send(member, *two())
     body = page.content.decode()
     assert page.redirect_chain[0][0] == f"{LIST}{Upload.objects.get().id}/change/"
-    for said in ("What would be imported", "Import 1 line<", "Lines that would not be taken", "missing"):
+    for said in ("What would be imported", "Import 1 line<", "Lines that would be skipped", "missing"):
         assert said in body, said
     assert '<th scope="row">2</th>' in body
     assert not Memory.objects.exists()
@@ -70,7 +70,7 @@ def test_the_button_imports_and_the_page_says_what_became_of_it(member: Client) 
     address = f"{LIST}{Upload.objects.get().id}/change/"
     page = member.post(address, {"do": "import"}, follow=True)
     body = page.content.decode()
-    for said in ("Imported", "Created</dt><dd>1", "Not taken</dt><dd>1", "Lines that were not taken"):
+    for said in ("Imported", "Created</dt><dd>1", "Skipped</dt><dd>1", "Skipped lines"):
         assert said in body, said
     assert "?group=ledger" in body
     assert Memory.objects.get().author_name == "bob"
@@ -95,7 +95,7 @@ def test_while_a_worker_is_at_it_the_page_says_how_far(
     monkeypatch.setattr(uploads, "AT_ONCE_BYTES", 0)
     body = send(member, *two()).content.decode()
     assert "data-busy" in body
-    assert "A worker begins within some seconds" in body
+    assert "Starts within a few seconds" in body
     work_on_waiting(operator())
     body = member.get(f"{LIST}{Upload.objects.get().id}/change/").content.decode()
     assert "data-busy" not in body

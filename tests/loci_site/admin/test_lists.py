@@ -1,4 +1,4 @@
-"""Lists stay quick and true however many rows there are."""
+"""Lists stay fast and correct with many rows."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The pages of maintenance: runs shown, previewed, begun and taken back; backups; the doctor; and who may."""
+"""The maintenance pages: runs shown, previewed, started and undone; backups; the doctor; rights."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def expired(remember: Remember, *texts: str, group: str = "ledger") -> list[Memory]:
-    """Store memories whose time to live has run out."""
+    """Store expired memories."""
     at = timezone.now() - timedelta(minutes=1)
     return [remember(said, group=group, expires_at=at) for said in texts]
 
@@ -72,8 +72,8 @@ def test_undo_is_shown_first_and_done_only_when_asked(
     place = f"{RUNS}{run.id}/undo/"
     assert member.get(place).headers["Location"] == f"{RUNS}{run.id}/change/"
     body = member.post(place, {"do": "preview"}).content.decode()
-    assert "<dt>Set back</dt><dd>1</dd>" in body
-    assert "<dt>Stay as they are</dt><dd>1</dd>" in body
+    assert "<dt>Restored</dt><dd>1</dd>" in body
+    assert "<dt>Unchanged</dt><dd>1</dd>" in body
     assert "changed since" in body
     assert states(gone) == ["expired"]
     member.post(place, {"do": "undo"})
@@ -93,12 +93,12 @@ def test_later_runs_stand_in_the_way_and_go_first(member: Client, remember: Reme
     place = f"{RUNS}{first.id}/undo/"
     body = member.post(place, {"do": "preview"}).content.decode()
     assert f"{RUNS}{second.id}/change/" in body
-    assert "Undo these first" in body
+    assert "Undo them first" in body
     assert 'value="undo"' not in body
     refused = member.post(place, {"do": "undo"}, follow=True).content.decode()
     assert "Later runs changed the same memories" in refused
     both = member.post(place, {"do": "preview", "with_later": "1"}).content.decode()
-    assert "<dt>Later runs with it</dt><dd>1</dd>" in both
+    assert "<dt>Later runs undone too</dt><dd>1</dd>" in both
     member.post(place, {"do": "undo", "with_later": "1"})
     assert {run.status for run in Run.objects.all()} == {"undone"}
 
@@ -174,7 +174,7 @@ def test_a_backup_is_made_listed_and_a_damaged_one_named(
     owner: Client, remember: Remember, home: Path
 ) -> None:
     remember("The gate is open.")
-    assert "There is no backup yet." in text(owner, f"{JOBS}backups/")
+    assert "No backups yet." in text(owner, f"{JOBS}backups/")
     said = owner.post(f"{JOBS}backups/", follow=True).content.decode()
     (made,) = (home / "backups").glob("loci-*.zip")
     try:
@@ -191,9 +191,9 @@ def test_the_doctor_says_what_to_do_and_repairs(owner: Client, remember: Remembe
     memory = remember("The gate is open.")
     Memory.objects.filter(pk=memory.pk).update(context="stale words")
     quick = text(owner, f"{JOBS}doctor/")
-    assert "This was a quick look." in quick
+    assert "This was a quick check." in quick
     whole = text(owner, f"{JOBS}doctor/?whole=1")
-    assert "Something is broken" in whole
+    assert "Problems found" in whole
     assert "--repair" in whole
     repaired = owner.post(f"{JOBS}doctor/").content.decode()
     assert "Wrote 1 contexts anew" in repaired

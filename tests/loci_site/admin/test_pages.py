@@ -1,4 +1,4 @@
-"""Every page answers, shows what it should, and asks the database no more for fifty rows than for five."""
+"""Every page responds, shows what it should, and needs no more queries for fifty rows than for five."""
 
 import re
 
@@ -52,7 +52,7 @@ def text(client: Client, address: str, *, status: int = 200) -> str:
 
 
 def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, str]:
-    """Make one row of everything and give the addresses of their pages."""
+    """Create one row of each kind; the URLs of their pages."""
     alice = person(
         ApiToken.objects.none().model._meta.get_field("user").related_model.objects.get(username="alice")
     )
@@ -167,7 +167,7 @@ def test_search_finds_by_word_and_by_id(owner: Client, remember: Remember) -> No
         body = text(owner, f"/admin/memories/memory/?q={term}")
         assert str(found.id) in body, term
         assert str(other.id) not in body, term
-    assert "Nothing fits" in text(owner, '/admin/memories/memory/?q="AND ((*')
+    assert "No matches" in text(owner, '/admin/memories/memory/?q="AND ((*')
 
 
 def test_best_matches_come_first(owner: Client, remember: Remember) -> None:
@@ -203,7 +203,10 @@ def test_the_dashboard_counts_what_is_there(owner: Client, remember: Remember) -
     remember("a way", type="procedural", group="garden")
     everything = owner.get("/admin/").context
     assert next((figure.label, figure.value) for figure in everything["figures"]) == ("Live memories", 2)
-    assert [(room["slug"], room["live"]) for room in everything["rooms"]] == [("garden", 1), ("ledger", 1)]
+    assert [(room["slug"], room["live"]) for room in everything["group_rows"]] == [
+        ("garden", 1),
+        ("ledger", 1),
+    ]
     assert [write["entry"].operation for write in everything["writes"]] == ["store", "store"]
     one = owner.get("/admin/?group=garden").context
     assert [(share.label, share.value, share.percent) for share in one["types"]] == [("procedural", 1, 100.0)]
@@ -211,7 +214,7 @@ def test_the_dashboard_counts_what_is_there(owner: Client, remember: Remember) -
 
 def test_an_empty_store_says_how_to_connect_an_agent(owner: Client) -> None:
     body = text(owner, "/admin/")
-    assert "Nothing is remembered yet" in body
+    assert "No memories yet" in body
     assert "claude mcp add --transport http loci" in body
 
 

@@ -1,4 +1,4 @@
-"""The pictures of the docs: each page has one, each stands in the docs, and none is heavy."""
+"""Screenshots in the docs: one for each page, all used, none too large."""
 
 import re
 from pathlib import Path

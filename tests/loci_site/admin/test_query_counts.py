@@ -1,4 +1,4 @@
-"""However many rows there are, a page that lists something asks the database equally often, and reads only what it shows."""
+"""A list page needs the same number of queries for any number of rows, and reads only what it shows."""
 
 import re
 
@@ -50,7 +50,7 @@ PAGES = (
 
 
 def fill(room: Group, author: User, first: int, last: int) -> None:
-    """Make one of everything that is listed for each number."""
+    """Create one row of every listed kind for each number."""
     for n in range(first, last):
         own = {"author": author, "author_name": "alice"}
         entities = [

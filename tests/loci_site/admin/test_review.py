@@ -1,4 +1,4 @@
-"""The review page and its endpoints over HTTP: who sees which card, what is answered, and what may not be done."""
+"""The review page and its endpoints over HTTP: visible cards, answers, refusals."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def waits(ledger: Group) -> Memory:
 
 
 def ids(page: str) -> list[str]:
-    """Give what the deck lists, as kind:id."""
+    """The cards of the deck, as kind:id."""
     return [
         ":".join(found) for found in re.findall(r'<li data-kind="(\w+)" data-id="([0-9a-f-]{36})">', page)
     ]

@@ -1,4 +1,4 @@
-"""Filters that a person keeps above the list of memories: theirs alone, and never more than they may see."""
+"""Saved filters of the memory list: private to each person, and never wider than their rights."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -29,7 +29,7 @@ def body_of(client: Client, address: str = LIST) -> str:
 
 
 def save(client: Client, name: str, query: str) -> str:
-    """Save a filter in the browser; what is said then."""
+    """Save a filter in the browser; the message that follows."""
     answer = client.post(SAVE, {"name": name, "query": query}, follow=True)
     assert answer.status_code == 200
     return " ".join(str(message) for message in answer.context["messages"])

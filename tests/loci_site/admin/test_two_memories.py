@@ -1,4 +1,4 @@
-"""The browser's pages for merging two memories and for putting one in another's place."""
+"""The browser's pages for merging two memories and for replacing one with another."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What pages say of a thing, and what they leave out, so that nobody is told something untrue."""
+"""The wording of pages: what they state, and what they leave out, is true."""
 
 import re
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ LINKS = "/admin/memories/link/"
 
 
 def text_of(client: Client, address: str) -> str:
-    """Give a page's words without its markup."""
+    """The text of a page without markup."""
     answer = client.get(address)
     assert answer.status_code == 200, answer.status_code
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.content.decode()))
@@ -116,19 +116,19 @@ def test_groups_are_listed_with_what_waits_and_who_sees_them(owner: Client) -> N
 def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin(
     owner: Client, stranger: Client
 ) -> None:
-    assert "Make the first group" in text_of(owner, "/admin/explore/rooms/")
-    assert "Make the first one" in text_of(owner, "/app/")
+    assert "Create the first group" in text_of(owner, "/admin/explore/rooms/")
+    assert "Create the first one" in text_of(owner, "/app/")
     refused = owner.get("/app/new/")
     assert refused.status_code == 403
     assert "There is no group to store in yet." in refused.content.decode()
-    assert "No group is yours yet" in text_of(stranger, "/admin/explore/rooms/")
+    assert "You belong to no group yet" in text_of(stranger, "/admin/explore/rooms/")
     assert (
         "You belong to no group, so there is nowhere to store." in stranger.get("/app/new/").content.decode()
     )
 
 
 def test_the_account_menu_is_made_of_buttons_and_links(owner: Client) -> None:
-    """The keyboard passes over anything else."""
+    """The keyboard reaches nothing else."""
     shown = owner.get("/admin/").content.decode()
     for name in ("Account of alice", "Sidebar", "Menu"):
         assert re.search(rf"<button [^>]*aria-label=\"{name}\"", shown), name
@@ -145,8 +145,8 @@ def test_an_import_offers_only_the_files_it_reads(owner: Client, ledger: Group) 
 @pytest.mark.parametrize(
     ("address", "form", "status", "says"),
     [
-        ("/nowhere/", None, 404, "There is nothing here."),
-        ("/login/", {"username": "bob", "password": "x"}, 403, "This page was open too long."),
+        ("/nowhere/", None, 404, "Page not found."),
+        ("/login/", {"username": "bob", "password": "x"}, 403, "This page has expired."),
     ],
 )
 def test_a_fault_outside_the_pages_looks_like_loci(
@@ -178,8 +178,8 @@ def test_a_fault_of_our_own_looks_like_loci_too(db: None, monkeypatch: pytest.Mo
 
 
 def test_one_of_a_thing_is_said_as_one() -> None:
-    assert Figure("open conflicts", 1, "").said == "open conflict"
-    assert Figure("open conflicts", 2, "").said == "open conflicts"
+    assert Figure("open conflicts", 1, "").text == "open conflict"
+    assert Figure("open conflicts", 2, "").text == "open conflicts"
 
 
 def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, bob: User) -> None:

@@ -1,4 +1,4 @@
-"""Browsers on the pages for everybody: bob contributes to `ledger`, vera reads it, charlie belongs nowhere."""
+"""Browsers in the workspace: bob contributes to `ledger`, vera reads it, charlie belongs to no group."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ PASSWORD = "a-long-password"
 
 
 def browser_of(user: User) -> Client:
-    """Give a browser in which that person is logged in; nobody here may enter the admin."""
+    """A browser in which that person is logged in; nobody here may enter the admin."""
     client = Client(raise_request_exception=False)
     client.force_login(user)
     return client
@@ -47,7 +47,7 @@ def stranger(charlie: User) -> Client:
 
 @pytest.fixture
 def remember(alice: User, ledger: Group, garden: Group) -> Remember:
-    """Store a memory as alice, for `ledger` alone unless something else is said."""
+    """Store a memory as alice, by default for `ledger` only."""
 
     def remembered(content: str, *, group: str = "ledger", scope: str = "group", **fields: object) -> Memory:
         stored = store(person(alice), Draft(content, group=group, scope=scope, **fields))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Storing, correcting, flagging and looking: what each answer says is what happened."""
+"""Storing, correcting, flagging and reading: each message states the actual outcome."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -31,7 +31,7 @@ def test_what_is_stored_bears_its_authors_name(member: Client, bob: User) -> Non
     answer = member.post("/app/new/", FORM, follow=True)
     (memory,) = Memory.objects.all()
     assert answer.redirect_chain == [(address(memory), 302)]
-    assert "Remembered." in answer.content.decode()
+    assert "Saved." in answer.content.decode()
     assert (memory.content, memory.author, memory.tags) == ("The port is 8081.", bob, ["ops", "port"])
     assert (memory.scope, memory.group.slug, memory.trust) == ("group", "ledger", "active")
     entry = AuditEntry.objects.get(memory_id=memory.id)
@@ -54,7 +54,7 @@ def test_storing_the_same_again_is_told_so_and_makes_no_second_memory(member: Cl
 def test_a_group_that_holds_writes_back_says_that_it_waits(member: Client, alice: User) -> None:
     update_group(operator(), "ledger", GroupChange(policy="all"))
     said = member.post("/app/new/", FORM, follow=True).content.decode()
-    assert "waiting for a curator" in said
+    assert "until a curator approves it" in said
     assert Memory.objects.get().trust == "candidate"
     assert " 8081" not in member.get("/app/?q=which+port").content.decode()
 
@@ -144,7 +144,7 @@ def test_ones_own_are_those_one_wrote_and_those_of_ones_agents(
 def test_an_answer_says_when_there_is_none(member: Client, remember: Remember) -> None:
     remember("Refunds above 500 euros need a second pair of eyes.")
     said = member.get("/app/?q=which+sail+fits+the+blue+boat").content.decode()
-    assert "Nothing here answers that" in said
+    assert "No answer found" in said
 
 
 def test_a_list_goes_on_where_the_page_ended(member: Client, remember: Remember) -> None:

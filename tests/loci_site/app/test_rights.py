@@ -1,4 +1,4 @@
-"""Who may do what on the pages for everybody: what one may not know of is not found, what one may not do is refused."""
+"""Rights in the workspace: what a user may not see is not found, what they may not do is refused."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -165,4 +165,4 @@ def test_who_may_not_enter_the_admin_is_told_so_and_goes_round_in_no_circle(
     assert client.post("/login/", form).headers["Location"] == "/"
     seen = client.get("/admin/memories/memory/", follow=True)
     assert seen.redirect_chain[-1][0] == "/app/"
-    assert "admin&#x27;s pages are for curators" in seen.content.decode()
+    assert "The admin is for curators" in seen.content.decode()

@@ -326,7 +326,7 @@ def test_neither_a_get_nor_other_users_change_anything(alice: User, bob: User, l
 
 def test_the_dashboard_shows_failed_jobs_to_admins_only(alice: User, bob: User, ledger: Group) -> None:
     JobLock.objects.create(name="tidy", last_failed=NOON, failures=1, last_error="x")
-    said = "job that failed or is overdue"
+    said = "failed or overdue job"
     assert said in browser_of(alice).get("/admin/").content.decode()
     assert said not in browser_of(bob).get("/admin/").content.decode()
 
