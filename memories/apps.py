@@ -18,10 +18,10 @@ class MemoriesConfig(AppConfig):
 
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("saved filters", purge_saved_filters)
-        post_migrate.connect(put_indexes_back, sender=self, dispatch_uid="memories.indexes")
+        post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
 
 
-def put_indexes_back(*, using: str, plan: Any = None, **_: Any) -> None:
+def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
     """Make missing virtual tables and triggers again, once the memories table is there."""
     from memories.search.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
 

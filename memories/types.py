@@ -44,7 +44,7 @@ class Trust(TextChoices):
     QUARANTINED = "quarantined", "quarantined: held back as unsafe"
 
 
-class Shown(Enum):
+class RecallTreatment(Enum):
     """What recall does with a memory."""
 
     RETURN = "return"
@@ -54,13 +54,13 @@ class Shown(Enum):
 
 # What a live memory's trust means for recall. A candidate waits for a person, so it is kept out until approved;
 # quarantined text never comes back.
-LIVE_RULE: dict[str, Shown] = {
-    Trust.CANDIDATE: Shown.HIDE,
-    Trust.ACTIVE: Shown.RETURN,
-    Trust.VERIFIED: Shown.RETURN,
-    Trust.DISPUTED: Shown.LABEL,
-    Trust.REJECTED: Shown.HIDE,
-    Trust.QUARANTINED: Shown.HIDE,
+LIVE_RULE: dict[str, RecallTreatment] = {
+    Trust.CANDIDATE: RecallTreatment.HIDE,
+    Trust.ACTIVE: RecallTreatment.RETURN,
+    Trust.VERIFIED: RecallTreatment.RETURN,
+    Trust.DISPUTED: RecallTreatment.LABEL,
+    Trust.REJECTED: RecallTreatment.HIDE,
+    Trust.QUARANTINED: RecallTreatment.HIDE,
 }
 # States that a question about the past (`as_of`, `known_at`) may bring back, always labelled.
 HISTORY_STATES: frozenset[str] = frozenset(
@@ -71,16 +71,18 @@ HISTORY_STATES: frozenset[str] = frozenset(
 NOT_WITHDRAWN: frozenset[str] = frozenset({State.COMPACTED, State.EXPIRED})
 
 
-def shown(state: str, trust: str, *, history: bool = False) -> Shown:
+def recall_treatment(state: str, trust: str, *, history: bool = False) -> RecallTreatment:
     """Say whether recall returns, labels or hides a memory of this state and trust.
 
     `history` is True for a question about the past, which may see superseded, retracted, compacted and expired
     memories, labelled. Forgotten and merged ones stay hidden there too.
     """
     rule = LIVE_RULE[trust]
-    if state == State.LIVE or rule is Shown.HIDE:
+    if state == State.LIVE or rule is RecallTreatment.HIDE:
         return rule
-    return Shown.LABEL if history and state in HISTORY_STATES else Shown.HIDE
+    return RecallTreatment.LABEL if history and state in HISTORY_STATES else RecallTreatment.HIDE
 
 
-VISIBLE_TRUSTS: tuple[str, ...] = tuple(t for t, rule in LIVE_RULE.items() if rule is not Shown.HIDE)
+VISIBLE_TRUSTS: tuple[str, ...] = tuple(
+    t for t, rule in LIVE_RULE.items() if rule is not RecallTreatment.HIDE
+)

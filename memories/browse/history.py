@@ -8,9 +8,9 @@ from uuid import UUID
 
 from access.models import ApiToken, AuditEntry
 
-MOST: Final = 50
+MAX_ENTRIES: Final = 50
 # What a person asks about; the rest of a row is bookkeeping, or told by another row.
-TOLD: Final = (
+SHOWN_FIELDS: Final = (
     "state", "trust", "scope", "confidence", "importance", "pinned", "tags", "valid_from", "valid_to", "expires_at",
 )  # fmt: skip
 
@@ -44,7 +44,7 @@ class HistoryEntry:
 def history_of(ids: Collection[UUID]) -> list[HistoryEntry]:
     """Give what was done to these versions of a memory, newest first, at most MOST; two queries."""
     rows = AuditEntry.objects.filter(origin="", memory_id__in=ids).select_related("payload_row")
-    entries = list(rows.order_by("-key")[:MOST])
+    entries = list(rows.order_by("-key")[:MAX_ENTRIES])
     tokens = {entry.token for entry in entries if entry.token}
     names = dict(ApiToken.objects.filter(id__in=tokens).values_list("id", "name"))
     return [_moment(entry, names) for entry in entries]
@@ -57,8 +57,8 @@ def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
     pairs = said.get("changes") or (
         {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
     )
-    changes = [HistoryChange(name.replace("_", " "), shown(pairs[name][0]), shown(pairs[name][1]))
-               for name in TOLD if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
+    changes = [HistoryChange(name.replace("_", " "), format_value(pairs[name][0]), format_value(pairs[name][1]))
+               for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
     content = pairs.get("content")
     return HistoryEntry(
         at=entry.at,
@@ -75,7 +75,7 @@ def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
     )
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Give a value of the log as a person reads it: moments to the minute, lists by commas."""
     if value is None or value in ("", []):
         return "—"

@@ -21,11 +21,11 @@ from memories.queries.labels import label_of
 from memories.queries.versions import find_memory, head_of, versions_of
 from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
-from memories.recall.explain import explain_place, filters_against
+from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
-from memories.types import Shown, State, shown
+from memories.types import RecallTreatment, State, recall_treatment
 
 MAX_LOG_ROWS = 50
 
@@ -49,7 +49,7 @@ class Inspection:
     label: str
     head: Memory
     versions: tuple[Memory, ...]
-    shown: str
+    recall_treatment: str
     pieces: int
     pieces_owed: int
     links: tuple[Link, ...]
@@ -86,7 +86,7 @@ def inspect_memory(
         label=label_of(memory),
         head=head_of(memory),
         versions=tuple(versions),
-        shown=shown(memory.state, memory.trust).value,
+        recall_treatment=recall_treatment(memory.state, memory.trust).value,
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(_visible_links(actor, memory)),
@@ -107,7 +107,7 @@ def explain_for(
     room = memory.group if actor.may(READ, memory.group_id) else None
     visibility = recallable_by(actor, room, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
-        filters = filters_against(memory, visibility)
+        filters = excluding_filters(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else _hidden_because(memory)
         return RecallReason(query, None, reason, {}, ())
     encoder = available_encoder()
@@ -121,7 +121,7 @@ def explain_for(
 
 
 def _hidden_because(memory: Memory) -> str:
-    if shown(memory.state, memory.trust) is Shown.HIDE:
+    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
         return f"recall hides what is {memory.trust if memory.state == State.LIVE else memory.state}"
     if memory.expires_at is not None:
         return f"it expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"

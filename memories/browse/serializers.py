@@ -61,7 +61,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     }
 
 
-def near_json(near: Neighbour) -> Json:
+def neighbour_json(near: Neighbour) -> Json:
     """Give a near memory: how near, and whether it says the same."""
     return {
         "id": str(near.id),
@@ -87,7 +87,7 @@ def stored_json(stored: StoreResult) -> Json:
         "confidence": round(stored.memory.confidence, 4) if stored.memory else None,
         "superseded": str(stored.superseded) if stored.superseded else None,
         "why": stored.why,
-        "near": [near_json(near) for near in stored.near],
+        "near": [neighbour_json(near) for near in stored.near],
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
@@ -101,7 +101,7 @@ def item_json(item: Item) -> Json:
     return memory_json(item.memory, text=item.text) | extra
 
 
-def recalled_json(recalled: RecallResult) -> Json:
+def recall_json(recalled: RecallResult) -> Json:
     """Give the answer to a recall."""
     body: Json = {
         "results": [item_json(item) for item in recalled.items],
@@ -124,7 +124,7 @@ def trace_json(trace: Trace) -> list[Json]:
     return [{"step": step.name, **step.detail} for step in trace.steps]
 
 
-def done_json(done: ChangeResult) -> Json:
+def change_json(done: ChangeResult) -> Json:
     """Give the answer to a verb; a purge comes with its certificate."""
     body: Json = {
         "verb": done.verb,
@@ -207,7 +207,7 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
     """Give all there is to say of a memory."""
     body: Json = {
         "memory": memory_json(inspection.memory, is_person=is_person),
-        "recall": inspection.shown,
+        "recall": inspection.recall_treatment,
         "head": str(inspection.head.id),
         "versions": [version_json(version, is_person=is_person) for version in inspection.versions],
         "pieces": inspection.pieces,

@@ -17,7 +17,7 @@ from memories.types import State, Trust
 from relations.models import Relation
 
 # Lines by name that other rooms add where an operator reads the counts; the site fills it when it is ready.
-FURTHER: dict[str, Callable[[], dict[str, str]]] = {}
+EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]
 
 def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
     """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
-    late = [similar(word) for word in asked]
+    late = [similar_words(word) for word in asked]
     keys = newest_with(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
     keys = keys or _alike(asked, visibility)
     if not keys:
@@ -186,7 +186,7 @@ def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
     )
 
 
-def similar(word: str) -> list[str]:
+def similar_words(word: str) -> list[str]:
     """Give the word and those that it may be mistyped for. They are every group's: to search with, not to show."""
     if not is_long(word):
         return [word]

@@ -10,7 +10,7 @@ from memories.entities.statements import statements_around, visible_keys
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.versions import heads_of
 
-MOST = 60  # of each; a picture of more says nothing
+MAX_EDGES = 60  # of each; a picture of more says nothing
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Neighbourhood:
     ties: tuple[GraphEdge, ...]
 
 
-def neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
+def find_neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
     """Give what the actor may see one step around a memory; a fixed number of queries."""
-    said = statements_around(actor, memory, limit=MOST)
+    said = statements_around(actor, memory, limit=MAX_EDGES)
     links = _links(actor, memory)
     ends = [end for link in links for end in (link.source, link.target)]
     heads = heads_of([memory, *ends])
@@ -70,6 +70,6 @@ def _links(actor: Actor, memory: Memory) -> list[Link]:
     """Give the links of the chain that are not dismissed and whose other end the actor may see."""
     root = memory.root_key
     rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:MOST])
+    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:MAX_EDGES])
     seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
     return [link for link in links if {link.source_id, link.target_id} <= seen]

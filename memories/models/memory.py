@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from access.models import ApiToken, Group
-from memories.models.text_lookup import text_once
+from memories.models.text_lookup import unique_live_text
 from memories.models.thread import Thread
 from memories.types import Scope, State, Trust, Type
 from storage.ids import new_id
@@ -131,7 +131,7 @@ class Memory(models.Model):
                 fields=["thread", "position"],
                 condition=Q(thread__isnull=False) & Q(position__isnull=False) & Q(root=None),
             ),
-            text_once(),
+            unique_live_text(),
         ]
         indexes = [
             models.Index(name="memory_group_state", fields=["group", "state", "key"]),

@@ -23,7 +23,7 @@ def _first(digits: int, hash_: str) -> Func:
     return Func(F(hash_), template=template, output_field=CharField())
 
 
-def text_once() -> UniqueConstraint:
+def unique_live_text() -> UniqueConstraint:
     """Give the rule that a text is live once in a group, scope and type, events left out; its index finds all rows by text.
 
     What may be there several times ends in NULL, which equals nothing.
@@ -45,14 +45,14 @@ def fold_start(fold_hash: str) -> str:
     return fold_hash[:FOLD_DIGITS]
 
 
-def folded_as(start: Any) -> Exact:
+def fold_starts_with(start: Any) -> Exact:
     """Give the condition that the fold's hash begins so; by it the index finds the rows, and perhaps others'."""
     return Exact(_first(FOLD_DIGITS, "fold_hash"), start)
 
 
-def says(content_hash: str, fold_hash: str) -> Q:
+def has_text(content_hash: str, fold_hash: str) -> Q:
     """Give the condition that a row is this text letter by letter; without the fold, every row of the group would be read."""
-    return Q(folded_as(fold_start(fold_hash)), content_hash=content_hash)
+    return Q(fold_starts_with(fold_start(fold_hash)), content_hash=content_hash)
 
 
 def newest(rows: QuerySet[M]) -> M | None:
@@ -60,6 +60,6 @@ def newest(rows: QuerySet[M]) -> M | None:
     return max(rows.order_by(), key=lambda row: row.pk, default=None)
 
 
-def folded_as_any(starts: Any) -> In:
+def fold_starts_with_any(starts: Any) -> In:
     """Give folded_as() for any of several."""
     return In(_first(FOLD_DIGITS, "fold_hash"), starts)

@@ -26,10 +26,16 @@ from memories.queries.by_key import read_shown
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
+from memories.recall.abstention import (
+    FILLER_REASON,
+    JUDGED_CANDIDATES,
+    NOTHING_RELEVANT,
+    is_answerable,
+    is_filler,
+)
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
-from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
@@ -41,8 +47,8 @@ MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
-CHANGED = "it changed or went while the question was answered"
-NEAREST_SHOWN = 3  # given apart when there is no answer
+CHANGED_REASON = "it changed or went while the question was answered"
+MAX_NEAREST = 3  # given apart when there is no answer
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ def _recall(
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
-    ranking = _rank(question, visibility, mode=mode, trace=trace)
+    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
         # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
         return None
@@ -167,7 +173,7 @@ def _read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> 
     if len(kept) < len(keys):
         for key in keys:
             if key not in kept:
-                trace.drop(key, CHANGED)
+                trace.drop(key, CHANGED_REASON)
     return kept
 
 
@@ -175,14 +181,14 @@ def rank_keys(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[int, float]]:
     """Give what rank() does by the memories' keys, without their whole rows."""
-    return _rank(question, visibility, mode=mode, trace=trace).scores
+    return find_ranking(question, visibility, mode=mode, trace=trace).scores
 
 
-def _rank(
+def find_ranking(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace, tuning: Tuning | None = None
 ) -> Ranking:
     gathered = gather(question, visibility, mode=mode, trace=trace)
-    return place(gathered, question, mode=mode, tuning=tuning or usual_tuning(), trace=trace)
+    return score_candidates(gathered, question, mode=mode, tuning=tuning or current_tuning(), trace=trace)
 
 
 def _answer(
@@ -196,10 +202,12 @@ def _answer(
     """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
     limit = asked.max_results or settings.LOCI.retrieval.max_results
     budget = asked.token_budget or settings.LOCI.retrieval.token_budget
-    rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
+    rows = _read_visible(
+        [key for key, _ in ranking.scores[: max(limit, JUDGED_CANDIDATES)]], visibility, trace
+    )
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
-    shown = _without_padding(best, ranking, question)[:limit] if is_found else best[:NEAREST_SHOWN]
+    shown = _without_padding(best, ranking, question)[:limit] if is_found else best[:MAX_NEAREST]
     if asked.explain:
         _tell_left_out(shown, ranking, question, limit=limit, is_found=is_found, trace=trace)
     portions, left_out = pack(
@@ -222,7 +230,7 @@ def _answer(
 
 
 def _without_padding(best: list[Memory], ranking: Ranking, question: Question) -> list[Memory]:
-    return [memory for memory in best if not fills_up(memory.key, ranking, question)]
+    return [memory for memory in best if not is_filler(memory.key, ranking, question)]
 
 
 def _tell_left_out(
@@ -234,8 +242,8 @@ def _tell_left_out(
         if key in settled:
             continue
         beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filling = [FILLS_UP] if fills_up(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filling]) if is_found else NOTHING_NEAR)
+        filling = [FILLER_REASON] if is_filler(key, ranking, question) else []
+        trace.drop(key, " and ".join([*beyond, *filling]) if is_found else NOTHING_RELEVANT)
 
 
 def _item(portion: Portion, scores: dict[int, float], asked: RecallRequest, trace: Trace) -> Item:

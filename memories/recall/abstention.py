@@ -11,7 +11,7 @@ from django.conf import settings
 from memories.language.cleaning import without_marks
 from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, forms_in, root, stands_inside
 from memories.models import Memory
-from memories.recall.adjustments import SPEAKERS, elsewhere_part, is_dated, speaker_of
+from memories.recall.adjustments import SPEAKERS, elsewhere_adjustment, is_dated, speaker_of
 from memories.recall.candidates import Candidate
 from memories.recall.fusion import LONG_WORDS
 from memories.recall.pipeline import Ranking
@@ -51,12 +51,12 @@ def unknown_share(names: Collection[str], contents: Iterable[str]) -> float:
     if unknown:
         beginnings = "\n".join(text[:LOOKED_THROUGH] for text in texts)
         said = {without_marks(word) for word in set(_WORD.findall(beginnings)) if word[0].isupper()}
-        unknown = {name for name in unknown if not is_spelled_otherwise(without_marks(name), said)}
+        unknown = {name for name in unknown if not is_other_spelling(without_marks(name), said)}
         unknown = {name for name in unknown if not any(stands_inside(text, name) for text in texts)}
     return len(unknown) / len(names) if names else 0.0
 
 
-def is_spelled_otherwise(name: str, words: Collection[str]) -> bool:
+def is_other_spelling(name: str, words: Collection[str]) -> bool:
     """Say whether one of the words, in lower case, may be the same name: Mohammed and Muhammad, Akib and Aqib."""
     alike = [
         word for word in words if word[0] == name[0] and abs(len(word) - len(name)) <= MOST_OTHER_LETTERS
@@ -79,7 +79,7 @@ def lead_of_others(
     if not question.names:
         return 0.0
     turns = [
-        (rows[key].content, score - elsewhere_part(rows[key], room))
+        (rows[key].content, score - elsewhere_adjustment(rows[key], room))
         for key, score in ranked
         if candidates[key].is_turn
     ]
@@ -94,11 +94,11 @@ def lead_of_others(
         if name in speaker:
             own.append(score - TUNING.speaker_boost)
         elif speaker:
-            (own if tells_of(content, name) else others).append(score)
+            (own if is_about(content, name) else others).append(score)
     return max(0.0, _strength(others) - _strength(own))
 
 
-def tells_of(text: str, name: str) -> bool:
+def is_about(text: str, name: str) -> bool:
     """Say whether a turn tells of somebody ("Maria says so", "Maria's car") and does not only address them ("Hey Maria!")."""
     lowered = text.lower()
     at = lowered.find(name)
@@ -130,8 +130,8 @@ def _speaks_of(lowered: str, name: str) -> bool:
 
 JUDGED = 10  # of the best candidates
 # What became of a candidate, wherever it is told.
-NOTHING_NEAR = "nothing found is near enough to be an answer"
-FILLS_UP = "it shares no word with the question and is not near"
+NOTHING_RELEVANT = "nothing found is near enough to be an answer"
+FILLER_REASON = "it shares no word with the question and is not near"
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Nearness:
     """How near the best candidates come, by what counts for it."""
 
     nearest_cosine: float = 0.0
-    shared_words: float = 0.0
+    shared_word_shares: float = 0.0
     shared_by_first: float = 0.0
     level: float = 0.0
     unknown_names: float = 0.0
@@ -204,10 +204,10 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
         return False
-    judged = best[:JUDGED]
+    judged = best[:JUDGED_CANDIDATES]
     cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
-    measure = measure_for(ranking, [memory.key for memory in judged], vectors=len(cosines))
-    wanted = related_from(len(cosines)) if measure is FEW else measure.wanted
+    measure = choose_limits(ranking, [memory.key for memory in judged], vectors=len(cosines))
+    wanted = small_store_limit(len(cosines)) if measure is FEW else measure.wanted
     nearness = _nearness(question, ranking, judged, cosines, measure)
     reached = nearness.reached(measure)
     if any(memory.key in cosines for memory in judged):
@@ -216,7 +216,7 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     else:
         answerable = nearness.shared_words > 0
     # What the model cannot read may reach what is wanted without a single candidate that recall would give.
-    answerable = answerable and not all(fills_up(memory.key, ranking, question) for memory in judged)
+    answerable = answerable and not all(is_filler(memory.key, ranking, question) for memory in judged)
     numbers = {**vars(nearness), "reached": reached, "wanted": wanted}
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add("relevance", answerable=answerable, kind=measure.kind, **rounded)
@@ -235,18 +235,18 @@ def _nearness(
     contents = (row.content for row in rows.values())
     # What would not be given shares nothing: five letters in common are no word of the question yet.
     shares = [
-        0.0 if fills_up(memory.key, ranking, question) else share
+        0.0 if is_filler(memory.key, ranking, question) else share
         for memory, share in zip(
             judged,
-            shared_words(question.match, [_dated(memory, rows, question) for memory in judged]),
+            shared_word_shares(question.match, [_dated(memory, rows, question) for memory in judged]),
             strict=True,
         )
     ]
     return Nearness(
         nearest_cosine=max((cosines[memory.key] for memory in judged if memory.key in cosines), default=0.0),
-        shared_words=max(shares),
+        shared_word_shares=max(shares),
         shared_by_first=shares[0],
-        level=level_of(cosines.values()) if measure.level else 0.0,
+        level=group_level(cosines.values()) if measure.level else 0.0,
         unknown_names=unknown_share(question.named, contents) if measure.strangers else 0.0,
         others_lead=lead_of_others(question, ranking.scores, ranking.candidates, rows, ranking.room)
         if measure.others
@@ -262,9 +262,9 @@ def _dated(memory: Memory, rows: Mapping[int, RankingFields], question: Question
     return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
 
 
-def measure_for(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
+def choose_limits(ranking: Ranking, judged: Sequence[int], *, vectors: int) -> AbstentionLimits:
     """Give the measure for the kind of text that most of the judged are, or the one for few texts or unknown ones."""
-    if vectors < many() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
+    if vectors < crowd_size() and sum(len(row.content) for row in ranking.rows.values()) < MUCH_TEXT:
         return FEW
     if not ranking.rows:
         return UNKNOWN
@@ -277,9 +277,9 @@ def _is_talk(candidate: Candidate, content: str) -> bool:
     return candidate.words > LONG_WORDS or (candidate.is_turn and bool(speaker_of(content)))
 
 
-def level_of(cosines: Iterable[float]) -> float:
+def group_level(cosines: Iterable[float]) -> float:
     """Give the cosine of the last of many: any text of the group comes so near, the nearer the more there are."""
-    nearest = sorted(cosines, reverse=True)[: many()]
+    nearest = sorted(cosines, reverse=True)[: crowd_size()]
     return nearest[-1] if nearest else 0.0
 
 
@@ -288,19 +288,19 @@ def is_padding(keyword: float, cosine: float) -> bool:
     return not keyword and cosine < UNRELATED_MEAN + ABOVE_PADDING * UNRELATED_SPREAD
 
 
-def fills_up(key: int, ranking: Ranking, question: Question) -> bool:
+def is_filler(key: int, ranking: Ranking, question: Question) -> bool:
     """Say whether a candidate would only fill up this answer; what proves a relation that is asked for never does."""
     found = ranking.candidates[key]
     # What the model cannot read is near to anything.
     return key not in ranking.asked and is_padding(found.keyword, found.vector * question.readable)
 
 
-def many() -> int:
+def crowd_size() -> int:
     """Give how many candidates are many: no more than either search is asked for."""
     return min(MANY, settings.LOCI.retrieval.candidates)
 
 
-def related_from(candidates: int) -> float:
+def small_store_limit(candidates: int) -> float:
     """Give what is asked of the nearest of so many candidates: more than the nearest unrelated one has.
 
     The expected greatest of n normal values lies about sqrt(2 ln n) spreads above their mean. Of many statements no more is asked.
@@ -309,7 +309,7 @@ def related_from(candidates: int) -> float:
     return min(UNRELATED_MEAN + UNRELATED_SPREAD * (nearest + ABOVE_NEAREST), FACTS.wanted)
 
 
-def shared_words(match: Match | None, contents: Sequence[str]) -> list[float]:
+def shared_word_shares(match: Match | None, contents: Sequence[str]) -> list[float]:
     """Give the share (0–1) of the words looked for that each text has, whatever their endings, inside identifiers too."""
     wanted = {root(word) for term in match.terms for word in term.split()} - {""} if match else set()
     if match is None or not wanted:

@@ -7,7 +7,7 @@ from math import log2
 from typing import NamedTuple
 
 from memories.recall.candidates import Candidate
-from memories.recall.dates import NamedDate, tells_when
+from memories.recall.dates import NamedDate, mentions_time
 from memories.recall.fusion import vector_share
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
@@ -124,17 +124,17 @@ def _parts(
         thread=tuning.thread_share * (near.thread - near.own) if near.thread is not None else 0.0,
         beside=tuning.beside_share * near.beside,
         date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
-        time=tuning.time_boost if question.asks_when and tells_when(row.content) else 0.0,
+        time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
         said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
-        length=length_part(c.words, is_turn=c.is_turn, tuning=tuning),
+        length=length_adjustment(c.words, is_turn=c.is_turn, tuning=tuning),
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
-        elsewhere=elsewhere_part(row, room, tuning),
+        elsewhere=elsewhere_adjustment(row, room, tuning),
     )
 
 
-def elsewhere_part(row: RankingFields, room: int | None, tuning: Tuning = TUNING) -> float:
+def elsewhere_adjustment(row: RankingFields, room: int | None, tuning: Tuning = TUNING) -> float:
     """Give what is taken off another group's memory, where one group is asked in."""
     return -tuning.elsewhere_penalty if room not in (None, row.group_id) else 0.0
 
@@ -171,7 +171,7 @@ def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields])
     return {key: sum(sorted(scores)[-BESIDE_BEST:]) / BESIDE_BEST for key, scores in near.items()}
 
 
-def length_part(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:
+def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> float:
     """Give what a memory's length takes off: little words say little, and a long turn has a word of everything."""
     if words < SHORT_WORDS:
         return -tuning.short_penalty * log2(SHORT_WORDS / max(words, 1))

@@ -10,9 +10,9 @@ from memories.store.pieces import whole_tokens
 
 SUMMARY_WORDS = 30
 CHARS_PER_TOKEN = 4  # without a tokenizer
-ITEM_OVERHEAD = 40  # tokens that an item's id, date and trust take beside its text
-LEAST_PART = 40  # tokens below which a part of a memory is not worth giving
-MOST_COUNTED = 50_000  # about 8 MB
+ITEM_OVERHEAD_TOKENS = 40  # tokens that an item's id, date and trust take beside its text
+MIN_PART_TOKENS = 40  # tokens below which a part of a memory is not worth giving
+MAX_CACHED_COUNTS = 50_000  # about 8 MB
 _COUNTED: dict[str, int] = {}  # tokens by the content's hash; one model's tokenizer in each process
 
 
@@ -36,7 +36,7 @@ def summarise(memory: Memory, encoder: Encoder | None) -> Portion:
     text = first_words(memory.content, SUMMARY_WORDS)
     is_cut = len(memory.content.split()) > SUMMARY_WORDS
     text = f"{text} …" if is_cut else memory.content
-    return Portion(memory, text, count_tokens(text, encoder) + ITEM_OVERHEAD, is_cut)
+    return Portion(memory, text, count_tokens(text, encoder) + ITEM_OVERHEAD_TOKENS, is_cut)
 
 
 def pack(
@@ -63,7 +63,7 @@ def pack(
 
 
 def _whole(memory: Memory, tokens: int) -> Portion:
-    return Portion(memory, memory.content, tokens + ITEM_OVERHEAD)
+    return Portion(memory, memory.content, tokens + ITEM_OVERHEAD_TOKENS)
 
 
 def _counts(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, int]:
@@ -73,7 +73,7 @@ def _counts(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, in
     """
     if encoder is None:
         return {memory.key: count_tokens(memory.content, None) for memory in memories}
-    if len(_COUNTED) >= MOST_COUNTED:
+    if len(_COUNTED) >= MAX_CACHED_COUNTS:
         _COUNTED.clear()
     found = {memory.key: _COUNTED.get(memory.content_hash) for memory in memories}
     fresh = [memory for memory in memories if found[memory.key] is None]
@@ -88,8 +88,8 @@ def _counts(memories: Sequence[Memory], encoder: Encoder | None) -> dict[int, in
 
 def _part(memory: Memory, left: int, encoder: Encoder | None) -> Portion:
     """Give as many words of the beginning as fit; empty where too few do."""
-    room = left - ITEM_OVERHEAD
-    if room < LEAST_PART:
+    room = left - ITEM_OVERHEAD_TOKENS
+    if room < MIN_PART_TOKENS:
         return Portion(memory, "", 0, is_cut=True)
     words = memory.content.split()
     low, high = 0, min(len(words), room)
@@ -101,5 +101,8 @@ def _part(memory: Memory, left: int, encoder: Encoder | None) -> Portion:
             high = middle - 1
     text = " ".join(words[:low])
     return Portion(
-        memory, f"{text} …" if text else "", count_tokens(text, encoder) + 1 + ITEM_OVERHEAD, is_cut=True
+        memory,
+        f"{text} …" if text else "",
+        count_tokens(text, encoder) + 1 + ITEM_OVERHEAD_TOKENS,
+        is_cut=True,
     )

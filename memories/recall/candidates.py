@@ -79,7 +79,9 @@ def _told(c: Candidate) -> dict[str, float]:
     return {"keyword": c.keyword, "vector": c.vector, **{k: v for k, v in ranks.items() if v}}
 
 
-def look_around(candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]) -> list[Candidate]:
+def add_lengths_and_turns(
+    candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]
+) -> list[Candidate]:
     """Give the candidates with their length and place filled in. `rows` has each one's memory; asks nothing more."""
     threads = Counter(rows[c.key].thread_id for c in candidates)
     looked_at = []

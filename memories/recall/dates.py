@@ -35,7 +35,7 @@ _TIME_WORDS = frozenset(
 )
 _DIGIT = re.compile(r"\d")
 _SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")
-MOST_REMEMBERED = 50_000  # about 5 MB
+MAX_CACHED_TEXTS = 50_000  # about 5 MB
 _TELLING: dict[int, bool] = {}  # by the hash of 64 bits that Python gives a text in this process
 
 
@@ -71,7 +71,7 @@ def asks_when(question: str) -> bool:
     return _ASKS_WHEN.search(question) is not None
 
 
-def tells_when(text: str) -> bool:
+def mentions_time(text: str) -> bool:
     """Say whether a text speaks of a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`.
 
     A question that asks when looks at each of its candidates, and many are the next question's too: what was found is
@@ -80,7 +80,7 @@ def tells_when(text: str) -> bool:
     mark = hash(text)
     known = _TELLING.get(mark)
     if known is None:
-        if len(_TELLING) >= MOST_REMEMBERED:
+        if len(_TELLING) >= MAX_CACHED_TEXTS:
             _TELLING.clear()
         known = _TELLING[mark] = _speaks_of_time(text)
     return known

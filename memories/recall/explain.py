@@ -9,8 +9,13 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_shown
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
-from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.abstention import (
+    FILLER_REASON,
+    JUDGED_CANDIDATES,
+    is_answerable,
+    is_filler,
+)
+from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
 
@@ -27,7 +32,7 @@ _FILTERS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Explained:
+class Placement:
     """A memory's rank for a question (None: it is no candidate) and what became of it; `reason` is a sentence."""
 
     rank: int | None
@@ -36,27 +41,27 @@ class Explained:
 
 def explain_place(
     question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
-) -> Explained:
+) -> Placement:
     """Say where the question ranks a memory inside the Visibility, and whether an answer with the defaults has it."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
-    ranking = place(gathered, question, mode=mode, tuning=usual_tuning(), trace=trace)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
-        return Explained(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
+        return Placement(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
     if not _is_answerable(question, ranking, trace):
-        return Explained(rank, f"it ranks {rank}, but {NOTHING_NEAR}")
+        return Placement(rank, f"it ranks {rank}, but {NOTHING_NEAR}")
     limit = settings.LOCI.retrieval.max_results
     against = [f"only {limit} are returned by default"] if rank > limit else []
-    against += [FILLS_UP] if fills_up(memory.key, ranking, question) else []
-    return Explained(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
+    against += [FILLER_REASON] if is_filler(memory.key, ranking, question) else []
+    return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
-def filters_against(memory: Memory, visibility: Visibility) -> list[str]:
+def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
     """Name the filters without any one of which the memory would be inside the Visibility."""
     return [name for name, unasked in _FILTERS.items() if is_visible(memory, replace(visibility, **unasked))]
 
 
 def _is_answerable(question: Question, ranking: Ranking, trace: Trace) -> bool:
-    rows = read_shown(key for key, _ in ranking.scores[:JUDGED])
-    best = [rows[key] for key, _ in ranking.scores[:JUDGED] if key in rows]
+    rows = read_shown(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
     return is_answerable(question, ranking, best, trace)

@@ -7,10 +7,10 @@ from django.conf import settings
 
 from access.visibility import Visibility
 from memories.recall.adjustments import adjust
-from memories.recall.candidates import Candidate, find_candidates, look_around
+from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
-from memories.recall.relations import NOTHING, RelatedMemories, find_related
+from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import RankingFields, search_index
@@ -25,7 +25,7 @@ class CandidateSet:
 
     candidates: list[Candidate]
     rows: Mapping[int, RankingFields]
-    related: RelatedMemories = NOTHING
+    related: RelatedMemories = NO_RELATIONS
     room: int | None = None
 
 
@@ -43,7 +43,7 @@ class Ranking:
     room: int | None = None
 
 
-def usual_tuning() -> Tuning:
+def current_tuning() -> Tuning:
     """Give the numbers in use: the defaults, with the settings' penalty for long turns."""
     return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
 
@@ -51,7 +51,7 @@ def usual_tuning() -> Tuning:
 def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> CandidateSet:
     """Find the candidates inside the Visibility; all that asks the database."""
     limit = settings.LOCI.retrieval.candidates
-    related = find_related(question, visibility) if mode == "hybrid" else NOTHING
+    related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
     candidates, rows = find_candidates(
         search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
     )
@@ -61,7 +61,7 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
     own = {c.key: rows[c.key] for c in there}
     found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
     # Each for itself: what only a relation brings makes no turn of what a search found.
-    around = [*look_around(found, own), *look_around(beside, own)]
+    around = [*add_lengths_and_turns(found, own), *add_lengths_and_turns(beside, own)]
     return CandidateSet(around, own, related, _room(visibility))
 
 
@@ -70,7 +70,9 @@ def _room(visibility: Visibility) -> int | None:
     return next(iter(groups)) if len(groups) == 1 else None
 
 
-def place(gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
+def score_candidates(
+    gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace
+) -> Ranking:
     """Fuse and adjust the candidates' scores; nothing is asked any more."""
     if not tuning.by_relations:
         gathered = _found(gathered)
@@ -96,4 +98,4 @@ def _found(gathered: CandidateSet) -> CandidateSet:
     """Leave out what only a relation brought."""
     candidates = [c for c in gathered.candidates if c.is_found]
     rows = {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows}
-    return replace(gathered, candidates=candidates, rows=rows, related=NOTHING)
+    return replace(gathered, candidates=candidates, rows=rows, related=NO_RELATIONS)

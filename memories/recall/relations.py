@@ -73,7 +73,7 @@ class RelatedMemories:
         return [f"{why.entity} {why.predicate or 'itself'}: {why.memory}" for why in found]
 
 
-NOTHING: Final = RelatedMemories()
+NO_RELATIONS: Final = RelatedMemories()
 
 
 def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
@@ -88,7 +88,7 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     """
     named = _named(question.text, visibility)
     if not named:
-        return NOTHING
+        return NO_RELATIONS
     way = replace(
         visibility, types=frozenset(), tags=frozenset(), scope="", min_confidence=0.0, after=None, before=None
     )
@@ -128,7 +128,7 @@ def _reason(
     via = sorted(end for end in ends if end in entities)
     if len(ends) < 2 or not via:
         return None
-    is_asked = len(via) == 2 or asks_for(row.predicate, asked)
+    is_asked = len(via) == 2 or matches_predicate(row.predicate, asked)
     return RelationReason(entities[via[0]], row.predicate, is_asked, row.id)
 
 
@@ -136,14 +136,14 @@ def _weight(why: RelationReason | None) -> int:
     return 0 if why is None else 1 + bool(why.predicate) + 2 * why.is_asked
 
 
-def asks_for(predicate: str, asked: Collection[str]) -> bool:
+def matches_predicate(predicate: str, asked: Collection[str]) -> bool:
     """Say whether a question whose words have these roots has a telling word of the predicate ("works_at": work)."""
     return any(root(word) in asked for word in predicate.split("_") if word and word not in STOP_WORDS)
 
 
 def _named(text: str, visibility: Visibility) -> dict[int, str]:
     """Give the entities that a question names, by their roots, as they are called; the longest name counts."""
-    spots = spots_in(text)
+    spots = find_name_spans(text)
     rows = [
         row
         for row in rows_of(_names, list({spot.fold: None for spot in spots})[:MOST_NAMES])
@@ -158,7 +158,7 @@ def _named(text: str, visibility: Visibility) -> dict[int, str]:
     return dict(sorted(named.items())[:MOST_ENTITIES])
 
 
-def spots_in(text: str) -> list[NameSpan]:
+def find_name_spans(text: str) -> list[NameSpan]:
     """Give what may be a name in a question: its words, pairs and triples, but stop words alone."""
     folded = fold(text)
     spots = [_bared(match[0], match.start()) for match in _WORD.finditer(folded)]

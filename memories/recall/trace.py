@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # Gives keys with their numbers; called when somebody asks for them, which for most recalls nobody does.
-Telling = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
+NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trace:
     steps: list[TraceStep] = field(default_factory=list)
     dropped: dict[int, str] = field(default_factory=dict)
     _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
-    _untold: list[Telling] = field(default_factory=list)
+    _untold: list[NumberSource] = field(default_factory=list)
 
     @property
     def numbers(self) -> dict[int, dict[str, float]]:
@@ -39,7 +39,7 @@ class Trace:
         """Append a step."""
         self.steps.append(TraceStep(name, detail))
 
-    def score(self, telling: Telling) -> None:
+    def score(self, telling: NumberSource) -> None:
         """Note numbers of many memories, to be worked out when they are asked for; a step calls it once."""
         self._untold.append(telling)
 

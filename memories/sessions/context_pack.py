@@ -19,7 +19,7 @@ from memories.queries.visibility import as_q, recallable_by
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
-from memories.sessions.quoting import escape, fenced, fenced_checkpoint
+from memories.sessions.quoting import escape, fence, fence_checkpoint
 from memories.store.pieces import available_encoder
 from memories.types import Trust
 
@@ -78,7 +78,7 @@ class _Packing:
         for memory, text in memories:
             if memory.key in self.seen:
                 continue
-            block = fenced(memory, text, label=label_of(memory))
+            block = fence(memory, text, label=label_of(memory))
             cost = count_tokens(block, self.encoder)
             if cost > self.left:
                 self.left_out += 1
@@ -193,6 +193,6 @@ def _day(moment: datetime) -> str:
 def _fenced(checkpoint: Checkpoint) -> str:
     body = checkpoint.state.get("text") or json.dumps(checkpoint.state, ensure_ascii=False, sort_keys=True)
     thread = checkpoint.thread.name if checkpoint.thread else ""
-    return fenced_checkpoint(
+    return fence_checkpoint(
         str(body), author=checkpoint.author_name, when=checkpoint.created_at, thread=thread
     )

@@ -19,7 +19,7 @@ def escape(text: str) -> str:
     return _OPENERS.sub("&lt;", plain) if is_disguised else plain
 
 
-def fenced(memory: Memory, text: str, *, label: str = "") -> str:
+def fence(memory: Memory, text: str, *, label: str = "") -> str:
     """Give one memory between marks, with id, type, group, trust, date and source."""
     when = memory.valid_from or memory.created_at
     attributes = {
@@ -33,7 +33,7 @@ def fenced(memory: Memory, text: str, *, label: str = "") -> str:
     return _between("memory", attributes, text)
 
 
-def fenced_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
+def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
     """Give where work stood between marks, with who said so and when."""
     attributes = {"date": f"{when:%Y-%m-%d %H:%M} UTC", "author": author, "thread": thread}
     return _between("checkpoint", attributes, text)

@@ -9,7 +9,7 @@ from memories.recall.adjustments import (
     adjust,
     beside_scores,
     is_dated,
-    length_part,
+    length_adjustment,
     speaker_of,
     thread_scores,
 )
@@ -138,7 +138,7 @@ def test_the_speaker_is_the_name_before_the_colon(content: str, speaker: set[str
 def test_length_takes_off_from_the_very_short_and_from_long_turns(
     words: int, is_turn: bool, part: float
 ) -> None:
-    assert length_part(words, is_turn=is_turn) == pytest.approx(part)
+    assert length_adjustment(words, is_turn=is_turn) == pytest.approx(part)
 
 
 def test_a_thread_is_as_good_as_its_three_best_turns_and_fewer_count_less() -> None:

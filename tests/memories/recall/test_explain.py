@@ -13,7 +13,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
-from memories.recall.explain import explain_place, filters_against
+from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace
 from tests.memories.builders import NOW, day, kept, row
@@ -133,7 +133,7 @@ def test_the_filter_that_leaves_it_out_is_named(
     room: Visibility, narrowing: dict[str, object], name: str
 ) -> None:
     memory = ledger_row("The deploy port is 8081.", confidence=0.7, created_at=NOW)
-    assert filters_against(memory, replace(room, **narrowing)) == [name]
+    assert excluding_filters(memory, replace(room, **narrowing)) == [name]
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     why = explain_for(actor, memory, "deploy port", narrowing=Narrowing(**narrowing))
     assert (why.rank, why.reason) == (None, f"the filter '{name}' leaves it out")
@@ -141,8 +141,8 @@ def test_the_filter_that_leaves_it_out_is_named(
 
 def test_another_groups_is_told_so_and_what_no_filter_hides_by_its_state(room: Visibility) -> None:
     other = row(Group.objects.create(slug="garden"), "The deploy port is 9000.")
-    assert filters_against(other, room) == ["group"]
+    assert excluding_filters(other, room) == ["group"]
     forgotten = ledger_row("The deploy port was 1.", state="forgotten")
-    assert filters_against(forgotten, room) == []
+    assert excluding_filters(forgotten, room) == []
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     assert explain_for(actor, forgotten, "deploy port").reason == "recall hides what is forgotten"

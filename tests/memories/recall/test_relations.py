@@ -21,7 +21,7 @@ from memories.lifecycle.verbs import forget
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import Item, RecallRequest, rank, recall
-from memories.recall.pipeline import gather, place, usual_tuning
+from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.trace import Trace
@@ -132,10 +132,10 @@ class World:
 
     def ranked(self, question: str, encoder: Encoder, *, is_on: bool) -> list[str]:
         """Give all that is found, best first, with the step or without it."""
-        tuning = usual_tuning() if is_on else without("the relations", usual_tuning())
+        tuning = current_tuning() if is_on else without("the relations", current_tuning())
         asked = understand(question, encoder=encoder)
         gathered = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
-        scores = place(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+        scores = score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
         rows = dict(Memory.objects.values_list("key", "content"))
         return [rows[key] for key, _ in scores]
 
@@ -225,8 +225,8 @@ def test_without_names_the_ranking_is_the_same_with_the_step_and_without_it(
         seen = recallable_by(world.actor, world.group)
         gathered = gather(asked, seen, mode="hybrid", trace=Trace())
         usual, off = (
-            place(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
-            for tuning in (usual_tuning(), without("the relations", usual_tuning()))
+            score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+            for tuning in (current_tuning(), without("the relations", current_tuning()))
         )
         assert usual == off
 

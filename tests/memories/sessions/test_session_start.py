@@ -229,7 +229,7 @@ def test_an_inspection_shows_versions_log_and_why(alice: User, ledger: Group) ->
     second = kept(person(alice), "The deploy port is 8082.", supersedes=first.id)
     seen = inspect_memory(person(alice), first.id, query="deploy port")
     assert (seen.memory, seen.head, seen.versions) == (first, second, (first, second))
-    assert seen.shown == "hide"
+    assert seen.recall_treatment == "hide"
     assert {row["operation"] for row in seen.log} == {"store", "supersede"}
     assert seen.why is not None
     assert (seen.why.rank, seen.why.reason) == (None, "recall hides what is superseded")
