@@ -74,7 +74,7 @@ def inspected_answer(inspection: Inspection) -> CallToolResult:
     answer = shapes.InspectAnswer.model_validate(_without_empty(body))
     rest = answer.as_json()
     rest["memory"] = {name: value for name, value in rest["memory"].items() if name != "content"}
-    text = f"{fenced(memory, content, label=inspection.label)}\n{_compact(rest)}"
+    text = f"{fence(memory, content, label=inspection.label)}\n{_compact(rest)}"
     return _result(answer, text=text)
 
 
