@@ -1,4 +1,4 @@
-"""Tables of the memories room."""
+"""Tables of the app memories."""
 
 from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus

@@ -16,8 +16,9 @@ from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
 from memories.recall import Item, RecallRequest, RecallResult, recall
-from memories.recall.fusion import FULL_COSINE, MODES
+from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
+from memories.recall.weights import TUNING
 from memories.types import Type
 
 MAX_DROPPED = 60  # of those left out, shown
@@ -157,7 +158,7 @@ def _bar(score: float, numbers: Mapping[str, float], most: float, mode: str) -> 
         return ()
     if mode != "hybrid":
         return (ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / most, 1)),)
-    meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / FULL_COSINE
+    meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / TUNING.full_cosine
     named = [
         ("meaning", "blue", meaning),
         ("words", "tone", numbers.get("fused", score) - meaning),

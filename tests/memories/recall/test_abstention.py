@@ -60,7 +60,7 @@ def judge(
     others: int = 100,
     level: float = 0.001,
     is_turn: bool = True,
-    named: frozenset[str] = frozenset(),
+    certain_names: frozenset[str] = frozenset(),
 ) -> tuple[bool, Trace]:
     """Judge texts as ranking_of() takes them; they are turns of a conversation, or facts that stand alone."""
     trace = Trace()
@@ -68,7 +68,7 @@ def judge(
     texts = [(f"{label}{content}", cosine) for content, cosine in found]
     ranking = ranking_of(*texts, others=others, level=level, is_turn=is_turn)
     best = [Memory(key=key, content=ranking.rows[key].content) for key, _ in ranking.scores[: len(found)]]
-    return is_answerable(replace(QUESTION, named=named), ranking, best, trace), trace
+    return is_answerable(replace(QUESTION, certain_names=certain_names), ranking, best, trace), trace
 
 
 def test_nothing_found_is_no_answer() -> None:
@@ -145,7 +145,7 @@ def test_a_mode_that_reads_no_texts_has_a_measure_of_its_own() -> None:
 
 
 def test_where_no_texts_are_read_cosine_and_words_decide_and_no_name_is_unknown() -> None:
-    question = replace(QUESTION, named=frozenset({"eve"}))
+    question = replace(QUESTION, certain_names=frozenset({"eve"}))
     # 0.47; with one of four words 0.36 + 0.45 × 0.25 = 0.4725.
     for content, enough, short in (("Tea.", 0.47, 0.46), ("The ledger.", 0.36, 0.35)):
         for cosine, answers in ((enough, True), (short, False)):
@@ -165,12 +165,12 @@ def test_what_is_reached_is_weighed_by_the_kind_of_text() -> None:
 
 def test_a_name_that_the_group_never_says_takes_from_the_nearness() -> None:
     # One of two names is unknown: 0.7 − 0.5 × 0.5 = 0.45; both are known: 0.7.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "joanna"}))[0] is True
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "caroline"}))[0] is False
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "joanna"}))[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "caroline"}))[0] is False
     # A name that is spelled otherwise is known.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "johanna"}))[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "johanna"}))[0] is True
     # Among few memories an unknown name says nothing.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"caroline"}), others=5)[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"caroline"}), others=5)[0] is True
 
 
 def test_a_few_long_texts_count_as_many() -> None:
@@ -178,7 +178,9 @@ def test_a_few_long_texts_count_as_many() -> None:
     long = "Maria met Joanna. " * 390
     assert judge((long, 0.60), (long, 0.1), (long, 0.1), others=0)[0] is False
     assert judge((long, 0.61), (long, 0.1), (long, 0.1), others=0)[0] is True
-    assert judge((long, 0.61), (long, 0.1), (long, 0.1), others=0, named=frozenset({"eve"}))[0] is False
+    assert (
+        judge((long, 0.61), (long, 0.1), (long, 0.1), others=0, certain_names=frozenset({"eve"}))[0] is False
+    )
 
 
 def talk(*turns: tuple[str, float]) -> Ranking:

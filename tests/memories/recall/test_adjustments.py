@@ -63,10 +63,10 @@ def test_each_step_can_be_taken_out() -> None:
         assert scores[1] == pytest.approx(left)
 
 
-@pytest.mark.parametrize(("room", "lift"), [(7, 0.0), (8, -0.1), (None, 0.0)])
-def test_another_groups_global_memory_comes_after_the_groups_own(room: int | None, lift: float) -> None:
+@pytest.mark.parametrize(("group_key", "lift"), [(7, 0.0), (8, -0.1), (None, 0.0)])
+def test_another_groups_global_memory_comes_after_the_groups_own(group_key: int | None, lift: float) -> None:
     row, candidate = memory(group_id=7), Candidate(1, words=50)
-    scores = adjust({1: 0.0}, [candidate], {1: row}, asking(), room=room, trace=Trace())
+    scores = adjust({1: 0.0}, [candidate], {1: row}, asking(), group_key=group_key, trace=Trace())
     assert scores[1] == pytest.approx(lift)
 
 

@@ -21,7 +21,7 @@ LONG = " ".join(f"The billing service has port {n}." for n in range(8000, 8100))
 @pytest.fixture
 def several(alice: User, ledger: Group, encoder: Encoder) -> list[Memory]:
     """A fact, an event with its date, a text of a script without spaces, and one of several pieces."""
-    budget._COUNTED.clear()
+    budget._TOKEN_COUNTS.clear()
     actor = person(alice)
     day = datetime(2026, 3, 1, tzinfo=UTC)
     return [

@@ -50,20 +50,20 @@ def test_other_texts_tell_no_time(text: str) -> None:
 
 
 def test_what_was_found_is_remembered_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates_module, "_TELLING", {})
+    monkeypatch.setattr(dates_module, "_MENTIONS", {})
     texts = ["The key is under the mat since Sunday.", "The key is under the mat."]
     assert [mentions_time(text) for text in texts] == [True, False]
-    monkeypatch.setattr(dates_module, "_speaks_of_time", lambda text: pytest.fail("it is known already"))
+    monkeypatch.setattr(dates_module, "search_time", lambda text: pytest.fail("it is known already"))
     assert [mentions_time(" ".join(text.split())) for text in texts] == [True, False]
-    assert {type(mark) for mark in dates_module._TELLING} == {int}
+    assert {type(mark) for mark in dates_module._MENTIONS} == {int}
 
 
 def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates_module, "_TELLING", {})
-    monkeypatch.setattr(dates_module, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(dates_module, "_MENTIONS", {})
+    monkeypatch.setattr(dates_module, "MAX_CACHED_TEXTS", 3)
     for number in range(10):
         assert not mentions_time(f"service {number}")
-        assert len(dates_module._TELLING) <= 3
+        assert len(dates_module._MENTIONS) <= 3
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_one_beyond_the_first_ten_says_so(room: Visibility) -> None:
 
 
 PORTS = [f"The deploy port of machine {number} is 808{number}." for number in range(10)]
-FILLS_UP = "it shares no word with the question and is not near"
+FILLS_UP = "it shares no word with the question and is not close in meaning"
 
 
 @pytest.mark.model
@@ -86,9 +86,9 @@ def test_where_there_is_no_answer_no_limit_is_the_reason(
     assert answer.trace
     nearest = {item.memory.key for item in answer.nearest}
     assert set(answer.trace.dropped) == {memory.key for memory in stored} - nearest
-    assert set(answer.trace.dropped.values()) == {"nothing found is near enough to be an answer"}
+    assert set(answer.trace.dropped.values()) == {"nothing found is close enough to be an answer"}
     why = explain_for(person(alice), stored[0], asked)
-    assert why.reason == f"it ranks {why.rank}, but nothing found is near enough to be an answer"
+    assert why.reason == f"it ranks {why.rank}, but nothing found is close enough to be an answer"
 
 
 @pytest.mark.model
@@ -115,7 +115,7 @@ def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, 
     [judged] = [step for step in answer.trace.steps if step.name == "relevance"]
     assert judged.detail["answerable"] is False
     why = explain_for(person(alice), other, "部署端口")
-    assert why.reason == "it ranks 1, but nothing found is near enough to be an answer"
+    assert why.reason == "it ranks 1, but nothing found is close enough to be an answer"
 
 
 @pytest.mark.parametrize(

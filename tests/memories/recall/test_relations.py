@@ -279,7 +279,7 @@ def test_a_relation_to_what_may_not_be_seen_does_not_lead_on(
     relation = Relation.objects.get(predicate="mends")
     question = understand("What does Otto Berg mend?", encoder=None)
     seen = recallable_by(shared, ledger)
-    assert find_related(question, seen).told(find_related(question, seen).reasons)
+    assert find_related(question, seen).describe(find_related(question, seen).reasons)
     Memory.objects.filter(key=relation.object_id).update(group=garden, scope="group")
     assert find_related(question, seen).reasons == {}
 
