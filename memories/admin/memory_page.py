@@ -110,7 +110,7 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
             "label": tie.label,
             "kind": tie.kind,
         }
-        for tie in found.ties
+        for tie in found.edges
     ]
     return {"nodes": nodes, "edges": ties}
 

@@ -202,7 +202,7 @@ def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
     memory = remember("Amounts are integer cents.")
     verbs.pin(person(alice), memory.id)
     body = text(member, "rooms/ledger/")
-    assert "Kept in mind" in body
+    assert "Pinned and verified" in body
     assert "&lt;memory id=" in body
     assert [word in body for word in ("alice", "bob", "curator")] == [True] * 3
     assert "<textarea" not in body  # a curator is no admin
