@@ -145,4 +145,4 @@ def test_another_groups_is_told_so_and_what_no_filter_hides_by_its_state(room: V
     forgotten = ledger_row("The deploy port was 1.", state="forgotten")
     assert excluding_filters(forgotten, room) == []
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
-    assert explain_for(actor, forgotten, "deploy port").reason == "recall hides what is forgotten"
+    assert explain_for(actor, forgotten, "deploy port").reason == "recall hides forgotten memories"

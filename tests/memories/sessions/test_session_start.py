@@ -232,7 +232,7 @@ def test_an_inspection_shows_versions_log_and_why(alice: User, ledger: Group) ->
     assert seen.recall_treatment == "hide"
     assert {row["operation"] for row in seen.log} == {"store", "supersede"}
     assert seen.why is not None
-    assert (seen.why.rank, seen.why.reason) == (None, "recall hides what is superseded")
+    assert (seen.why.rank, seen.why.reason) == (None, "recall hides superseded memories")
     assert inspect_memory(person(alice), second.id, query="deploy port").why.rank == 1  # type: ignore[union-attr]
 
 
