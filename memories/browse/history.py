@@ -86,10 +86,10 @@ def format_value(value: Any) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:.2f}"
-    return to_minute(value) if isinstance(value, str) else str(value)
+    return _to_minute(value) if isinstance(value, str) else str(value)
 
 
-def to_minute(text: str) -> str:
+def _to_minute(text: str) -> str:
     """An ISO time cut to the minute; any other text unchanged."""
     try:
         return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if "T" in text else text

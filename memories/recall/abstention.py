@@ -268,7 +268,7 @@ def lead_of_others(
             own.append(score - TUNING.speaker_boost)
         elif speaker:
             (own if is_about(content, name) else others).append(score)
-    return max(0.0, strength(others) - strength(own))
+    return max(0.0, _strength(others) - _strength(own))
 
 
 def is_about(text: str, name: str) -> bool:
@@ -284,7 +284,7 @@ def is_about(text: str, name: str) -> bool:
     return False
 
 
-def strength(scores: Sequence[float]) -> float:
+def _strength(scores: Sequence[float]) -> float:
     """Mean of the best score and of the mean of the three best; 0 without scores."""
     best = sorted(scores, reverse=True)[:BEST_TURNS]
     return (best[0] + sum(best) / len(best)) / 2 if best else 0.0
@@ -308,13 +308,13 @@ def find_roots(text: str, wanted: set[str], *, with_signs: bool) -> set[str]:
         found = wanted & {root(word) for word in {*words(text), *words(without_marks(text)), *forms_in(text)}}
     else:
         lowered = text.lower()
-        found = {form for form in wanted if has_root(lowered, form)}
+        found = {form for form in wanted if _has_root(lowered, form)}
         if with_signs:
             found |= wanted & {root(form) for form in forms_in(text)}
     return found | {form for form in wanted - found if stands_inside(text, form, read_as=root)}
 
 
-def has_root(lowered: str, form: str) -> bool:
+def _has_root(lowered: str, form: str) -> bool:
     """Whether a word of a lower-case ASCII text has this root, as root() returns it."""
     at = lowered.find(form)
     while at >= 0:

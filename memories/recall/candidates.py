@@ -104,11 +104,11 @@ def add_lengths_and_turns(
 
 def word_count(text: str) -> int:
     """Number of words; a text without spaces counts by its characters."""
-    words = text.count(" ") + 1 if is_single_spaced(text) else len(text.split())
+    words = text.count(" ") + 1 if _is_single_spaced(text) else len(text.split())
     return max(words, len(text) // CHARS_PER_WORD)
 
 
-def is_single_spaced(text: str) -> bool:
+def _is_single_spaced(text: str) -> bool:
     """Whether an ASCII text has single spaces between its words and nowhere else.
 
     Counting them is then five times as fast as splitting; every other white space of ASCII is not printable.

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _LOG = CompiledInsert(RecallLog)
 
 
-def latest_access(at: str) -> Greatest:
+def _latest_access(at: str) -> Greatest:
     """The later of `at` and the row's last access, which another process may have written."""
     moment = Value(at, output_field=TextField())
     return Greatest(Coalesce("last_accessed", moment, output_field=TextField()), moment)
@@ -34,7 +34,7 @@ def latest_access(at: str) -> Greatest:
 _ACCESSED = CompiledUpdate(
     lambda count, at, key: (
         Memory.objects.filter(key=key),
-        {"access_count": F("access_count") + count, "last_accessed": latest_access(at)},
+        {"access_count": F("access_count") + count, "last_accessed": _latest_access(at)},
     ),
     3,
 )

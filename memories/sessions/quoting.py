@@ -41,10 +41,10 @@ def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = ""
 
 def wrap(mark: str, attributes: dict[str, str], text: str) -> str:
     """The escaped text between an opening mark with the attributes that are set and a closing one."""
-    named = " ".join(f'{name}="{escape_attribute(value)}"' for name, value in attributes.items() if value)
+    named = " ".join(f'{name}="{_escape_attribute(value)}"' for name, value in attributes.items() if value)
     return f"<{mark} {named}>\n{escape(text)}\n</{mark}>"
 
 
-def escape_attribute(value: str) -> str:
+def _escape_attribute(value: str) -> str:
     """The value, safe between double quotes."""
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
