@@ -16,10 +16,11 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_shown
 from memories.queries.visibility import recallable_by
-from memories.recall.abstention import JUDGED_CANDIDATES, is_answerable
+from memories.recall.abstention import is_answerable
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.trace import Trace
+from memories.recall.weights import JUDGED_CANDIDATES
 
 MODE = "hybrid"
 OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)

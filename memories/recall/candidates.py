@@ -58,14 +58,8 @@ def find_candidates(
     def numbers() -> Iterator[tuple[int, dict[str, float]]]:
         for c in candidates:
             ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
-            yield (
-                c.key,
-                {
-                    "keyword": c.keyword,
-                    "vector": c.vector,
-                    **{name: rank for name, rank in ranks.items() if rank},
-                },
-            )
+            found_ranks = {name: rank for name, rank in ranks.items() if rank}
+            yield c.key, {"keyword": c.keyword, "vector": c.vector, **found_ranks}
 
     trace.add_numbers(numbers)
     return candidates, found.rows

@@ -87,17 +87,14 @@ def without(step: str, tuning: Tuning = TUNING) -> Tuning:
 
 # Fusion
 RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009; the setting retrieval.rrf_k overrides it
-WEIGHTED_VECTOR: Final = (
-    0.7  # meaning's share in mode weighted, by hand; retrieval.weighted_vector overrides it
-)
-LONG_TEXT_WORDS: Final = (
-    180  # about what the encoder reads at once (256 tokens); longer texts take long_share
-)
+# Meaning's share in mode weighted, set by hand; retrieval.weighted_vector overrides it
+WEIGHTED_VECTOR: Final = 0.7
+# About what the encoder reads at once (256 tokens); longer texts take long_share
+LONG_TEXT_WORDS: Final = 180
 
 # Adjustments
-THREAD_BEST: Final = (
-    3  # turns whose mean is their thread's score; two, four and five brought nothing on the same sets
-)
+# Turns whose mean is their thread's score; two, four and five brought nothing on the same sets
+THREAD_BEST: Final = 3
 # Scores of memories stored beside: moves WikiQA alone (R@10 85.6 → 87.8), whose sentences stand in their articles' order.
 BESIDE_BEST: Final = 2  # best scores that count
 BESIDE_REACH: Final = 3  # memories before and after
@@ -105,12 +102,10 @@ SHORT_WORDS: Final = 25  # short_penalty begins below; set by hand, the penalty 
 LONG_TURN_WORDS: Final = 100  # length_penalty begins above: a long turn has a word of everything; set by hand
 CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence around 0.5; set by hand
 TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}  # set by hand
-CHARS_PER_WORD: Final = (
-    10  # at most, so that scripts without spaces and addresses are no one-word texts; set by hand
-)
+# At most, so that scripts without spaces and addresses are no one-word texts; set by hand
+CHARS_PER_WORD: Final = 10
 
-# Relations
-# Bounds on the work of one question; set by hand.
+# Relations: bounds on the work of one question, set by hand
 MAX_RELATIONS: Final = 50  # the surest first
 MAX_ENTITIES: Final = 20  # a question that names more is a text
 MAX_NAME_WORDS: Final = 3  # longer names are not looked up
@@ -174,8 +169,7 @@ MAX_LENGTH_DIFFERENCE: Final = 2  # letters between two spellings
 NAME_SEARCH_CHARS: Final = 300  # of each text's beginning, searched for other spellings
 BEST_TURNS: Final = 3  # a speaker's strength: mean of the best score and of the three best
 
-# Answer size
-# Set by hand.
+# Answer size; set by hand
 SUMMARY_WORDS: Final = 30
 CHARS_PER_TOKEN: Final = 4  # without a tokenizer
 ITEM_OVERHEAD_TOKENS: Final = 40  # an item's id, date and trust, beside its text

@@ -12,8 +12,9 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import RecallRequest, recall
-from memories.recall.budget import ITEM_OVERHEAD_TOKENS, count_tokens
+from memories.recall.budget import count_tokens
 from memories.recall.fusion import MODES
+from memories.recall.weights import ITEM_OVERHEAD_TOKENS
 from memories.sessions.context_pack import get_context
 from memories.store.bulk import store_many
 from tests.acceptance.house import House

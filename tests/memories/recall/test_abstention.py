@@ -8,11 +8,6 @@ import pytest
 from memories.language.word_forms import root
 from memories.models import Memory
 from memories.recall.abstention import (
-    FACTS,
-    FEW,
-    TALK,
-    UNKNOWN,
-    AbstentionLimits,
     Nearness,
     choose_limits,
     group_level,
@@ -25,6 +20,7 @@ from memories.recall.candidates import Candidate
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.recall.weights import FACTS, FEW, TALK, UNKNOWN, AbstentionLimits
 from memories.search.base import RankingFields
 from memories.search.query_terms import Match
 

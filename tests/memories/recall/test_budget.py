@@ -9,7 +9,8 @@ from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, budget, recall
-from memories.recall.budget import ITEM_OVERHEAD_TOKENS, pack
+from memories.recall.budget import pack
+from memories.recall.weights import ITEM_OVERHEAD_TOKENS
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
 from tests.people import person
