@@ -1,7 +1,7 @@
 """The read path: recall() finds the memories worth knowing for a question, explains them, and abstains if there are none."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
 from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
-from memories.recall.budget import pack
+from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
@@ -209,9 +209,21 @@ def judge_and_cut(
     portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    scores = dict(ranking.scores)
-    numbers = trace.numbers if request.explain else {}
-    items = tuple(
+    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {})
+    return {
+        "items": items if is_found else (),
+        "nearest": () if is_found else items,
+        "abstained": not is_found,
+        "left_out": len(left_out),
+        "tokens": sum(portion.tokens for portion in portions),
+    }
+
+
+def to_items(
+    portions: Sequence[Portion], scores: Mapping[int, float], numbers: Mapping[int, dict[str, float]]
+) -> tuple[Item, ...]:
+    """The portions with their labels, and their scores and numbers by key."""
+    return tuple(
         Item(
             memory=portion.memory,
             text=portion.text,
@@ -222,13 +234,6 @@ def judge_and_cut(
         )
         for portion in portions
     )
-    return {
-        "items": items if is_found else (),
-        "nearest": () if is_found else items,
-        "abstained": not is_found,
-        "left_out": len(left_out),
-        "tokens": sum(portion.tokens for portion in portions),
-    }
 
 
 def trace_left_out(

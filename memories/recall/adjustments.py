@@ -92,8 +92,8 @@ def adjust(
 
     def numbers() -> Iterator[tuple[int, dict[str, float]]]:
         for c in candidates:
-            effective = {name: part for name, part in parts[c.key]._asdict().items() if part}
             share = vector_share(c, tuning, question.readable)
+            effective = {name: part for name, part in parts[c.key]._asdict().items() if part}
             yield c.key, {"vector_share": share, "fused": fused[c.key], **effective, "final": adjusted[c.key]}
 
     trace.add_numbers(numbers)

@@ -16,7 +16,7 @@ from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import RecallRequest, recall
+from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint
@@ -125,19 +125,7 @@ def get_context(
         "-pinned", "-importance", "key"
     )
     builder.add_memories("Pinned and verified", [(m, m.content) for m in pinned[:MAX_PINNED]])
-    relevant: list[tuple[Memory, str]] = []
-    degraded = ""
-    if query.strip():
-        request = RecallRequest(
-            query,
-            group=found.slug,
-            narrowing=narrow,
-            max_results=MAX_RELEVANT,
-            token_budget=max(50, builder.tokens_left),
-        )
-        answer = recall(actor, request)
-        degraded = answer.degraded
-        relevant = [(item.memory, item.text) for item in answer.items]
+    relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
     builder.add_memories(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant)
     recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
     builder.add_memories("Recent", [(m, m.content) for m in recent])
@@ -147,6 +135,23 @@ def get_context(
     return ContextPack(
         text, found.slug, tuple(builder.sections), count_tokens(text, encoder), builder.left_out, degraded
     )
+
+
+def recall_relevant(
+    actor: Actor, query: str, group: Group, narrowing: Narrowing, *, token_budget: int
+) -> tuple[list[tuple[Memory, str]], str]:
+    """The memories that answer the query, with their texts, and why recall is degraded; nothing without a query."""
+    if not query.strip():
+        return [], ""
+    request = RecallRequest(
+        query,
+        group=group.slug,
+        narrowing=narrowing,
+        max_results=MAX_RELEVANT,
+        token_budget=max(MIN_TOKEN_BUDGET, token_budget),
+    )
+    answer = recall(actor, request)
+    return [(item.memory, item.text) for item in answer.items], answer.degraded
 
 
 def describe_moment(narrowing: Narrowing) -> str:
