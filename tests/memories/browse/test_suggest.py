@@ -1,4 +1,4 @@
-"""Search as one types: beginnings of words, typing faults, meaning; and never a word of a group that one may not enter."""
+"""Search as you type: beginnings of words, typing errors, meaning; never a word of a group closed to the actor."""
 
 import pytest
 from django.contrib.auth.models import User

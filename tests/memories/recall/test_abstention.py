@@ -1,4 +1,4 @@
-"""When recall says that it knows nothing."""
+"""When recall abstains."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Whom a question names: known in the group or not, and whether others said what was found."""
+"""Names in a question: known in the group or not, and turns of other speakers."""
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_a_turn_tells_of_somebody_or_only_addresses_them(text: str, tells: bool)
 def lead(
     *turns: tuple[str, float], names: frozenset[str] = frozenset({"maria"}), is_turn: bool = True
 ) -> float:
-    """Give the lead of others among turns given as (content, score)."""
+    """The lead of other speakers among turns as (content, score)."""
     rows = {
         key: RankingFields(key, 1, content, 1, key, None, 0.5, "asserted")
         for key, (content, _) in enumerate(turns)

@@ -1,4 +1,4 @@
-"""What lifts and lowers a candidate beside its words and meaning: expected values worked out by hand."""
+"""Adjustments beside words and meaning; expected values worked out by hand."""
 
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ def memory(content: str = "Maria: We met.", **fields: object) -> Memory:
 
 
 def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
-    """Give what is added to a fused score of 0."""
+    """The adjustment of a fused score of 0."""
     candidate = Candidate(row.key, words=words, is_turn=is_turn)
     scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, trace=Trace())
     return scores[row.key]

@@ -1,4 +1,4 @@
-"""An answer's tokens are the model's own, whether counted now or when the text was cut into pieces."""
+"""An answer's tokens are the model's, whether counted now or when the text was cut into pieces."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Where candidates stand."""
+"""Lengths of candidates, and turns of threads."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from memories.recall.candidates import Candidate, add_lengths_and_turns, word_co
 
 
 def turns_among(*places: tuple[int | None, int | None]) -> list[bool]:
-    """Say which of the memories at these (thread, position) places are turns of a conversation."""
+    """Whether each memory at these (thread, position) places is a turn of a conversation."""
     rows = {
         key: Memory(key=key, content="one two", thread_id=thread, position=position)
         for key, (thread, position) in enumerate(places)

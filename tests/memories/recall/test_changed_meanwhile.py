@@ -1,4 +1,4 @@
-"""A memory that changes between the search that finds it and the reading of its row is not given any more."""
+"""A memory that changes between the search and the reading of its row is not returned."""
 
 from collections.abc import Callable
 from datetime import timedelta

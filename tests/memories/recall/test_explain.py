@@ -1,4 +1,4 @@
-"""Why not this one? Each step that can leave a memory out says so."""
+"""Each step that leaves a memory out names itself."""
 
 from dataclasses import replace
 

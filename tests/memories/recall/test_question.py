@@ -1,4 +1,4 @@
-"""What is read out of a question without a model."""
+"""Understanding a question without a model."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What of a question may be the name of an entity, and which predicates it asks for."""
+"""Possible entity names in a question, and the predicates that it asks for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Recall follows the relations of the entities that a question names: what it brings, what it may not, what it costs."""
+"""Recall follows the relations of the entities in a question: results, limits and costs."""
 
 import time
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def given(
 
 
 def texts(actor: Actor, question: str, *, group: str = "ledger") -> list[str]:
-    """Give all that is a candidate, best first, by words and relations alone."""
+    """All candidates, best first, by words and relations alone."""
     seen = recallable_by(actor, Group.objects.get(slug=group))
     ranked = rank(understand(question, encoder=None), seen, mode="hybrid", trace=Trace())
     return [memory.content for memory, _ in ranked]
@@ -131,7 +131,7 @@ class World:
     group: Group
 
     def ranked(self, question: str, encoder: Encoder, *, is_on: bool) -> list[str]:
-        """Give all that is found, best first, with the step or without it."""
+        """All results, best first, with the step or without it."""
         tuning = current_tuning() if is_on else without("the relations", current_tuning())
         asked = understand(question, encoder=encoder)
         gathered = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
@@ -300,7 +300,7 @@ def test_who_may_not_read_the_group_gets_nothing(shared: Actor, ledger: Group) -
 
 # --- time -------------------------------------------------------------------------------------------------------------
 def reasons(actor: Actor, group: Group, question: str, **narrowing: object) -> set[str]:
-    """Give the predicates that are followed."""
+    """The predicates that recall follows."""
     seen = recallable_by(actor, group, narrowing=Narrowing(**narrowing))  # type: ignore[arg-type]
     related = find_related(understand(question, encoder=None), seen)
     return {why.predicate for why in related.reasons.values()} - {""}

@@ -1,4 +1,4 @@
-"""What a session begins with: checkpoints, the context pack, true counts."""
+"""The start of a session: checkpoints, the context pack, exact counts."""
 
 import re
 import time
