@@ -17,7 +17,7 @@ from loci_site.evaluation.run import fill, read_queries  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.queries.visibility import recallable_by  # noqa: E402
-from memories.recall.pipeline import CandidateSet, gather, place, usual_tuning  # noqa: E402
+from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates  # noqa: E402
 from memories.recall.question import Question, understand  # noqa: E402
 from memories.recall.trace import Trace  # noqa: E402
 
@@ -51,10 +51,10 @@ def main(folder: Path, split: str) -> None:
 
 def _scores(asked: list[Asked], names: dict[int, str], penalty: float) -> list[float]:
     """Give R@10 and MRR in percent."""
-    tuning = replace(usual_tuning(), elsewhere_penalty=penalty)
+    tuning = replace(current_tuning(), elsewhere_penalty=penalty)
     each = []
     for question, found, relevant in asked:
-        ranked = place(found, question, mode="hybrid", tuning=tuning, trace=Trace()).scores[:100]
+        ranked = score_candidates(found, question, mode="hybrid", tuning=tuning, trace=Trace()).scores[:100]
         each.append(score_ranking([names[key] for key, _ in ranked], relevant))
     return [round(100 * fmean(scores[name] for scores in each), 1) for name in ("R@10", "MRR")]
 

@@ -10,19 +10,19 @@ class MemoriesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks and have the indexes' triggers put back after every migrate."""
-        from memories.lifecycle.saved_filters import purge_saved_filters  # noqa: PLC0415 - as above
-        from memories.search import checks  # noqa: F401, PLC0415 - registers itself; models are ready only now
+        """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
+        from memories.lifecycle.saved_filters import purge_saved_filters  # noqa: PLC0415 - models are ready only now
+        from memories.search import checks  # noqa: F401, PLC0415 - registers itself
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
 
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("saved filters", purge_saved_filters)
-        post_migrate.connect(put_indexes_back, sender=self, dispatch_uid="memories.indexes")
+        post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
 
 
-def put_indexes_back(*, using: str, plan: Any = None, **_: Any) -> None:
-    """Make missing virtual tables and triggers again, once the memories table is there."""
+def restore_indexes(*, using: str, plan: Any = None, **_: Any) -> None:
+    """Create missing virtual tables and triggers once the memories tables exist."""
     from memories.search.schema import apply_index_schema  # noqa: PLC0415 - models are ready only now
 
     connection = connections[using]

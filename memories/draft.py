@@ -1,4 +1,4 @@
-"""A draft is a memory before it is written: what a caller says, checked field by field."""
+"""A draft: a memory before it is written, checked field by field."""
 
 import json
 import re
@@ -21,20 +21,20 @@ DEFAULT_IMPORTANCE = 5
 MAX_TAG_CHARS = 60
 MAX_POSITION = 2**31 - 1
 MAX_REASON_CHARS = 1000
-# NUL as JSON writes it. After an even number of backslashes it is one; after an odd number, a text about it.
+# NUL in JSON: `\u0000` after an even number of backslashes; after an odd number it is a literal text.
 NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _HASHES = ("hash", "fold_hash")
-# What check_draft() may write otherwise.
+# The fields that check_draft() may change.
 _CHECKED = attrgetter("content", "removed_characters", "thread", "tags", "metadata", "source", "source_ref")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a caller wants remembered.
+    """A text to remember, with its fields.
 
     `group` None means the default; `scope` "" the type's default (episodic: group, else global). `thread` names the
-    conversation, `position` the place in it (None: after the last). `supersedes` is the id of what this replaces.
-    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name where it comes from; a pair is stored once.
+    conversation, `position` the place in it (None: after the last). `supersedes` is the id of the memory to replace.
+    `confidence` is 0–1, `importance` 1–10. `source` and `source_ref` name the origin; each pair is stored once.
     """
 
     content: str
@@ -57,23 +57,23 @@ class Draft:
 
     @cached_property
     def hash(self) -> str:
-        """The content's hash, as a memory has it once the draft is checked."""
+        """Hash of the content; the memory's, once the draft is checked."""
         return content_hash(self.content)
 
     @cached_property
     def fold_hash(self) -> str:
-        """The hash of the content's fold, as a memory has it once the draft is checked."""
+        """Hash of the content's fold; the memory's, once the draft is checked."""
         return fold_hash(self.content)
 
     def in_scope(self, scope: str) -> "Draft":
-        """Give the draft in a scope; what was hashed already is not hashed again."""
+        """The draft in another scope; computed hashes are taken over."""
         draft = replace(self, scope=scope)
-        vars(draft).update({name: said for name, said in vars(self).items() if name in _HASHES})
+        vars(draft).update({name: value for name, value in vars(self).items() if name in _HASHES})
         return draft
 
 
 def check_draft(draft: Draft) -> Draft:
-    """Give the draft cleaned, or raise InvalidInput or TooLarge that names the field and what is allowed."""
+    """The cleaned draft. Raises InvalidInput or TooLarge with the field and what is allowed."""
     limits = settings.LOCI.storage
     clean = clean_text(draft.content, field="content", max_chars=limits.max_content_chars)
     check_choice(draft.type, TYPES, field="type")
@@ -83,38 +83,40 @@ def check_draft(draft: Draft) -> Draft:
     check_range(draft.importance, 1, 10, field="importance")
     if draft.position is not None:
         check_range(draft.position, 0, MAX_POSITION, field="position")
-    _check_times(draft)
+    check_times(draft)
     checked: dict[str, Any] = {
         "content": clean.text,
         "removed_characters": clean.removed,
         "thread": clean_line(draft.thread, field="thread", max_chars=200),
         "tags": check_tags(draft.tags),
-        "metadata": _check_metadata(draft.metadata),
+        "metadata": check_metadata(draft.metadata),
         "source": clean_line(draft.source, field="source", max_chars=200),
         "source_ref": clean_line(draft.source_ref, field="source_ref", max_chars=300),
     }
-    # As of most texts of a file: making another of them would take as long as checking it.
-    if all(value == said for value, said in zip(checked.values(), _CHECKED(draft), strict=True)):
+    # Most imported texts are clean; copying the draft would take as long as checking it.
+    if all(new == old for new, old in zip(checked.values(), _CHECKED(draft), strict=True)):
         return draft
     return replace(draft, **checked)
 
 
 def check_choice(value: str, allowed: list[str], *, field: str) -> None:
-    """Raise InvalidInput where `value` is not among the allowed words."""
+    """Raise InvalidInput if `value` is not among the allowed words."""
     if value not in allowed:
         raise InvalidInput(
-            f"'{str(value)[:40]}' is no {field}.", hint=f"Use one of: {', '.join(allowed)}.", field=field
+            f"'{str(value)[:40]}' is not a valid {field}.",
+            hint=f"Use one of: {', '.join(allowed)}.",
+            field=field,
         )
 
 
 def check_range(value: float, low: float, high: float, *, field: str) -> None:
-    """Raise InvalidInput where a number is not one, or lies outside."""
+    """Raise InvalidInput if `value` is no number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(f"{field} is {value!r}; it must be a number from {low} to {high}.", field=field)
 
 
 def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the tags trimmed, in lower case, each once, in order."""
+    """The tags trimmed, in lower case, without repetitions, in order."""
     if not tags:
         return ()
     limit = settings.LOCI.storage.max_tags
@@ -126,11 +128,12 @@ def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def clean_reason(reason: str) -> str:
-    """Give why something is done, on one line; it may be empty. Raises InvalidInput where it is no text or too long."""
+    """A reason on one line; it may be empty. Raises InvalidInput if it is no text or too long."""
     return clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS)
 
 
-def _check_times(draft: Draft) -> None:
+def check_times(draft: Draft) -> None:
+    """Raise InvalidInput if a time has no time zone, or valid_to is before valid_from."""
     for name in ("valid_from", "valid_to", "expires_at"):
         value: datetime | None = getattr(draft, name)
         if value is not None and value.tzinfo is None:
@@ -138,18 +141,19 @@ def _check_times(draft: Draft) -> None:
                 f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
             )
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
-        raise InvalidInput("valid_to lies before valid_from.", field="valid_to")
+        raise InvalidInput("valid_to is before valid_from.", field="valid_to")
 
 
-def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds storage.max_metadata_bytes."""
     if not metadata and isinstance(metadata, dict):
         return metadata
     limit = settings.LOCI.storage.max_metadata_bytes
     try:
         text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise InvalidInput(f"metadata is not JSON: {fault}.", field="metadata") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"metadata is not JSON: {error}.", field="metadata") from None
     if NUL_IN_JSON.search(text):
         raise InvalidInput(
             "metadata holds a NUL character.", hint="Send text, not binary data.", field="metadata"

@@ -1,4 +1,4 @@
-"""The words a memory is described with, each saying what it means, and what recall does with each pair of state and trust."""
+"""A memory's type, scope, state and trust, each value with its meaning, and recall's treatment of state × trust."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ from django.db.models import TextChoices
 
 
 class Type(TextChoices):
-    """What kind of thing is remembered."""
+    """Kind of memory."""
 
     EPISODIC = "episodic", "episodic: an event, something that happened"
     SEMANTIC = "semantic", "semantic: a fact"
@@ -15,14 +15,14 @@ class Type(TextChoices):
 
 
 class Scope(TextChoices):
-    """Where a memory is seen."""
+    """Groups in which a memory is visible."""
 
     GLOBAL = "global", "global: seen in every group"
     GROUP = "group", "group: seen in its own group alone"
 
 
 class State(TextChoices):
-    """Whether a memory counts."""
+    """Whether a memory counts, and if not, why."""
 
     LIVE = "live", "live: counts"
     SUPERSEDED = "superseded", "superseded: was true, a newer memory replaces it"
@@ -34,7 +34,7 @@ class State(TextChoices):
 
 
 class Trust(TextChoices):
-    """How far a memory counts."""
+    """How far a memory is trusted."""
 
     CANDIDATE = "candidate", "candidate: waits for a person"
     ACTIVE = "active", "active: in use"
@@ -44,43 +44,44 @@ class Trust(TextChoices):
     QUARANTINED = "quarantined", "quarantined: held back as unsafe"
 
 
-class Shown(Enum):
-    """What recall does with a memory."""
+class RecallTreatment(Enum):
+    """What recall does with a memory: return it, return it with a label, or hide it."""
 
     RETURN = "return"
     LABEL = "label"
     HIDE = "hide"
 
 
-# What a live memory's trust means for recall. A candidate waits for a person, so it is kept out until approved;
-# quarantined text never comes back.
-LIVE_RULE: dict[str, Shown] = {
-    Trust.CANDIDATE: Shown.HIDE,
-    Trust.ACTIVE: Shown.RETURN,
-    Trust.VERIFIED: Shown.RETURN,
-    Trust.DISPUTED: Shown.LABEL,
-    Trust.REJECTED: Shown.HIDE,
-    Trust.QUARANTINED: Shown.HIDE,
+# Recall's treatment of live memories by trust. Candidates are hidden until a person approves them; quarantined text is
+# never returned.
+LIVE_RULE: dict[str, RecallTreatment] = {
+    Trust.CANDIDATE: RecallTreatment.HIDE,
+    Trust.ACTIVE: RecallTreatment.RETURN,
+    Trust.VERIFIED: RecallTreatment.RETURN,
+    Trust.DISPUTED: RecallTreatment.LABEL,
+    Trust.REJECTED: RecallTreatment.HIDE,
+    Trust.QUARANTINED: RecallTreatment.HIDE,
 }
-# States that a question about the past (`as_of`, `known_at`) may bring back, always labelled.
+# States that a question about the past (`as_of`, `known_at`) may return, always labelled.
 HISTORY_STATES: frozenset[str] = frozenset(
     {State.SUPERSEDED, State.RETRACTED, State.COMPACTED, State.EXPIRED}
 )
-# States in which a memory stopped counting though nobody said that it was wrong: when that was (`retired_at`) does not
-# end what Loci believed.
+# States that end a memory without a claim that it was wrong: their `retired_at` does not end Loci's belief in it.
 NOT_WITHDRAWN: frozenset[str] = frozenset({State.COMPACTED, State.EXPIRED})
 
 
-def shown(state: str, trust: str, *, history: bool = False) -> Shown:
-    """Say whether recall returns, labels or hides a memory of this state and trust.
+def recall_treatment(state: str, trust: str, *, history: bool = False) -> RecallTreatment:
+    """Whether recall returns, labels or hides a memory of this state and trust.
 
-    `history` is True for a question about the past, which may see superseded, retracted, compacted and expired
-    memories, labelled. Forgotten and merged ones stay hidden there too.
+    With `history`, a question about the past, superseded, retracted, compacted and expired memories are labelled.
+    Forgotten and merged ones stay hidden there too.
     """
     rule = LIVE_RULE[trust]
-    if state == State.LIVE or rule is Shown.HIDE:
+    if state == State.LIVE or rule is RecallTreatment.HIDE:
         return rule
-    return Shown.LABEL if history and state in HISTORY_STATES else Shown.HIDE
+    return RecallTreatment.LABEL if history and state in HISTORY_STATES else RecallTreatment.HIDE
 
 
-VISIBLE_TRUSTS: tuple[str, ...] = tuple(t for t, rule in LIVE_RULE.items() if rule is not Shown.HIDE)
+VISIBLE_TRUSTS: tuple[str, ...] = tuple(
+    t for t, rule in LIVE_RULE.items() if rule is not RecallTreatment.HIDE
+)

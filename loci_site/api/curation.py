@@ -9,7 +9,7 @@ from loci_site.api.schemas import curation
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery
 from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
-from memories.browse.serializers import done_json, link_json, memory_json
+from memories.browse.serializers import change_json, link_json, memory_json
 from memories.lifecycle import verbs
 from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
 from memories.models import Link
@@ -32,7 +32,7 @@ def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -
         reason=body.reason,
         dry_run=body.dry_run,
     )
-    return answer(done_json(done))
+    return answer(change_json(done))
 
 
 @deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut})
@@ -41,7 +41,7 @@ def supersede_memory(request: HttpRequest, memory_id: str, body: curation.Supers
     POST /memories and `supersedes`.
     """
     done = verbs.supersede(actor_of(request), memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
-    return answer(done_json(done))
+    return answer(change_json(done))
 
 
 @deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut})
@@ -52,7 +52,7 @@ def retract_memory(
     done = verbs.retract(
         actor_of(request), memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run
     )
-    return answer(done_json(done))
+    return answer(change_json(done))
 
 
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})

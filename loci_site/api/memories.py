@@ -13,7 +13,7 @@ from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
-from memories.browse.serializers import done_json, inspection_json, memory_json, stored_json
+from memories.browse.serializers import change_json, inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
@@ -103,7 +103,7 @@ def delete_memory(
     dry_run: bool = False,
 ) -> HttpResponse:
     """Forget a memory (it can be restored), or with `verb` retract or purge it."""
-    return answer(done_json(VERBS[verb](actor_of(request), memory_id, reason=reason, dry_run=dry_run)))
+    return answer(change_json(VERBS[verb](actor_of(request), memory_id, reason=reason, dry_run=dry_run)))
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
@@ -123,8 +123,8 @@ def do_to_memory(
     """Forget, restore, retract, dispute, verify, approve, reject, pin, unpin or purge a memory."""
     actor = actor_of(request)
     if verb in PINS:
-        return answer(done_json(PINS[verb](actor, memory_id, dry_run=body.dry_run)))
-    return answer(done_json(VERBS[verb](actor, memory_id, reason=body.reason, dry_run=body.dry_run)))
+        return answer(change_json(PINS[verb](actor, memory_id, dry_run=body.dry_run)))
+    return answer(change_json(VERBS[verb](actor, memory_id, reason=body.reason, dry_run=body.dry_run)))
 
 
 def edited_json(edited: EditResult) -> dict[str, object]:

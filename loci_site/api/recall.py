@@ -9,7 +9,7 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
-from memories.browse.serializers import checkpoint_json, pack_json, recalled_json
+from memories.browse.serializers import checkpoint_json, pack_json, recall_json
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint
 from memories.recall import recall
@@ -23,7 +23,7 @@ router = Router(tags=["recall"])
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
     """Answer a question from what the caller may see, best first; or read memories in full by their ids."""
     asked = body.asked(query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode)
-    return answer(recalled_json(recall(actor_of(request), asked)))
+    return answer(recall_json(recall(actor_of(request), asked)))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
@@ -32,7 +32,7 @@ def recall_by_address(request: HttpRequest, asked: Query[RecallQuery]) -> HttpRe
     wanted = asked.asked(
         query=asked.query, ids=asked.id, types=list(asked.type), tags=asked.tag, mode=asked.mode
     )
-    return answer(recalled_json(recall(actor_of(request), wanted)))
+    return answer(recall_json(recall(actor_of(request), wanted)))
 
 
 @router.get("/context", response={**out.ERRORS, 200: out.PackOut})

@@ -18,7 +18,7 @@ from loci_site.evaluation.run import RUN_DEPTH, Progress, Query
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
-from memories.recall.pipeline import CandidateSet, gather, place, usual_tuning
+from memories.recall.pipeline import CandidateSet, current_tuning, gather, score_candidates
 from memories.recall.question import Question, subject_of, understand
 from memories.recall.trace import Trace
 from memories.recall.weights import CHOICES, STEPS, Tuning, without
@@ -64,11 +64,11 @@ def gather_trials(
     names = dict(Memory.objects.values_list("key", "source_ref"))
     rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
     rows: dict[int, RankingFields] = {}
-    as_asked = without("the subject alone", usual_tuning())
+    as_asked = without("the subject alone", current_tuning())
     trials = []
     for done, query in enumerate(queries, start=1):
         ours, whole = (
-            understand(query.text, encoder=encoder, tuning=tuning) for tuning in (usual_tuning(), as_asked)
+            understand(query.text, encoder=encoder, tuning=tuning) for tuning in (current_tuning(), as_asked)
         )
         found = _gather(ours, rooms[query.group], rows)
         is_same = subject_of(query.text) == query.text
@@ -87,13 +87,13 @@ def _gather(question: Question, room: Visibility, rows: dict[int, RankingFields]
 def score_trial(trial: Trial, tuning: Tuning) -> Scores:
     """Score one question's ranking with these numbers."""
     question, gathered = trial.ours if tuning.by_subject else trial.whole
-    ranked = place(gathered, question, mode=MODE, tuning=tuning, trace=Trace()).scores[:RUN_DEPTH]
+    ranked = score_candidates(gathered, question, mode=MODE, tuning=tuning, trace=Trace()).scores[:RUN_DEPTH]
     return score_ranking([trial.names[key] for key, _ in ranked], trial.query.relevant)
 
 
 def ablate(one: TrialSet, *, progress: Progress) -> dict[str, Scores]:
     """Give what each step brings to the set: the whole's scores less those without it, by the step's name."""
-    usual = usual_tuning()
+    usual = current_tuning()
     whole = mean_scores([score_trial(trial, usual) for trial in one.trials])
     gains = {}
     for done, step in enumerate(STEPS, start=1):
@@ -123,7 +123,7 @@ def cross_validate(sets: Sequence[TrialSet], *, folds: int, progress: Progress) 
         for one in sets:
             held[one.name] += [table.scores(trial, tuning) for trial in table.inside(one, fold)]
         progress("folds", fold + 1)
-    usual = usual_tuning()
+    usual = current_tuning()
     return [
         CrossValidationFold(
             one.name,
@@ -156,7 +156,7 @@ class _Table:
     def choose(self, *, without_fold: int) -> Tuning:
         """Give the numbers that do best outside a fold."""
         parts = [_sample([t for t in one.trials if self._fold[id(t)] != without_fold]) for one in self._sets]
-        tuning = usual_tuning()
+        tuning = current_tuning()
         if not any(parts):
             return tuning
         best = self._goal(parts, tuning)

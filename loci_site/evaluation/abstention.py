@@ -16,10 +16,11 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import recallable_by
-from memories.recall.abstention import JUDGED, is_answerable
-from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.abstention import is_answerable
+from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.trace import Trace
+from memories.recall.weights import JUDGED_CANDIDATES
 
 MODE = "hybrid"
 OFFSETS = (-0.12, -0.08, -0.04, 0.0, 0.04, 0.08, 0.12)
@@ -94,9 +95,9 @@ def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -
 def _judge(kind: str, question: Question, room: Visibility, relevant: Sequence[str]) -> Judgement:
     trace = Trace()
     gathered = gather(question, room, mode=MODE, trace=trace)
-    ranking = place(gathered, question, mode=MODE, tuning=usual_tuning(), trace=trace)
-    rows = read_memories(key for key, _ in ranking.scores[:JUDGED])
-    best = [rows[key] for key, _ in ranking.scores[:JUDGED]]
+    ranking = score_candidates(gathered, question, mode=MODE, tuning=current_tuning(), trace=trace)
+    rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES]]
     is_found = any(row.source_ref in relevant for row in best[:R5])
     return Judgement(kind, _margin(question, ranking, best, trace), is_found)
 

@@ -13,7 +13,7 @@ from loci_site.mcp.results import memory_text
 from loci_site.server.db_threads import in_db_thread
 from memories.queries.versions import find_memory, head_of
 from memories.sessions.context_pack import get_context
-from memories.types import Shown, shown
+from memories.types import RecallTreatment, recall_treatment
 
 MEMORY, PACK = "loci://memories/{id}", "loci://groups/{slug}/context"
 MIME_TYPE = "text/markdown"
@@ -39,7 +39,7 @@ async def read_pack(slug: str) -> str:
 @in_db_thread
 def _memory(id_: str) -> str:
     memory = head_of(find_memory(current_actor(), id_))
-    if shown(memory.state, memory.trust) is Shown.HIDE:
+    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
         raise NotFound(
             f"The memory is {memory.state} and {memory.trust}, so it is not handed out.",
             hint="memory_inspect tells more.",

@@ -18,7 +18,7 @@ from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash, fold_hash
 from memories.models import Link, LinkKind, Memory
-from memories.models.text_lookup import says
+from memories.models.text_lookup import has_text
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, withdrawn_doubt
 from memories.store.neighbours import ComparedText, Neighbour, probe
@@ -165,8 +165,8 @@ def is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> 
 
 def find_facts_with_text(turn: Turn, text: str) -> QuerySet[Memory]:
     """The group's facts with exactly this text, in any state."""
-    has_text = says(content_hash(text), fold_hash(text))
-    return Memory.objects.filter(has_text, group=turn.group, type=Type.SEMANTIC).order_by()
+    same_text = has_text(content_hash(text), fold_hash(text))
+    return Memory.objects.filter(same_text, group=turn.group, type=Type.SEMANTIC).order_by()
 
 
 def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str, int]:

@@ -16,7 +16,7 @@ from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
-from memories.models import ASKING, Link, LinkKind, LinkStatus
+from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
 CLOSING = {
@@ -49,7 +49,7 @@ class AskingLinks(LociChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """Leave out where a memory comes from."""
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
-        return rows.filter(kind__in=ASKING)
+        return rows.filter(kind__in=REVIEWED_KINDS)
 
 
 class AskingKindFilter(ChoicesFieldListFilter):
@@ -57,7 +57,7 @@ class AskingKindFilter(ChoicesFieldListFilter):
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Give everything, and each kind that asks."""
-        shown = {LinkKind(kind).label for kind in ASKING}
+        shown = {LinkKind(kind).label for kind in REVIEWED_KINDS}
         everything, *kinds = super().choices(changelist)
         yield everything
         yield from (kind for kind in kinds if kind["display"] in shown)
@@ -99,7 +99,7 @@ class LinkAdmin(LociAdmin):
         context = {
             "title": TITLES[kind],
             "link": link,
-            "says_status": kind in ASKING or link.status != LinkStatus.OPEN,
+            "says_status": kind in REVIEWED_KINDS or link.status != LinkStatus.OPEN,
             "sides": list(zip(ENDS.get(kind, ("First", "Second")), (link.source, link.target), strict=True)),
             "closing": [(name, CLOSING[name][1]) for name in CLOSED_BY.get(kind, ())]
             if may and link.status == LinkStatus.OPEN

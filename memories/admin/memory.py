@@ -28,7 +28,7 @@ from memories.admin.filters import GroupFilter, TagFilter
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
-from memories.entities.neighbourhood import neighbourhood
+from memories.entities.neighbourhood import find_neighbourhood
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
@@ -162,7 +162,7 @@ class MemoryAdmin(SavedFiltersMixin):
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Give what stands around a memory, for the graph on its page."""
         actor = actor_of(request)
-        found = neighbourhood(actor, find_memory(actor, _parsed(object_id)))
+        found = find_neighbourhood(actor, find_memory(actor, _parsed(object_id)))
         return JsonResponse(graph_json(found, lambda memory: self.url("change", memory.id)))
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:

@@ -16,7 +16,7 @@ from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.entities.neighbourhood import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
-from memories.models import ASKING, Link, Memory, Piece
+from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.types import State
 
@@ -110,7 +110,7 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
             "label": tie.label,
             "kind": tie.kind,
         }
-        for tie in found.ties
+        for tie in found.edges
     ]
     return {"nodes": nodes, "edges": ties}
 
@@ -156,7 +156,7 @@ def _ties(found: Inspection) -> list[LinkedMemory]:
 def _tie(link: Link, root: int) -> LinkedMemory:
     other = link.target if link.source_id == root else link.source
     spans = {name: str(said) for name, said in link.evidence.items() if name != ON_APPROVAL}
-    return LinkedMemory(link, other, spans, link.kind in ASKING)
+    return LinkedMemory(link, other, spans, link.kind in REVIEWED_KINDS)
 
 
 def _facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[tuple[str, Any]]]]:

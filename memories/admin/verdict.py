@@ -7,7 +7,7 @@ from django.utils import timezone
 from access.actor import Actor
 from memories.models import Memory
 from memories.queries.visibility import as_q, recallable_by
-from memories.types import Shown, Type, shown
+from memories.types import RecallTreatment, Type, recall_treatment
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,16 @@ class RecallVerdict:
 
 def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
     """Say whether recall returns the memory in its own group now, labels it or hides it, and because of what."""
-    rule = shown(memory.state, memory.trust)
+    rule = recall_treatment(memory.state, memory.trust)
     standing = f"it is {memory.state} and {memory.trust}"
-    if rule is Shown.HIDE:
-        return RecallVerdict(Shown.HIDE.value, standing)
+    if rule is RecallTreatment.HIDE:
+        return RecallVerdict(RecallTreatment.HIDE.value, standing)
     # A global memory is seen from outside its group too.
     room = memory.group if actor.may_enter(memory.group_id) else None
     if not Memory.objects.filter(as_q(recallable_by(actor, room)), key=memory.key).exists():
-        return RecallVerdict(Shown.HIDE.value, _ended(memory) or "it is not among what you may recall")
+        return RecallVerdict(
+            RecallTreatment.HIDE.value, _ended(memory) or "it is not among what you may recall"
+        )
     return RecallVerdict(rule.value, standing)
 
 

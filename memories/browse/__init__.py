@@ -1,1 +1,1 @@
-"""Lists, details, history and statistics for people."""
+"""Reading for people: lists, one memory's details and history, statistics, suggestions, and their JSON."""

@@ -1,4 +1,4 @@
-"""What was done to a memory, as the log tells: who, when, through what, and each field before and after."""
+"""A memory's history from the audit log: who changed it, when, through which face, and each field before and after."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from uuid import UUID
 
 from access.models import ApiToken, AuditEntry
 
-MOST: Final = 50
-# What a person asks about; the rest of a row is bookkeeping, or told by another row.
-TOLD: Final = (
+MAX_ENTRIES: Final = 50
+# Fields of interest to a person; the rest is bookkeeping, or in another row.
+SHOWN_FIELDS: Final = (
     "state", "trust", "scope", "confidence", "importance", "pinned", "tags", "valid_from", "valid_to", "expires_at",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class HistoryChange:
-    """One field, before and after, as a person reads it; `—` where there was none."""
+    """A field before and after, formatted for people; `—` for no value."""
 
     name: str
     before: str
@@ -26,7 +26,7 @@ class HistoryChange:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One row of the log. `is_purged` where what it said was destroyed."""
+    """A row of the audit log. `is_purged`: a purge destroyed its payload."""
 
     at: datetime
     operation: str
@@ -42,23 +42,24 @@ class HistoryEntry:
 
 
 def history_of(ids: Collection[UUID]) -> list[HistoryEntry]:
-    """Give what was done to these versions of a memory, newest first, at most MOST; two queries."""
+    """The newest MAX_ENTRIES changes of these versions of a memory, newest first; two queries."""
     rows = AuditEntry.objects.filter(origin="", memory_id__in=ids).select_related("payload_row")
-    entries = list(rows.order_by("-key")[:MOST])
+    entries = list(rows.order_by("-key")[:MAX_ENTRIES])
     tokens = {entry.token for entry in entries if entry.token}
     names = dict(ApiToken.objects.filter(id__in=tokens).values_list("id", "name"))
-    return [_moment(entry, names) for entry in entries]
+    return [read_entry(entry, names) for entry in entries]
 
 
-def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
+def read_entry(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
+    """The history entry of a log row; `tokens` holds token names by id."""
     payload: dict[str, Any] | None = entry.payload_row.payload if hasattr(entry, "payload_row") else None
-    said = payload or {}
-    before, after = said.get("before") or {}, said.get("after") or {}
-    pairs = said.get("changes") or (
+    values = payload or {}
+    before, after = values.get("before") or {}, values.get("after") or {}
+    pairs = values.get("changes") or (
         {name: [before.get(name), after.get(name)] for name in after} if before and after else {}
     )
-    changes = [HistoryChange(name.replace("_", " "), shown(pairs[name][0]), shown(pairs[name][1]))
-               for name in TOLD if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
+    changes = [HistoryChange(name.replace("_", " "), format_value(pairs[name][0]), format_value(pairs[name][1]))
+               for name in SHOWN_FIELDS if name in pairs and pairs[name][0] != pairs[name][1]]  # fmt: skip
     content = pairs.get("content")
     return HistoryEntry(
         at=entry.at,
@@ -68,15 +69,15 @@ def _moment(entry: AuditEntry, tokens: dict[UUID, str]) -> HistoryEntry:
         token=tokens.get(entry.token, "") if entry.token else "",
         client=entry.client,
         memory_id=entry.memory_id or UUID(int=0),
-        reason=str(said.get("reason") or ""),
+        reason=str(values.get("reason") or ""),
         changes=tuple(changes),
         is_new_text=content is not None and content[0] != content[1],
         is_purged=payload is None,
     )
 
 
-def shown(value: Any) -> str:
-    """Give a value of the log as a person reads it: moments to the minute, lists by commas."""
+def format_value(value: Any) -> str:
+    """A value of the log, formatted for people: times to the minute, lists separated by commas."""
     if value is None or value in ("", []):
         return "—"
     if isinstance(value, bool):
@@ -85,10 +86,11 @@ def shown(value: Any) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:.2f}"
-    return _minute(value) if isinstance(value, str) else str(value)
+    return _to_minute(value) if isinstance(value, str) else str(value)
 
 
-def _minute(text: str) -> str:
+def _to_minute(text: str) -> str:
+    """An ISO time cut to the minute; any other text unchanged."""
     try:
         return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}" if "T" in text else text
     except ValueError:

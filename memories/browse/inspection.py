@@ -1,6 +1,6 @@
-"""Looking at one memory: its versions, ties, pieces and history, and why a question does or does not bring it.
+"""Details of one memory: versions, links, pieces and log, and why a question does or does not return it.
 
-Asked about the past, it is the version of the chain that was true and known then.
+For a moment in the past it is the version of the chain that was true and known then.
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ from memories.queries.labels import label_of
 from memories.queries.versions import find_memory, head_of, versions_of
 from memories.queries.visibility import as_q, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
-from memories.recall.explain import explain_place, filters_against
+from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
-from memories.types import Shown, State, shown
+from memories.types import RecallTreatment, State, recall_treatment
 
 MAX_LOG_ROWS = 50
 
 
 @dataclass(frozen=True)
 class RecallReason:
-    """Why a question brings a memory, or does not: its rank (None: not at all), its numbers, and the step that dropped it."""
+    """Why a question does or does not return a memory: its rank (None: no candidate), numbers, and the step that dropped it."""
 
     query: str
     rank: int | None
@@ -43,13 +43,13 @@ class RecallReason:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All there is to say of a memory. `head` is the version that counts now; `label` says why `memory` does not."""
+    """Everything about a memory. `head` is the version that counts now; `label` says why `memory` does not."""
 
     memory: Memory
     label: str
     head: Memory
     versions: tuple[Memory, ...]
-    shown: str
+    recall_treatment: str
     pieces: int
     pieces_owed: int
     links: tuple[Link, ...]
@@ -61,14 +61,14 @@ class Inspection:
 def inspect_memory(
     actor: Actor, id_: str | UUID, *, query: str = "", narrowing: Narrowing | None = None
 ) -> Inspection:
-    """Give a memory that the actor may see, in any state, with everything that hangs on it.
+    """A visible memory in any state, with everything attached to it.
 
-    With `as_of` or `known_at` in `narrowing` it is the version of the chain that was true and known then, in whatever
-    state it is now.
+    With `as_of` or `known_at` in `narrowing` it is the version of the chain that was true and known then, whatever its
+    state is now.
 
     Raises:
-        NotFound: there is none of that id that the actor may see, or no version of it was true and known then.
-        InvalidInput, TooLarge: the query is none, or a moment is not allowed.
+        NotFound: the actor may see no memory of that id, or no version of it was true and known then.
+        InvalidInput, TooLarge: the query or a moment is not allowed.
     """
     if query.strip():
         clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)
@@ -76,7 +76,7 @@ def inspect_memory(
     memory = find_memory(actor, id_)
     if narrow.as_of or narrow.known_at:
         memory = require_version_at(memory, listed_by(actor, None, narrowing=narrow))
-    # A version that was the group's own before it became global is not for everybody.
+    # A version from before the memory became global is visible in its own group only.
     chain = versions_of(memory)
     seen = visible_keys(actor, {version.key for version in chain})
     versions = [version for version in chain if version.key in seen]
@@ -86,12 +86,12 @@ def inspect_memory(
         label=label_of(memory),
         head=head_of(memory),
         versions=tuple(versions),
-        shown=shown(memory.state, memory.trust).value,
+        recall_treatment=recall_treatment(memory.state, memory.trust).value,
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
-        links=tuple(_visible_links(actor, memory)),
+        links=tuple(visible_links(actor, memory)),
         relations=tuple(statements_around(actor, memory)),
-        log=tuple(_log_rows([version.id for version in versions])),
+        log=tuple(log_rows([version.id for version in versions])),
         why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )
 
@@ -99,16 +99,16 @@ def inspect_memory(
 def explain_for(
     actor: Actor, memory: Memory, query: str, *, narrowing: Narrowing | None = None
 ) -> RecallReason:
-    """Say where a question ranks this memory in its own group, and if it does not, which step left it out.
+    """The memory's rank for a question in its own group, or the step that left it out.
 
-    For a global memory of a group that the actor may not enter, the question is asked of all that the actor may see.
+    For a global memory of a group closed to the actor, the question covers everything visible to the actor.
     """
     trace = Trace()
-    room = memory.group if actor.may(READ, memory.group_id) else None
-    visibility = recallable_by(actor, room, narrowing=narrowing)
+    group = memory.group if actor.may(READ, memory.group_id) else None
+    visibility = recallable_by(actor, group, narrowing=narrowing)
     if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
-        filters = filters_against(memory, visibility)
-        reason = f"the filter '{filters[0]}' leaves it out" if filters else _hidden_because(memory)
+        filters = excluding_filters(memory, visibility)
+        reason = f"the filter '{filters[0]}' leaves it out" if filters else why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
     encoder = available_encoder()
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
@@ -120,28 +120,30 @@ def explain_for(
     return RecallReason(query, found.rank, found.reason, numbers, tuple(trace.steps))
 
 
-def _hidden_because(memory: Memory) -> str:
-    if shown(memory.state, memory.trust) is Shown.HIDE:
-        return f"recall hides what is {memory.trust if memory.state == State.LIVE else memory.state}"
+def why_hidden(memory: Memory) -> str:
+    """Why recall does not consider a memory that no filter leaves out."""
+    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
+        return f"recall hides {memory.trust if memory.state == State.LIVE else memory.state} memories"
     if memory.expires_at is not None:
         return f"it expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"
     if memory.valid_to is not None:
         return f"it was true until {memory.valid_to:%Y-%m-%d %H:%M} UTC"
-    return "it is not among what you may recall"
+    return "you may not recall it"
 
 
-def _visible_links(actor: Actor, memory: Memory) -> list[Link]:
-    """Give the links of the chain whose other end the actor may see as well."""
-    ties = list(
+def visible_links(actor: Actor, memory: Memory) -> list[Link]:
+    """The links of the chain with both ends visible to the actor."""
+    links = list(
         Link.objects.select_related("source", "target").filter(
             Q(source=memory.root_key) | Q(target=memory.root_key)
         )
     )
-    seen = visible_keys(actor, {end for tie in ties for end in (tie.source_id, tie.target_id)})
-    return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
+    seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
+    return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
-def _log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
+def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
+    """The newest log rows of these versions as JSON values."""
     entries = AuditEntry.objects.filter(memory_id__in=ids).select_related("payload_row").order_by("-key")
     return [
         {

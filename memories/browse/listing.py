@@ -1,4 +1,4 @@
-"""Lists, page by page: newest first, each page found by the key it begins after, never counted."""
+"""Lists in pages: newest first, each page found by the key before it, never counted."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,21 +15,20 @@ from access.models import AuditEntry, Group
 from access.visibility import Narrowing
 from memories.draft import check_choice
 from memories.language.cleaning import clean_line
-from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, parse_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by
 from memories.types import HISTORY_STATES, State, Trust, Type
 
 MAX_WORDS_CHARS = 500
-REVIEWED = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
 
 
 @dataclass(frozen=True)
 class ListFilter:
-    """Which memories a list is to show; everything left empty does not narrow. `words` is a part of the text.
+    """Filters of a list of memories; empty ones do not narrow. `words` is a part of the text.
 
-    `states` None: what is live, and for a question about the past also what has become history since.
+    `states` None: live memories, and for a moment in the past also those that became history since.
     """
 
     group: str | None = None
@@ -40,10 +39,10 @@ class ListFilter:
     words: str = ""
     as_of: datetime | None = None
     known_at: datetime | None = None
-    author: int | None = None  # the key of the user who wrote it, or whose token did
+    author: int | None = None  # key of the user who wrote it, directly or by a token
 
     def wanted_states(self) -> frozenset[str]:
-        """Give the states to be shown; none for all."""
+        """The states to list; empty for all."""
         if self.states is not None:
             return frozenset(self.states)
         is_history = self.as_of is not None or self.known_at is not None
@@ -51,50 +50,50 @@ class ListFilter:
 
 
 def list_memories(
-    actor: Actor, listed: ListFilter, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+    actor: Actor, filters: ListFilter, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Memory]:
-    """List memories of one group, or of all that the actor may see with the global ones, newest first.
+    """A page of the memories of one group, or of all visible to the actor with the global ones, newest first.
 
     Raises:
         InvalidInput: a filter, a moment, the cursor or the limit is not allowed.
-        GroupNotFound, NotPermitted: the group is at fault.
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    for type_ in listed.types:
+    for type_ in filters.types:
         check_choice(type_, Type.values, field="type")
-    for state in listed.states or ():
+    for state in filters.states or ():
         check_choice(state, State.values, field="state")
-    for trust in listed.trusts:
+    for trust in filters.trusts:
         check_choice(trust, Trust.values, field="trust")
-    tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in listed.tags)
-    words = clean_line(listed.words, field="q", max_chars=MAX_WORDS_CHARS)
-    room = find_group(actor, listed.group) if listed.group else None
+    tags = frozenset(clean_line(tag, field="tag", max_chars=100).lower() for tag in filters.tags)
+    words = clean_line(filters.words, field="q", max_chars=MAX_WORDS_CHARS)
+    found_group = find_group(actor, filters.group) if filters.group else None
     visibility = listed_by(
         actor,
-        room,
+        found_group,
         narrowing=Narrowing(
-            types=frozenset(listed.types), tags=tags, as_of=listed.as_of, known_at=listed.known_at
+            types=frozenset(filters.types), tags=tags, as_of=filters.as_of, known_at=filters.known_at
         ),
-        trusts=frozenset(listed.trusts) or EVERY_TRUST,
+        trusts=frozenset(filters.trusts) or EVERY_TRUST,
     )
     rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
-    states = listed.wanted_states()
+    states = filters.wanted_states()
     if states:
-        # Not by the Visibility: a list of what is live also shows what has ended or expired since.
+        # Not by the Visibility: a list of live memories includes those that ended or expired since.
         rows = rows.filter(state__in=states)
-    if room is not None:
-        rows = rows.filter(group=room)
+    if found_group is not None:
+        rows = rows.filter(group=found_group)
     if words:
         rows = rows.filter(content__icontains=words)
-    if listed.author is not None:
-        rows = rows.filter(author=listed.author)
+    if filters.author is not None:
+        rows = rows.filter(author=filters.author)
     return page_of(rows, cursor=cursor, limit=limit)
 
 
 def visible_versions(actor: Actor, id_: str | UUID) -> list[Memory]:
-    """Give the versions of a memory that the actor may see, oldest first.
+    """The visible versions of a memory, oldest first.
 
     Raises:
-        NotFound: there is no such memory that the actor may see.
+        NotFound: the actor may see no memory of that id.
     """
     chain = versions_of(find_memory(actor, id_))
     seen = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=[row.key for row in chain])
@@ -111,23 +110,22 @@ def list_log(
     cursor: str = "",
     limit: int = DEFAULT_LIMIT,
 ) -> Page[AuditEntry]:
-    """List this store's audit log, newest first: all of it for a superuser, else what was done in the groups
-    that the actor may enter.
+    """A page of this store's audit log, newest first: everything for a superuser, else the actor's groups.
 
     Raises:
         InvalidInput: a filter, the cursor or the limit is not allowed.
-        GroupNotFound, NotPermitted: the group is at fault.
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    _must_read(actor)
+    require_read(actor)
     rows = AuditEntry.objects.filter(origin="").select_related("payload_row")
     if operation:
         check_choice(operation, Operation.values, field="operation")
         rows = rows.filter(operation=operation)
     if memory:
         rows = rows.filter(memory_id=parse_id(memory, field="memory"))
-    room = find_group(actor, group) if group else None
-    if room is not None:
-        rows = rows.filter(group=room.id)
+    found_group = find_group(actor, group) if group else None
+    if found_group is not None:
+        rows = rows.filter(group=found_group.id)
     elif not actor.all_groups:
         rows = rows.filter(
             group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True))
@@ -138,38 +136,38 @@ def list_log(
 def list_candidates(
     actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Memory]:
-    """List the live memories that wait for a person, in one group or in all that the actor may enter."""
-    rows = Memory.objects.filter(_in_rooms(actor, group, "group"), state=State.LIVE, trust=Trust.CANDIDATE)
+    """A page of the live candidates that wait for review, in one group or in all that the actor may enter."""
+    rows = Memory.objects.filter(in_groups(actor, group, "group"), state=State.LIVE, trust=Trust.CANDIDATE)
     return page_of(rows.select_related("group", "thread"), cursor=cursor, limit=limit)
 
 
 def list_open_links(
     actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Link]:
-    """List the possible duplicates and conflicts that nobody has settled, between memories that both count.
+    """A page of the open possible duplicates and conflicts between memories that both count and are visible.
 
-    Both ends are the actor's to see. Where one was retracted or merged since, there is nothing to decide any more.
+    If one end was retracted or merged since, nothing is left to decide.
     """
     ends = Memory.objects.filter(as_q(listed_by(actor, None))).values("key")
     rows = Link.objects.filter(
-        _in_rooms(actor, group, "source__group"), status=LinkStatus.OPEN, kind__in=REVIEWED
+        in_groups(actor, group, "source__group"), status=LinkStatus.OPEN, kind__in=REVIEWED_KINDS
     )
     if not actor.all_groups:
         rows = rows.filter(source__in=ends, target__in=ends)
-    rows = rows.filter(_counts("source"), _counts("target"))
+    rows = rows.filter(has_live_version("source"), has_live_version("target"))
     rows = rows.select_related("source__group", "source__thread", "target__group", "target__thread")
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def _counts(end: str) -> Exists:
-    """Render whether a version of the chain at this end of a link is live."""
+def has_live_version(end: str) -> Exists:
+    """SQL condition: the chain at this end of a link has a live version."""
     chain = Q(pk=OuterRef(end)) | Q(root=OuterRef(end))
     return Exists(Memory.objects.filter(chain, state=State.LIVE))
 
 
 def log_json(entry: AuditEntry) -> dict[str, Any]:
-    """Give a row of the log as JSON values; `payload` is None where a purge deleted what the row said."""
-    said = entry.payload_row.payload if hasattr(entry, "payload_row") else None
+    """A row of the log as JSON values; `payload` is None if a purge destroyed it."""
+    payload = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     return {
         "seq": entry.seq,
         "at": entry.at.isoformat(),
@@ -181,24 +179,26 @@ def log_json(entry: AuditEntry) -> dict[str, Any]:
         "client": entry.client,
         "run": str(entry.run) if entry.run else None,
         "hash": entry.hash,
-        "payload": said,
+        "payload": payload,
     }
 
 
-def _in_rooms(actor: Actor, group: str | None, column: str) -> Q:
-    _must_read(actor)
+def in_groups(actor: Actor, group: str | None, column: str) -> Q:
+    """Condition: `column` is the named group, or one that the actor may enter. Raises NotPermitted without READ."""
+    require_read(actor)
     if group:
         return Q(**{column: find_group(actor, group)})
     return Q() if actor.all_groups else Q(**{f"{column}__in": list(actor.roles)})
 
 
-def _must_read(actor: Actor) -> None:
+def require_read(actor: Actor) -> None:
+    """Raise NotPermitted if the actor may not read."""
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
 
 
 def group_json(group: Group) -> dict[str, Any]:
-    """Give a group as JSON values."""
+    """A group as JSON values."""
     return {
         "id": str(group.id),
         "slug": group.slug,
@@ -208,10 +208,6 @@ def group_json(group: Group) -> dict[str, Any]:
         "policy_confidence": group.policy_confidence,
         "private": group.private,
         "archived": group.archived,
-        "created_at": _iso(group.created_at),
+        "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat()

@@ -1,4 +1,4 @@
-"""What every face shows of the services' answers, as JSON values; one place, so that all faces say the same."""
+"""The services' results as JSON values, in one place so that every face returns the same."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ WITHHELD = "(withheld: the memory is quarantined)"
 
 
 def content_for(memory: Memory, *, is_person: bool) -> str:
-    """Give a memory's text; of a quarantined one only to a person, who has to judge it."""
+    """A memory's text; a quarantined one's only for a person, who has to judge it."""
     return WITHHELD if memory.trust == Trust.QUARANTINED and not is_person else memory.content
 
 
 def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = False) -> Json:
-    """Give a memory as a face shows it; `text` stands for the content where only a part is given.
+    """A memory as JSON; `text` replaces the content if only a part is shown.
 
-    `is_person`: the reader is one, and not an agent; so of all functions here.
+    Here and below, `is_person`: the reader is a person and no agent.
     """
     return {
         "id": str(memory.id),
@@ -61,21 +61,21 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     }
 
 
-def near_json(near: Neighbour) -> Json:
-    """Give a near memory: how near, and whether it says the same."""
+def neighbour_json(neighbour: Neighbour) -> Json:
+    """A neighbour of a stored text: its cosine, and whether it states the same."""
     return {
-        "id": str(near.id),
-        "content": content_for(near.memory, is_person=False),
-        "group": near.memory.group.slug,
-        "state": near.memory.state,
-        "cosine": round(near.cosine, 4),
-        "sameness": near.comparison.sameness.value,
-        "why": near.why,
+        "id": str(neighbour.id),
+        "content": content_for(neighbour.memory, is_person=False),
+        "group": neighbour.memory.group.slug,
+        "state": neighbour.memory.state,
+        "cosine": round(neighbour.cosine, 4),
+        "sameness": neighbour.comparison.sameness.value,
+        "why": neighbour.why,
     }
 
 
 def stored_json(stored: StoreResult) -> Json:
-    """Give the answer to a store."""
+    """The result of a store."""
     return {
         "outcome": stored.outcome,
         "id": str(stored.memory.id) if stored.memory else None,
@@ -87,59 +87,59 @@ def stored_json(stored: StoreResult) -> Json:
         "confidence": round(stored.memory.confidence, 4) if stored.memory else None,
         "superseded": str(stored.superseded) if stored.superseded else None,
         "why": stored.why,
-        "near": [near_json(near) for near in stored.near],
+        "near": [neighbour_json(neighbour) for neighbour in stored.near],
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
 
 
 def item_json(item: Item) -> Json:
-    """Give one memory of an answer, with its score and label."""
+    """One memory of an answer, with its score and label."""
     extra: Json = {"score": item.score, "label": item.label, "is_cut": item.is_cut}
     if item.numbers:
         extra["numbers"] = item.numbers
     return memory_json(item.memory, text=item.text) | extra
 
 
-def recalled_json(recalled: RecallResult) -> Json:
-    """Give the answer to a recall."""
+def recall_json(result: RecallResult) -> Json:
+    """The result of a recall."""
     body: Json = {
-        "results": [item_json(item) for item in recalled.items],
-        "count": len(recalled.items),
-        "group": recalled.group,
-        "mode": recalled.mode,
-        "abstained": recalled.abstained,
-        "nearest": [item_json(item) for item in recalled.nearest],
-        "degraded": recalled.degraded,
-        "left_out": recalled.left_out,
-        "missing": list(recalled.missing),
-        "tokens": recalled.tokens,
-        "duration_ms": round(recalled.duration_ms, 2),
+        "results": [item_json(item) for item in result.items],
+        "count": len(result.items),
+        "group": result.group,
+        "mode": result.mode,
+        "abstained": result.abstained,
+        "nearest": [item_json(item) for item in result.nearest],
+        "degraded": result.degraded,
+        "left_out": result.left_out,
+        "missing": list(result.missing),
+        "tokens": result.tokens,
+        "duration_ms": round(result.duration_ms, 2),
     }
-    return body | ({"explain": trace_json(recalled.trace)} if recalled.trace else {})
+    return body | ({"explain": trace_json(result.trace)} if result.trace else {})
 
 
 def trace_json(trace: Trace) -> list[Json]:
-    """Give a trace's steps in order."""
+    """A trace's steps in order."""
     return [{"step": step.name, **step.detail} for step in trace.steps]
 
 
-def done_json(done: ChangeResult) -> Json:
-    """Give the answer to a verb; a purge comes with its certificate."""
+def change_json(change: ChangeResult) -> Json:
+    """The result of a verb; a purge's with its certificate."""
     body: Json = {
-        "verb": done.verb,
-        "id": str(done.id),
-        "state": done.state,
-        "trust": done.trust,
-        "changed": done.changed,
-        "dry_run": done.dry_run,
-        "consequences": list(done.consequences),
-        "changes": done.changes,
+        "verb": change.verb,
+        "id": str(change.id),
+        "state": change.state,
+        "trust": change.trust,
+        "changed": change.changed,
+        "dry_run": change.dry_run,
+        "consequences": list(change.consequences),
+        "changes": change.changes,
     }
-    if done.successor is not None:
-        body["successor"] = str(done.successor)
-    if done.certificate is not None:
-        c = done.certificate
+    if change.successor is not None:
+        body["successor"] = str(change.successor)
+    if change.certificate is not None:
+        c = change.certificate
         body["certificate"] = {
             "at": as_json(c.at),
             "ids": [str(id_) for id_ in c.ids],
@@ -156,7 +156,7 @@ def done_json(done: ChangeResult) -> Json:
 
 
 def link_json(link: Link) -> Json:
-    """Give a link by the ids of its ends."""
+    """A link with the ids of its ends."""
     return {
         "id": str(link.id),
         "kind": link.kind,
@@ -169,7 +169,7 @@ def link_json(link: Link) -> Json:
 
 
 def statement_json(statement: RelationStatement, *, is_person: bool = False) -> Json:
-    """Give a relation with both ends' ids and texts."""
+    """A relation with the ids and texts of both ends."""
     relation = statement.relation
     subject, object_ = (
         {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
@@ -188,7 +188,7 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
 
 
 def relation_json(stored: RelationResult) -> Json:
-    """Give the answer to store_relation()."""
+    """The result of store_relation()."""
     return {
         "outcome": stored.outcome,
         "id": str(stored.relation.id),
@@ -204,10 +204,10 @@ def relation_json(stored: RelationResult) -> Json:
 
 
 def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
-    """Give all there is to say of a memory."""
+    """Everything about a memory."""
     body: Json = {
         "memory": memory_json(inspection.memory, is_person=is_person),
-        "recall": inspection.shown,
+        "recall": inspection.recall_treatment,
         "head": str(inspection.head.id),
         "versions": [version_json(version, is_person=is_person) for version in inspection.versions],
         "pieces": inspection.pieces,
@@ -220,7 +220,7 @@ def inspection_json(inspection: Inspection, *, is_person: bool = False) -> Json:
 
 
 def version_json(version: Memory, *, is_person: bool = False) -> Json:
-    """Give a version of a chain: its text, when it was true, and when Loci went by it."""
+    """A version of a chain: its text, when it was true, and when Loci knew it."""
     known = known_span(version)
     return {
         "id": str(version.id),
@@ -238,7 +238,7 @@ def version_json(version: Memory, *, is_person: bool = False) -> Json:
 
 
 def why_json(why: RecallReason) -> Json:
-    """Give why a question brings a memory or does not."""
+    """Why a question does or does not return a memory."""
     return {
         "query": why.query,
         "rank": why.rank,
@@ -249,7 +249,7 @@ def why_json(why: RecallReason) -> Json:
 
 
 def pack_json(pack: ContextPack) -> Json:
-    """Give a context pack."""
+    """A context pack; its sections without their texts."""
     return {
         "text": pack.text,
         "group": pack.group,
@@ -261,7 +261,7 @@ def pack_json(pack: ContextPack) -> Json:
 
 
 def checkpoint_json(saved: CheckpointResult) -> Json:
-    """Give a checkpoint that was saved."""
+    """A saved checkpoint."""
     checkpoint = saved.checkpoint
     return {
         "id": str(checkpoint.id),

@@ -1,10 +1,11 @@
-"""Counts that are true: what a group, or all that one may see, holds."""
+"""Exact counts of a group, or of everything visible to an actor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Model, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
@@ -16,13 +17,14 @@ from memories.queries.visibility import as_q, listed_by
 from memories.types import State, Trust
 from relations.models import Relation
 
-# Lines by name that other rooms add where an operator reads the counts; the site fills it when it is ready.
-FURTHER: dict[str, Callable[[], dict[str, str]]] = {}
+M = TypeVar("M", bound=Model)
+# Lines by name for operators, added by other packages; the site fills it when it is ready.
+EXTRA_LINES: dict[str, Callable[[], dict[str, str]]] = {}
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts of memories by what they are, and what waits for somebody. `group` is empty for all groups together."""
+    """Counts of memories by kind, and of work that waits. `group` is empty for all groups together."""
 
     group: str
     groups: int
@@ -46,59 +48,54 @@ class Stats:
 
 
 def memory_stats(actor: Actor, *, group: str | None = None, everywhere: bool = False) -> Stats:
-    """Count the memories of one group, or with `everywhere` of all that the actor may see (global ones once).
+    """Counts of one group, or with `everywhere` of everything visible to the actor (global memories once).
 
     Raises:
-        GroupRequired, GroupNotFound, NotPermitted: the group is at fault.
+        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    room = None if everywhere else find_group(actor, group)
-    visible = listed_by(actor, room)
+    found = None if everywhere else find_group(actor, group)
+    visible = listed_by(actor, found)
     rows = Memory.objects.filter(as_q(visible))
-    if room is not None:
-        rows = rows.filter(group=room)
+    if found is not None:
+        rows = rows.filter(group=found)
     live = rows.filter(state=State.LIVE)
     totals = rows.aggregate(
         count=Count("key"), newest=Max("created_at"), pinned=Count("key", filter=Q(pinned=True))
     )
     pieces = Piece.objects.filter(memory__in=rows.values("key"))
     open_links = Link.objects.filter(status=LinkStatus.OPEN, source__in=rows.values("key"))
+    recent_recalls = RecallLog.objects.filter(at__gte=timezone.now() - timedelta(days=7))
     status = model_status()
     return Stats(
-        group=room.slug if room else "",
-        groups=1 if room else len(entered_groups(actor)),
+        group=found.slug if found else "",
+        groups=1 if found else len(entered_groups(actor)),
         memories=totals["count"],
         live=live.count(),
-        by_type=_counts(live, "type"),
-        by_state=_counts(rows, "state"),
-        by_trust=_counts(live, "trust"),
-        by_scope=_counts(live, "scope"),
+        by_type=count_by(live, "type"),
+        by_state=count_by(rows, "state"),
+        by_trust=count_by(live, "trust"),
+        by_scope=count_by(live, "scope"),
         pinned=totals["pinned"],
         waiting=live.filter(trust=Trust.CANDIDATE).count(),
         conflicts=open_links.filter(kind=LinkKind.CONFLICT).count(),
         duplicates=open_links.filter(kind=LinkKind.DUPLICATE).count(),
-        relations=_relations(actor, room),
+        relations=in_visible_groups(Relation.objects.filter(retired_at=None), actor, found).count(),
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
-        recalls_7_days=_recalls(actor, room),
+        recalls_7_days=in_visible_groups(recent_recalls, actor, found).count(),
         last_stored=totals["newest"].isoformat() if totals["newest"] else "",
         model=status.model_id,
         model_state=status.state,
     )
 
 
-def _counts(rows: QuerySet[Memory], column: str) -> dict[str, int]:
+def count_by(rows: QuerySet[Memory], column: str) -> dict[str, int]:
+    """The number of rows by the column's value."""
     return dict(rows.values_list(column).annotate(count=Count("key")).order_by(column))
 
 
-def _relations(actor: Actor, room: Group | None) -> int:
-    rows = Relation.objects.filter(retired_at=None)
-    if room is not None:
-        return rows.filter(group=room).count()
-    return rows.count() if actor.all_groups else rows.filter(group__in=actor.roles).count()
-
-
-def _recalls(actor: Actor, room: Group | None) -> int:
-    rows = RecallLog.objects.filter(at__gte=timezone.now() - timedelta(days=7))
-    if room is not None:
-        return rows.filter(group=room).count()
-    return rows.count() if actor.all_groups else rows.filter(group__in=actor.roles).count()
+def in_visible_groups(rows: QuerySet[M], actor: Actor, group: Group | None) -> QuerySet[M]:
+    """The rows of one group, or of all groups that the actor may enter."""
+    if group is not None:
+        return rows.filter(group=group)
+    return rows if actor.all_groups else rows.filter(group__in=actor.roles)

@@ -1,6 +1,6 @@
-"""Search as one types: memories that one may see, by the beginning of a word, despite a typing fault, or by meaning.
+"""Search as you type: visible memories by the beginning of a word, despite a typing error, or by meaning.
 
-Nothing is logged and nothing counted as recalled: letters on their way to a question are no question.
+Suggestions are neither logged nor counted as recalls.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -40,23 +40,23 @@ from memories.store.pieces import available_encoder, indexed_model
 from memories.types import State, Trust, Type
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
-RELATED = 0.47  # the cosine from which a memory is shown for its meaning alone
+MIN_COSINE = 0.47  # of a memory that is shown for its meaning alone
 MAX_CHARS = 200
 MAX_WORDS = 8
 MAX_FORMS = 32  # pairs of letters, names with signs
-LEAST_PREFIX = 2  # letters; one alone begins a tenth of all words
-WINDOW = 40  # newest matches that are put in order
-LOOKED_AT = 200  # newest memories whose own words are compared
-SAFE_STEM, LONGEST_ENDING = 4, 5  # letters that stemming leaves alone, and that it takes off
-CHECKED_CHARS = 4_000  # of a text, searched for a word
+MIN_PREFIX_CHARS = 2  # a tenth of all words begin with the same letter
+MAX_SORTED = 40  # newest matches that are put in order
+MAX_COMPARED = 200  # newest memories whose own words are compared
+SAFE_STEM_CHARS, MAX_ENDING_CHARS = 4, 5  # letters that stemming keeps, and those that it removes
+COMPARED_CHARS = 4_000  # of a text, searched for a word
 MAX_TERMS = 400  # words with the same beginning that are compared
-MAX_SIMILAR = 24  # words searched for in the place of a mistyped one
-FITTED_CHARS = 600  # of a text, looked at to put it in order
+MAX_SIMILAR = 24  # words searched for instead of a mistyped one
+SORTED_CHARS = 600  # of a text, read to put it in order
 SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
 
 
 class MatchKind(StrEnum):
-    """By what a memory was found."""
+    """What a memory was found by."""
 
     ID = "id"
     WORDS = "words"
@@ -66,7 +66,7 @@ class MatchKind(StrEnum):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A memory that may be meant: a line of its text, and by what it was found."""
+    """A memory that the user may mean: a line of its text, and what it was found by."""
 
     memory: Memory
     text: str
@@ -76,126 +76,139 @@ class Suggestion:
 def suggest(
     actor: Actor, text: str, *, group: str | None = None, limit: int = DEFAULT_LIMIT, by_meaning: bool = False
 ) -> list[Suggestion]:
-    """Give memories in any state that the actor may see and that what was typed may mean, the likeliest first.
+    """Visible memories in any state that the typed text may mean, likeliest first.
 
-    By words and, where these find too few, by words that are spelt nearly so. With `by_meaning` by meaning alone: it
-    takes the model, and is asked for when somebody pauses.
+    By words and, if these find nothing, by words of similar spelling. With `by_meaning` by meaning alone: it needs the
+    model, and callers request it when the user pauses.
 
     Raises:
         InvalidInput: the text or the limit is not allowed.
-        GroupNotFound, NotPermitted: the group is at fault.
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     check_range(limit, 1, MAX_LIMIT, field="limit")
     typed = clean_line(text, field="q", max_chars=MAX_CHARS)
-    # An agent is not shown a quarantined text, so its words lead nowhere either.
+    # Agents are not shown quarantined texts, so the words of these find nothing either.
     trusts = EVERY_TRUST if actor.is_person else EVERY_TRUST - {Trust.QUARANTINED}
     visibility = listed_by(actor, find_group(actor, group) if group else None, trusts=trusts)
-    named = _by_id(actor, typed, visibility)
-    if named:
+    keys = find_by_id(actor, typed)
+    if keys and (named := to_suggestions(keys, [], MatchKind.ID, visibility, 1)):
         return named
-    asked = words(typed)[:MAX_WORDS]
+    query_words = words(typed)[:MAX_WORDS]
     if by_meaning:
-        return _shown(_by_meaning(typed, visibility, limit), [], MatchKind.MEANING, visibility, limit)
-    formed = query_forms(typed)[:MAX_FORMS]
-    if formed:
-        keys = _by_forms(text.lower(), formed, visibility)
-        return _shown(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
-    if not asked or (len(asked) == 1 and len(asked[0]) < LEAST_PREFIX):
+        keys = find_by_meaning(typed, visibility, limit)
+        return to_suggestions(keys, [], MatchKind.MEANING, visibility, limit)
+    forms = query_forms(typed)[:MAX_FORMS]
+    if forms:
+        keys = find_by_forms(text.lower(), forms, visibility)
+        return to_suggestions(keys, typed.lower().split(), MatchKind.WORDS, visibility, limit)
+    if not query_words or (len(query_words) == 1 and len(query_words[0]) < MIN_PREFIX_CHARS):
         return []
-    is_unfinished = len(asked[-1]) >= LEAST_PREFIX and text[-1:].isalnum()
-    keys = _by_words(asked, visibility, is_unfinished=is_unfinished, limit=limit)
+    is_unfinished = len(query_words[-1]) >= MIN_PREFIX_CHARS and text[-1:].isalnum()
+    keys = find_by_words(query_words, visibility, is_unfinished=is_unfinished, limit=limit)
     if keys:
-        return _shown(keys, asked, MatchKind.WORDS, visibility, limit)
-    return _by_spelling(asked, visibility, limit)
+        return to_suggestions(keys, query_words, MatchKind.WORDS, visibility, limit)
+    keys, spellings = find_by_spelling(query_words, visibility)
+    return to_suggestions(keys, spellings, MatchKind.SPELLING, visibility, limit)
 
 
-def _by_words(asked: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int) -> list[int]:
-    """Give the keys of memories with all the words, the last of which may be a beginning."""
-    exact = [[word] for word in asked]
-    keys = find_newest(exact, visibility, limit=WINDOW)
-    # A whole word is found in less time than a beginning; "the" alone fills the window.
-    if not is_unfinished or len(keys) >= WINDOW:
+def find_by_id(actor: Actor, typed: str) -> list[int]:
+    """The key of the memory with the typed id; empty if there is none."""
+    try:
+        return [find_memory(actor, typed).key]
+    except (InvalidInput, NotFound):
+        return []
+
+
+# By words
+
+
+def find_by_words(
+    query_words: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int
+) -> list[int]:
+    """Keys of memories with all the words; an unfinished last word may be a beginning."""
+    exact = [[word] for word in query_words]
+    keys = find_newest(exact, visibility, limit=MAX_SORTED)
+    # A whole word is found faster than a beginning; "the" alone fills the list.
+    if not is_unfinished or len(keys) >= MAX_SORTED:
         return keys
-    last = asked[-1]
-    is_cut = last.endswith(ENDINGS)  # the index takes what looks like an ending off: "pos" begins like "po"
-    begun = find_newest([*exact[:-1], [f"{last}*"]], visibility, limit=LOOKED_AT if is_cut else WINDOW)
-    keys = _united(keys, _having(begun, [_bare(last)], bool, read_as=_bare) if is_cut else begun)
-    if len(keys) < limit and len(last) > SAFE_STEM:
-        # The index holds stems: of "deployment" nothing is left that begins with "deploym".
-        stem = last[: max(SAFE_STEM, len(last) - LONGEST_ENDING)]
-        wider = find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=LOOKED_AT)
-        keys = _united(keys, _having(wider, [last], bool))
+    last = query_words[-1]
+    looks_inflected = last.endswith(ENDINGS)  # the index removes apparent endings: "pos" begins like "po"
+    begun = find_newest(
+        [*exact[:-1], [f"{last}*"]], visibility, limit=MAX_COMPARED if looks_inflected else MAX_SORTED
+    )
+    if looks_inflected:
+        begun = with_own_words(begun, [strip_accents(last)], bool, read_as=strip_accents)
+    keys = list(dict.fromkeys([*keys, *begun]))
+    if len(keys) < limit and len(last) > SAFE_STEM_CHARS:
+        # The index holds stems: no stem of "deployment" begins with "deploym".
+        stem = last[: max(SAFE_STEM_CHARS, len(last) - MAX_ENDING_CHARS)]
+        wider = find_newest([*exact[:-1], [f"{stem}*"]], visibility, limit=MAX_COMPARED)
+        keys = list(dict.fromkeys([*keys, *with_own_words(wider, [last], bool)]))
     return keys
 
 
-def _by_forms(typed: str, formed: Sequence[str], visibility: Visibility) -> list[int]:
-    """Give the keys of memories with all that was typed where some of it is no word of the index: `C++`, 端口, an emoji."""
+def find_by_forms(typed: str, forms: Sequence[str], visibility: Visibility) -> list[int]:
+    """Keys of memories with everything that was typed, if some of it is no word of the index: `C++`, 端口, an emoji."""
     beside = [[word] for word in words(words_without_forms(typed))[:MAX_WORDS]]
     if beside and typed.endswith(beside[-1][0]):
         beside[-1].append(f"{beside[-1][0]}*")
-    return find_newest(beside, visibility, forms=formed, limit=WINDOW)
+    return find_newest(beside, visibility, forms=forms, limit=MAX_SORTED)
 
 
-def _united(keys: Sequence[int], more: Sequence[int]) -> list[int]:
-    return list(dict.fromkeys([*keys, *more]))
-
-
-def _having(
+def with_own_words(
     keys: Sequence[int],
     beginnings: Sequence[str],
     fits: Callable[[Collection[str]], bool],
     *,
     read_as: Callable[[str], str] = str,
 ) -> list[int]:
-    """Give those of the keys whose memory's words with one of these beginnings fit; `read_as` says what a text is taken for."""
-    texts = read_beginnings(keys, CHECKED_CHARS)
+    """The keys whose memory's words with one of these beginnings fit; `read_as` normalises each text first."""
+    texts = read_beginnings(keys, COMPARED_CHARS)
     return [
         key for key in keys if key in texts and fits(words_starting_with(read_as(texts[key]), beginnings))
     ]
 
 
-def _bare(text: str) -> str:
-    """Give a text without its accents; most have none."""
+def strip_accents(text: str) -> str:
+    """The text without its accents; most have none."""
     return text if text.isascii() else without_marks(text)
 
 
-def _by_id(actor: Actor, typed: str, visibility: Visibility) -> list[Suggestion]:
-    """Give the memory whose id was typed."""
-    try:
-        memory = find_memory(actor, typed)
-    except (InvalidInput, NotFound):
-        return []
-    return _shown([memory.key], [], MatchKind.ID, visibility, 1)
+# By spelling
 
 
-def _by_spelling(asked: Sequence[str], visibility: Visibility, limit: int) -> list[Suggestion]:
-    """Look for words that differ late, which are the most, and only then for those that differ in their beginning."""
-    late = [similar(word) for word in asked]
-    keys = find_newest(late, visibility, limit=WINDOW) if any(len(group) > 1 for group in late) else []
-    keys = keys or _alike(asked, visibility)
+def find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tuple[list[int], list[str]]:
+    """Keys of memories with words of similar spelling, and these words.
+
+    Most errors are late in a word: words that differ in their beginning are searched for only if those bring nothing.
+    """
+    spellings = [similar(word) for word in query_words]
+    is_any_similar = any(len(each) > 1 for each in spellings)
+    keys = find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
+    keys = keys or find_by_own_words(query_words, visibility)
     if not keys:
-        late = [[*group, *early_edits(group[0])] if is_long(group[0]) else group for group in late]
-        keys = find_newest(late, visibility, limit=WINDOW)
-    return _shown(keys, [word for group in late for word in group], MatchKind.SPELLING, visibility, limit)
+        spellings = [[*each, *early_edits(each[0])] if is_long(each[0]) else each for each in spellings]
+        keys = find_newest(spellings, visibility, limit=MAX_SORTED)
+    return keys, [word for each in spellings for word in each]
 
 
-def _alike(asked: Sequence[str], visibility: Visibility) -> list[int]:
-    """Give the newest memories whose own words, not their stems, are nearly what was typed."""
-    typed = [word for word in asked if is_long(word)]
+def find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> list[int]:
+    """Keys of the newest memories whose own words, not their stems, are similar to the typed ones."""
+    typed = [word for word in query_words if is_long(word)]
     if not typed:
         return []
-    wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in asked]
-    if not is_long(asked[-1]) and len(asked[-1]) >= LEAST_PREFIX:
-        wide[-1] = [f"{asked[-1]}*"]
-    keys = find_newest(wide, visibility, limit=LOOKED_AT)
+    wide = [[f"{word[:PREFIX_LETTERS]}*"] if is_long(word) else [word] for word in query_words]
+    if not is_long(query_words[-1]) and len(query_words[-1]) >= MIN_PREFIX_CHARS:
+        wide[-1] = [f"{query_words[-1]}*"]
+    keys = find_newest(wide, visibility, limit=MAX_COMPARED)
     beginnings = [word[:PREFIX_LETTERS] for word in typed]
-    return _having(
+    return with_own_words(
         keys, beginnings, lambda own: all(any(is_like(word, other) for other in own) for word in typed)
     )
 
 
 def similar(word: str) -> list[str]:
-    """Give the word and those that it may be mistyped for. They are every group's: to search with, not to show."""
+    """The word and the index's words of similar spelling. They come from every group: search with them, never show them."""
     if not is_long(word):
         return [word]
     edits = allowed_edits(word)
@@ -208,44 +221,50 @@ def similar(word: str) -> list[str]:
     return list(dict.fromkeys([word, *nearest(word, terms, edits=edits, limit=MAX_SIMILAR)]))
 
 
-def _by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
-    """Give the keys of the memories nearest in meaning; none without the model, and none that is not near at all."""
+# By meaning
+
+
+def find_by_meaning(typed: str, visibility: Visibility, limit: int) -> list[int]:
+    """Keys of the memories closest in meaning, from MIN_COSINE on; none without the index's model."""
     encoder = available_encoder()
     if encoder is None or indexed_model() not in ("", encoder.model_id) or not typed:
         return []
     hits = search_index().nearest(encoder.encode_query(typed), visibility, limit=limit)
-    return [hit.key for hit in hits if hit.score >= RELATED]
+    return [hit.key for hit in hits if hit.score >= MIN_COSINE]
 
 
-def _shown(
-    keys: Sequence[int], asked: Sequence[str], how: MatchKind, visibility: Visibility, limit: int
+# Suggestions
+
+
+def to_suggestions(
+    keys: Sequence[int], query_words: Sequence[str], how: MatchKind, visibility: Visibility, limit: int
 ) -> list[Suggestion]:
-    """Give the first memories in the order of `keys`, or with words to look for, those that they fit best.
+    """The first memories in the order of `keys`, or with words, those that fit them best.
 
-    What left the Visibility after the search is left out.
+    Memories that left the Visibility after the search are left out.
     """
-    if asked:
-        looks = read_sort_fields(keys, FITTED_CHARS)
-        keys = sorted(looks, key=lambda key: _fit(looks[key], asked), reverse=True)
+    if query_words:
+        looks = read_sort_fields(keys, SORTED_CHARS)
+        keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
     rows = read_memories(keys[:limit])
     memories = [rows[key] for key in keys[:limit] if key in rows and is_visible(rows[key], visibility)]
-    return [Suggestion(memory, snippet(memory.content, asked), how) for memory in memories]
+    return [Suggestion(memory, snippet(memory.content, query_words), how) for memory in memories]
 
 
-def _fit(look: PrefixMatch, asked: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
-    """Say how well a memory fits, as what is greater fits better: live, named so, beginning so, whole words, kept, new."""
+def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
+    """A sort key, greater for a better fit: live, named so, beginning so, number of whole words, pinned, new."""
     own = words(look.content)
-    starts = bool(own) and own[0].startswith(asked[0])
-    whole = len(set(own) & set(asked))
+    starts = bool(own) and own[0].startswith(query_words[0])
+    whole = len(set(own) & set(query_words))
     is_live = look.state == State.LIVE
     return is_live, starts and look.type == Type.ENTITY, starts, whole, bool(look.pinned), look.key
 
 
-def snippet(content: str, asked: Sequence[str]) -> str:
-    """Give a line of the text around the first of the words."""
+def snippet(content: str, query_words: Sequence[str]) -> str:
+    """A line of the text around the first of the words."""
     line = " ".join(content.split())
     low = line.lower()
-    places = [place for word in asked if (place := low.find(word)) >= 0]
+    places = [place for word in query_words if (place := low.find(word)) >= 0]
     start = max(0, min(places, default=0) - SNIPPET_LEAD)
     if start:
         start = line.rfind(" ", 0, start + 1) + 1

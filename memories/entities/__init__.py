@@ -1,1 +1,1 @@
-"""Relations between entities, and what is known about them."""
+"""Entities and their relations: storing them, and reading what surrounds a memory."""

@@ -1,4 +1,4 @@
-"""What stands around one memory as a graph: its relations and its links, one step far."""
+"""The neighbourhood of a memory as a graph: its relations and links, one step away."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -10,12 +10,12 @@ from memories.entities.statements import statements_around, visible_keys
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.versions import heads_of
 
-MOST = 60  # of each; a picture of more says nothing
+MAX_EDGES = 60  # relations, and as many links; a larger picture is unreadable
 
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A chain by the version that counts now; `main` is the one that was asked about."""
+    """A chain's current version; `main` marks the memory in the middle."""
 
     memory: Memory
     main: bool = False
@@ -34,42 +34,40 @@ class GraphEdge:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The nodes, the asked one first, and the ties between them."""
+    """The nodes, the main one first, and the edges between them."""
 
     nodes: tuple[GraphNode, ...]
-    ties: tuple[GraphEdge, ...]
+    edges: tuple[GraphEdge, ...]
 
 
-def neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
-    """Give what the actor may see one step around a memory; a fixed number of queries."""
-    said = statements_around(actor, memory, limit=MOST)
-    links = _links(actor, memory)
+def find_neighbourhood(actor: Actor, memory: Memory) -> Neighbourhood:
+    """The visible graph one step around a memory; a fixed number of queries."""
+    statements = statements_around(actor, memory, limit=MAX_EDGES)
+    links = undismissed_links(actor, memory)
     ends = [end for link in links for end in (link.source, link.target)]
     heads = heads_of([memory, *ends])
     main = heads[memory.key]
-    shown = {main.key: GraphNode(main, main=True)}
-    ties = list[GraphEdge]()
-    for one in said:
-        shown |= {end.key: GraphNode(end) for end in (one.subject, one.object) if end.key not in shown}
-        ties.append(
-            GraphEdge(one.relation.id, one.subject.id, one.object.id, "relation", one.relation.predicate)
-        )
+    nodes_by_key = {main.key: GraphNode(main, main=True)}
+    edges = list[GraphEdge]()
+    for relation, subject, object_ in ((each.relation, each.subject, each.object) for each in statements):
+        nodes_by_key |= {end.key: GraphNode(end) for end in (subject, object_) if end.key not in nodes_by_key}
+        edges.append(GraphEdge(relation.id, subject.id, object_.id, "relation", relation.predicate))
     for link in links:
         source, target = heads[link.source_id], heads[link.target_id]
         if source.key == target.key:
             continue
-        shown |= {end.key: GraphNode(end) for end in (source, target) if end.key not in shown}
-        ties.append(GraphEdge(link.id, source.id, target.id, link.kind, link.kind))
-    seen = visible_keys(actor, set(shown))
-    names = {node.memory.id for key, node in shown.items() if key in seen}
-    nodes = tuple(node for key, node in shown.items() if key in seen)
-    return Neighbourhood(nodes, tuple(tie for tie in ties if {tie.source, tie.target} <= names))
+        nodes_by_key |= {end.key: GraphNode(end) for end in (source, target) if end.key not in nodes_by_key}
+        edges.append(GraphEdge(link.id, source.id, target.id, link.kind, link.kind))
+    visible = visible_keys(actor, set(nodes_by_key))
+    ids = {node.memory.id for key, node in nodes_by_key.items() if key in visible}
+    nodes = tuple(node for key, node in nodes_by_key.items() if key in visible)
+    return Neighbourhood(nodes, tuple(edge for edge in edges if {edge.source, edge.target} <= ids))
 
 
-def _links(actor: Actor, memory: Memory) -> list[Link]:
-    """Give the links of the chain that are not dismissed and whose other end the actor may see."""
+def undismissed_links(actor: Actor, memory: Memory) -> list[Link]:
+    """The newest links of the chain that are not dismissed and have a visible other end."""
     root = memory.root_key
     rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:MOST])
+    links = list(rows.select_related("source__group", "target__group").order_by("-key")[:MAX_EDGES])
     seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
     return [link for link in links if {link.source_id, link.target_id} <= seen]

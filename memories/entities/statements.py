@@ -1,4 +1,4 @@
-"""Relations as people and agents read them: the ends as they stand now, and only those that may be seen."""
+"""Relations as people and agents read them: visible ones only, each end as its current version."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ KEYS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class RelationStatement:
-    """A relation with the versions of its ends that count now; `depth` is how many steps the walk took."""
+    """A relation with the current version of each end; `depth` is the number of steps from the start."""
 
     relation: Relation
     subject: Memory
@@ -27,7 +27,7 @@ class RelationStatement:
 def statements_around(
     actor: Actor, start: Memory, *, depth: int = 1, limit: int = 50, at: datetime | None = None
 ) -> list[RelationStatement]:
-    """Give the relations around a memory that the actor may see, nearest first; see relations.walk.walk_relations()."""
+    """The visible relations around a memory, nearest first; see relations.walk.walk_relations()."""
 
     def may_see(roots: set[int]) -> set[int]:
         return roots - hidden_ends(actor, roots)
@@ -38,9 +38,9 @@ def statements_around(
 
 
 def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStatement]:
-    """Give the relations both of whose ends the actor may see: one end may stand in a group that is not theirs.
+    """The relations with both ends visible to the actor: one may belong to a group that is not theirs.
 
-    A relation points to the roots of two chains; what is shown of them is their heads.
+    A relation points to the roots of two chains; their heads are returned.
     """
     roots = {end for edge in edges for end in (edge.relation.subject, edge.relation.object)}
     heads = heads_of(list(roots))
@@ -53,7 +53,7 @@ def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStat
 
 
 def hidden_ends(actor: Actor, roots: Collection[int]) -> set[int]:
-    """Give those of the chains' roots whose heads the actor may not see."""
+    """The chains' roots whose heads the actor may not see."""
     keys, hidden = sorted(roots), set[int]()
     for start in range(0, len(keys), KEYS_AT_ONCE):
         heads = heads_of(list(Memory.objects.filter(key__in=keys[start : start + KEYS_AT_ONCE])))
@@ -63,13 +63,13 @@ def hidden_ends(actor: Actor, roots: Collection[int]) -> set[int]:
 
 
 def show_heads(relations: Sequence[Relation]) -> None:
-    """Put the versions that count now at the ends of relations that are read and never saved."""
+    """Replace the ends of the relations by their current versions. For reading only: never save them."""
     heads = heads_of([end for relation in relations for end in (relation.subject, relation.object)])
     for relation in relations:
         relation.subject, relation.object = heads[relation.subject_id], heads[relation.object_id]
 
 
 def visible_keys(actor: Actor, keys: set[int]) -> set[int]:
-    """Give those of the keys whose memories the actor may see, in any state."""
+    """The keys whose memories the actor may see, in any state."""
     rows = Memory.objects.filter(as_q(listed_by(actor, None)), key__in=keys)
     return set(rows.values_list("key", flat=True))

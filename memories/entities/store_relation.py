@@ -1,7 +1,7 @@
-"""Entities and the relations between them: names lead to entity memories, store_relation() ties two of them."""
+"""Storing relations: names become entity memories, and store_relation() relates two of them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -36,12 +36,12 @@ from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
 MAX_EVIDENCE = 20
-_PREDICATE = re.compile(r"[^\w]+")
+_NO_WORD = re.compile(r"[^\w]+")
 
 
 @dataclass(frozen=True)
 class RelationResult:
-    """The answer to store_relation(): `created`, `reinforced` or `superseded`, and the entities that were made for it."""
+    """Result of store_relation(): `created`, `reinforced` or `superseded`, and the entities created for it."""
 
     outcome: str
     relation: Relation
@@ -55,7 +55,7 @@ class RelationResult:
 
 @dataclass(frozen=True)
 class RelationDraft:
-    """What a caller says: subject and object are memory ids or names; `evidence` the ids of memories that prove it."""
+    """A relation to store. Subject and object are memory ids or names; `evidence` holds ids of memories that prove it."""
 
     subject: str
     predicate: str
@@ -68,27 +68,29 @@ class RelationDraft:
 
 
 def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
-    """Tie two things. Names that are not known become entity memories; the same relation again is reinforced.
+    """Relate two memories. Unknown names become entity memories; an existing relation is reinforced or ended.
 
     Raises:
-        InvalidInput: a name, the predicate or the times are not allowed.
-        NotFound: an id is not among what the actor may see.
-        GroupRequired, GroupNotFound, NotPermitted: the group is at fault.
+        InvalidInput: a name, the predicate or a time is not allowed.
+        NotFound: the actor may see no memory with one of the ids.
+        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    predicate = _checked_predicate(draft)
+    predicate = check_relation(draft)
     check_may_write(actor, draft.group)
-    evidence = [_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
+    evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):
-        _checked_end(actor, getattr(draft, name), field=name)
-    ready = {name: _prepared_entity(actor, name, draft.group) for name in (draft.subject, draft.object)}
+        check_end(actor, getattr(draft, name), field=name)
+    prepared = {end: prepare_entity(actor, end, draft.group) for end in (draft.subject, draft.object)}
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
-        subject, made_subject = _end(actor, draft.subject, resolved.group, ready, field="subject")
-        object_, made_object = _end(actor, draft.object, resolved.group, ready, field="object")
+        group = resolved.group
+        subject, is_new_subject = find_or_store_end(actor, draft.subject, group, prepared, field="subject")
+        object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
-        relation, outcome, why = _tie(actor, draft, resolved.group, subject, predicate, object_)
-        _prove(relation, evidence)
+        relation, outcome, why = write_relation(actor, draft, group, subject, predicate, object_)
+        for memory in evidence:
+            RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
         audit.append(
             actor,
             Operation.RELATE,
@@ -102,16 +104,16 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
                 "evidence": [str(memory.id) for memory in evidence],
             },
         )
-    made = [end.content for end, is_made in ((subject, made_subject), (object_, made_object)) if is_made]
+    created = [end.content for end, is_new in ((subject, is_new_subject), (object_, is_new_object)) if is_new]
     return RelationResult(
-        outcome, relation, subject, object_, resolved.group.slug, resolved.created, tuple(made), why
+        outcome, relation, subject, object_, group.slug, resolved.created, tuple(created), why
     )
 
 
 def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
-    """Give the live entity that goes by `name` in the group or globally, the group's own first.
+    """The live entity called `name` in the group or globally, the group's own first; None if there is none.
 
-    Its name may be older than its scope: one whose current version the actor may not see is not found.
+    A name may be older than the entity's scope: an entity whose current version the actor may not see is not found.
     """
     if not actor.may(READ, group.key):
         return None
@@ -123,19 +125,51 @@ def find_entity(actor: Actor, group: Group, name: str) -> Memory | None:
     )
     heads = [head_of(alias.memory) for alias in aliases]
     seen = listed_by(actor, group, states=frozenset({State.LIVE}), trusts=RECALLED | {Trust.CANDIDATE})
-    shown = set(
+    visible = set(
         Memory.objects.filter(as_q(seen), key__in=[head.key for head in heads]).values_list("key", flat=True)
     )
-    found = [head for head in heads if head.key in shown]
+    found = [head for head in heads if head.key in visible]
     own = [memory for memory in found if memory.group_id == group.key]
     return next(iter(own or found), None)
 
 
-def _prepared_entity(actor: Actor, said: str, slug: str | None) -> PreparedDraft | None:
-    """Embed a name that is not known yet, before any transaction; None for an id and for a known name."""
-    if _is_id(said):
+def check_relation(draft: RelationDraft) -> str:
+    """The predicate in lower case with underscores. Raises InvalidInput if a field is not allowed."""
+    text = clean_line(draft.predicate, field="predicate", max_chars=80)
+    predicate = _NO_WORD.sub("_", text.lower()).strip("_")
+    if not predicate:
+        raise InvalidInput(
+            "The predicate is empty.",
+            hint="Name how subject and object are related: uses, owns, is_part_of.",
+            field="predicate",
+        )
+    check_range(draft.confidence, 0, 1, field="confidence")
+    if len(draft.evidence) > MAX_EVIDENCE:
+        raise InvalidInput(f"At most {MAX_EVIDENCE} memories are allowed as evidence.", field="evidence")
+    for name in ("valid_from", "valid_to"):
+        moment = getattr(draft, name)
+        if moment is not None and moment.tzinfo is None:
+            raise InvalidInput(
+                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
+            )
+    if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
+        raise InvalidInput("valid_to is before valid_from.", field="valid_to")
+    return predicate
+
+
+def check_end(actor: Actor, end: str, *, field: str) -> None:
+    """Raise before anything is written if an end is neither a visible memory's id nor a name."""
+    if is_memory_id(end):
+        find_memory(actor, end, field=field)
+    elif not clean_line(end, field=field, max_chars=MAX_NAME_CHARS):
+        raise InvalidInput(f"'{field}' is empty.", hint="Give a name or a memory id.", field=field)
+
+
+def prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | None:
+    """An unknown name's draft, embedded before any transaction; None for an id and for a known name."""
+    if is_memory_id(end):
         return None
-    name = clean_line(said, field="subject", max_chars=MAX_NAME_CHARS)
+    name = clean_line(end, field="subject", max_chars=MAX_NAME_CHARS)
     wanted = slug or actor.default_group or settings.LOCI.access.default_group
     group = Group.objects.filter(slug=wanted).first()
     if group is not None and find_entity(actor, group, name) is not None:
@@ -143,50 +177,54 @@ def _prepared_entity(actor: Actor, said: str, slug: str | None) -> PreparedDraft
     return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source="relation"))
 
 
-def _end(
-    actor: Actor, said: str, group: Group, ready: Mapping[str, PreparedDraft | None], *, field: str
+def find_or_store_end(
+    actor: Actor, end: str, group: Group, prepared: Mapping[str, PreparedDraft | None], *, field: str
 ) -> tuple[Memory, bool]:
-    """Give the memory an id or a name stands for, and whether it was made for this."""
-    if _is_id(said):
-        return _visible_head(actor, said, field=field), False
-    name = clean_line(said, field=field, max_chars=MAX_NAME_CHARS)
+    """The memory of an id or a name, and whether it is new."""
+    if is_memory_id(end):
+        return find_visible_head(actor, end, field=field), False
+    name = clean_line(end, field=field, max_chars=MAX_NAME_CHARS)
     known = find_entity(actor, group, name)
     if known is not None:
         return known, False
-    # Known when it was prepared and gone since: rare enough to embed inside the transaction.
-    prepared = ready[said] or prepare_store(
+    # Known during preparation and gone since: rare enough to embed inside the transaction.
+    draft = prepared[end] or prepare_store(
         actor, Draft(name, type=Type.ENTITY, group=group.slug, source="relation")
     )
-    stored = store_prepared(actor, prepared)
+    stored = store_prepared(actor, draft)
     if stored.memory is None or stored.outcome == Outcome.REFUSED:
         raise InvalidInput(f"'{name}' cannot be stored: {stored.why}.", field=field)
     add_alias(stored.memory, name)
     return stored.memory, stored.outcome in (Outcome.CREATED, Outcome.QUEUED)
 
 
-def _tie(
+def find_visible_head(actor: Actor, id_: str, *, field: str) -> Memory:
+    """The version that counts of this id's memory, visible itself: its scope may be narrower than the named version's."""
+    return find_memory(actor, head_of(find_memory(actor, id_, field=field)).id, field=field)
+
+
+def is_memory_id(end: str) -> bool:
+    """Whether an end of a relation is a memory's id or URI, and no name."""
+    try:
+        UUID(end.strip().removeprefix("loci://memories/"))
+    except ValueError:
+        return False
+    return True
+
+
+def write_relation(
     actor: Actor, draft: RelationDraft, group: Group, subject: Memory, predicate: str, object_: Memory
 ) -> tuple[Relation, str, str]:
+    """Create, reinforce or end the relation between two roots: the row, the outcome and why."""
     now = timezone.now()
-    known = Relation.objects.filter(
-        group=group, subject=subject.root_key, predicate=predicate, object=object_.root_key,
-        retired_at=None, valid_to=None,
-    ).first()  # fmt: skip
-    if known is not None and draft.valid_to is None:
-        known.confidence = min(1.0, round(known.confidence + REINFORCEMENT, 6))
-        known.updated_at = now
-        known.save(update_fields=["confidence", "updated_at"])
-        return known, "reinforced", "it was known already"
-    if known is not None and known.valid_from and draft.valid_to and draft.valid_to < known.valid_from:
-        raise InvalidInput("valid_to lies before the relation's valid_from.", field="valid_to")
+    same = {
+        "group": group, "subject": subject.root_key, "predicate": predicate, "object": object_.root_key,
+        "retired_at": None,
+    }  # fmt: skip
+    known = Relation.objects.filter(**same, valid_to=None).first()
     if known is not None:
-        known.valid_to, known.valid_to_known_at, known.updated_at = draft.valid_to, now, now
-        known.save(update_fields=["valid_to", "valid_to_known_at", "updated_at"])
-        return known, "superseded", "its end was set"
-    ended = Relation.objects.filter(
-        group=group, subject=subject.root_key, predicate=predicate, object=object_.root_key,
-        retired_at=None, valid_from=draft.valid_from, valid_to=draft.valid_to,
-    ).first()  # fmt: skip
+        return known, *reinforce_or_end(known, draft.valid_to, now)
+    ended = Relation.objects.filter(**same, valid_from=draft.valid_from, valid_to=draft.valid_to).first()
     if ended is not None:
         return ended, "reinforced", "its end was known already"
     relation = Relation.objects.create(
@@ -206,50 +244,15 @@ def _tie(
     return relation, "created", ""
 
 
-def _prove(relation: Relation, evidence: Sequence[Memory]) -> None:
-    for memory in evidence:
-        RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
-
-
-def _checked_predicate(draft: RelationDraft) -> str:
-    said = clean_line(draft.predicate, field="predicate", max_chars=80)
-    predicate = _PREDICATE.sub("_", said.lower()).strip("_")
-    if not predicate:
-        raise InvalidInput(
-            "The predicate is empty.",
-            hint="Say how they hang together: uses, owns, is_part_of.",
-            field="predicate",
-        )
-    check_range(draft.confidence, 0, 1, field="confidence")
-    if len(draft.evidence) > MAX_EVIDENCE:
-        raise InvalidInput(f"At most {MAX_EVIDENCE} memories are taken as evidence.", field="evidence")
-    for name in ("valid_from", "valid_to"):
-        moment = getattr(draft, name)
-        if moment is not None and moment.tzinfo is None:
-            raise InvalidInput(
-                f"{name} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=name
-            )
-    if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
-        raise InvalidInput("valid_to lies before valid_from.", field="valid_to")
-    return predicate
-
-
-def _checked_end(actor: Actor, said: str, *, field: str) -> None:
-    """Raise before anything is written where an end can be neither found nor made."""
-    if _is_id(said):
-        find_memory(actor, said, field=field)
-    elif not clean_line(said, field=field, max_chars=MAX_NAME_CHARS):
-        raise InvalidInput(f"'{field}' is empty.", hint="Give a name or a memory id.", field=field)
-
-
-def _visible_head(actor: Actor, id_: str, *, field: str) -> Memory:
-    """Give the version that counts of the memory of this id; it may have a narrower scope than the one named."""
-    return find_memory(actor, head_of(find_memory(actor, id_, field=field)).id, field=field)
-
-
-def _is_id(said: str) -> bool:
-    try:
-        UUID(said.strip().removeprefix("loci://memories/"))
-    except ValueError:
-        return False
-    return True
+def reinforce_or_end(known: Relation, valid_to: datetime | None, now: datetime) -> tuple[str, str]:
+    """Set the end of a current relation, or without one raise its confidence: the outcome and why."""
+    known.updated_at = now
+    if valid_to is None:
+        known.confidence = min(1.0, round(known.confidence + REINFORCEMENT, 6))
+        known.save(update_fields=["confidence", "updated_at"])
+        return "reinforced", "it was known already"
+    if known.valid_from and valid_to < known.valid_from:
+        raise InvalidInput("valid_to is before the relation's valid_from.", field="valid_to")
+    known.valid_to, known.valid_to_known_at = valid_to, now
+    known.save(update_fields=["valid_to", "valid_to_known_at", "updated_at"])
+    return "superseded", "its end was set"

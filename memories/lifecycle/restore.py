@@ -40,7 +40,7 @@ from memories.store import PreparedDraft, insert_version, point_to_successor, pr
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.search_columns import refresh_around
-from memories.types import Shown, State, Trust, shown
+from memories.types import RecallTreatment, State, Trust, recall_treatment
 
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
 
@@ -86,7 +86,7 @@ def _restored(
     }  # fmt: skip
     if memory.expires_at is not None and memory.expires_at <= now:
         new["expires_at"] = None
-    is_hidden = shown(State.LIVE, memory.trust) is Shown.HIDE
+    is_hidden = recall_treatment(State.LIVE, memory.trust) is RecallTreatment.HIDE
     said = f"it is {memory.trust}: recall does not return it yet" if is_hidden else "recall returns it again"
 
     def follow() -> DerivedChanges | None:

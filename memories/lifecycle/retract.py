@@ -24,7 +24,7 @@ from memories.lifecycle.edit import (
 )
 from memories.lifecycle.target import ChangeResult, change, must_be, permitted
 from memories.models import Memory, TombstoneKind
-from memories.models.text_lookup import newest, says
+from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
@@ -152,7 +152,7 @@ def _anew(draft: Draft, text: str) -> Draft:
 def _live(memory: Memory, text: str) -> Memory | None:
     """Give the live memory that says the successor's text already."""
     rows = Memory.objects.select_related("group", "thread").filter(
-        says(content_hash(text), fold_hash(text)),
+        has_text(content_hash(text), fold_hash(text)),
         group=memory.group_id,
         scope=memory.scope,
         type=memory.type,

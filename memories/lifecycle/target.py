@@ -16,7 +16,7 @@ from access.models import Group
 from memories.draft import clean_reason
 from memories.lifecycle.purge import Certificate
 from memories.models import Memory
-from memories.models.text_lookup import newest, says
+from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
 from memories.store.derived import DerivedChanges
@@ -105,7 +105,7 @@ def live_twin(memory: Memory) -> Memory | None:
     if memory.type == Type.EPISODIC:
         return None
     twins = Memory.objects.filter(
-        says(memory.content_hash, memory.fold_hash),
+        has_text(memory.content_hash, memory.fold_hash),
         group=memory.group_id,
         scope=memory.scope,
         type=memory.type,

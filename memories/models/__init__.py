@@ -1,7 +1,7 @@
-"""Tables of the memories room."""
+"""Tables of the app memories."""
 
 from memories.models.index_state import IndexChange, IndexState
-from memories.models.link import ASKING, Link, LinkKind, LinkStatus
+from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.models.memory import Memory
 from memories.models.piece import Piece
 from memories.models.recall_log import RecallLog
@@ -9,7 +9,7 @@ from memories.models.thread import Checkpoint, Thread
 from memories.models.tombstone import Tombstone, TombstoneKind
 
 __all__ = [
-    "ASKING",
+    "REVIEWED_KINDS",
     "Checkpoint",
     "IndexChange",
     "IndexState",

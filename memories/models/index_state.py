@@ -1,4 +1,4 @@
-"""What the search indexes keep beside the rows: which model they hold, and what changed for other processes."""
+"""State of the search indexes: whose vectors they hold, and the change log that other processes follow."""
 
 from django.db import models
 
@@ -17,10 +17,10 @@ class IndexState(models.Model):
 
 
 class IndexChange(models.Model):
-    """One change of a piece, in order; other processes follow them to keep their in-memory indexes true.
+    """One change of a piece, in order; other processes follow the log to update their in-memory indexes.
 
-    Written by database triggers alone. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed. A text
-    that changes without its pieces is written down as piece 0.
+    Only database triggers write it. `op` is `+` added, `-` removed, `~` its memory's state, scope or group changed. A text
+    that changes without its pieces is recorded as piece 0.
     """
 
     seq = models.BigAutoField(primary_key=True)

@@ -1,4 +1,4 @@
-"""A link ties two memories: possible duplicate, conflict, derived from, evidence."""
+"""A link between two memories: possible duplicate, conflict, derived from, evidence."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,7 +11,7 @@ ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidat
 
 
 class LinkKind(models.TextChoices):
-    """What ties two memories."""
+    """How two memories are linked."""
 
     DUPLICATE = "duplicate", "duplicate: may say the same thing"
     CONFLICT = "conflict", "conflict: cannot both be true"
@@ -19,12 +19,12 @@ class LinkKind(models.TextChoices):
     EVIDENCE = "evidence", "evidence: the second supports the first"
 
 
-# The kinds that ask a person for a decision; the others say where a memory comes from.
-ASKING = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
+# The kinds that a person decides on; the others record where a memory comes from.
+REVIEWED_KINDS = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
 
 
 class LinkStatus(models.TextChoices):
-    """What became of a link that asks for a decision."""
+    """Review status of a link that a person decides on."""
 
     OPEN = "open", "open: waits for a decision"
     SETTLED = "settled", "settled: somebody acted on it"
@@ -32,7 +32,7 @@ class LinkStatus(models.TextChoices):
 
 
 class Link(models.Model):
-    """A tie from one chain's root to another's."""
+    """A link from one chain's root to another's."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -40,7 +40,7 @@ class Link(models.Model):
     source = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_from")
     target = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_to")
     status = models.CharField(max_length=10, choices=LinkStatus, default=LinkStatus.OPEN)
-    score = models.FloatField(null=True)  # cosine, where one led to the link
+    score = models.FloatField(null=True)  # cosine, if one led to the link
     reason = models.TextField(blank=True, default="")
     evidence = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -1,4 +1,4 @@
-"""A memory: a text worth keeping, with what it is, whether it counts, when it was true and who said it."""
+"""A memory: a text worth keeping, with its type, state and trust, when it was true, and its author."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from access.models import ApiToken, Group
-from memories.models.text_lookup import text_once
+from memories.models.text_lookup import unique_live_text
 from memories.models.thread import Thread
 from memories.types import Scope, State, Trust, Type
 from storage.ids import new_id
@@ -15,8 +15,8 @@ from storage.ids import new_id
 class Memory(models.Model):
     """One version of a memory. Its content, type and valid_from never change: an edit is a new row of the chain.
 
-    `key` is the stable rowid that the full-text and vector indexes hang on; `id` is its only name outside. A chain's
-    rows share `root` (None in the root itself); `superseded_by` leads to the row that took this one's place.
+    `key` is the stable rowid that the full-text and vector indexes use; `id` is the public identifier. A chain's rows
+    share `root` (None in the root itself); `superseded_by` points to the successor.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -91,15 +91,11 @@ class Memory(models.Model):
     )
     client = models.CharField(max_length=120, blank=True, default="", editable=False)
     run = models.UUIDField(null=True, blank=True, editable=False)
-    context = models.TextField(
-        blank=True, default="", editable=False
-    )  # neighbours and tags, for the keyword index
-    filter = models.CharField(
-        max_length=200, blank=True, default="", editable=False
-    )  # tokens that narrow a search
-    forms = models.TextField(
-        blank=True, default="", editable=False
-    )  # its words in other forms, for the keyword index
+    # For the keyword index: `context` holds neighbours and tags, `filter` the tokens that narrow a search, `forms` the
+    # words in other forms.
+    context = models.TextField(blank=True, default="", editable=False)
+    filter = models.CharField(max_length=200, blank=True, default="", editable=False)
+    forms = models.TextField(blank=True, default="", editable=False)
 
     class Meta:
         verbose_name_plural = "memories"
@@ -125,26 +121,26 @@ class Memory(models.Model):
                 fields=["group", "source", "source_ref"],
                 condition=~Q(source_ref=""),
             ),
-            # Later versions of a memory stand where their root stands, so only roots are held to one place.
+            # Later versions share their root's position, so only roots have unique ones.
             models.UniqueConstraint(
                 name="memory_position_once",
                 fields=["thread", "position"],
                 condition=Q(thread__isnull=False) & Q(position__isnull=False) & Q(root=None),
             ),
-            text_once(),
+            unique_live_text(),
         ]
         indexes = [
             models.Index(name="memory_group_state", fields=["group", "state", "key"]),
             models.Index(
                 name="memory_thread_order", fields=["thread", "position"], condition=Q(thread__isnull=False)
             ),
-            # Most memories have none of these; a row without one has no place in its index.
+            # Partial: most memories have none of these.
             *(
                 models.Index(name=f"memory_{name}", fields=[name], condition=Q(**{f"{name}__isnull": False}))
                 for name in ("thread", "superseded_by", "root", "author", "token")
             ),
             models.Index(name="memory_expiry", fields=["expires_at"], condition=Q(expires_at__isnull=False)),
-            # What every context pack begins with.
+            # Every context pack begins with these rows.
             models.Index(
                 name="memory_kept",
                 fields=["group", "key"],
@@ -155,7 +151,7 @@ class Memory(models.Model):
                 fields=["trust", "key"],
                 condition=~Q(trust__in=[Trust.ACTIVE, Trust.VERIFIED]),
             ),
-            # What lists are narrowed by, in their order and without the texts: 40 bytes a row instead of its whole page.
+            # Covers the filters of lists, in list order and without the texts: 40 bytes a row instead of its whole page.
             models.Index(
                 name="memory_listed",
                 fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
@@ -167,5 +163,5 @@ class Memory(models.Model):
 
     @property
     def root_key(self) -> int:
-        """The key of the chain's root, which relations and links point to."""
+        """Key of the chain's root, which relations and links point to."""
         return self.root_id or self.key

@@ -1,4 +1,4 @@
-"""A piece is the part of a memory that fits the encoder's window; vectors belong to pieces."""
+"""A piece: a part of a memory that fits the encoder's window and has a vector of its own."""
 
 from django.db import models
 
@@ -8,8 +8,8 @@ from memories.models.memory import Memory
 class Piece(models.Model):
     """Characters `start` to `end` of a memory's content with their vector (float32[384], unit length, little-endian).
 
-    `embedding` is None while the vector is owed. `model` says which model and recipe made it; vectors of two models
-    are never compared. `key` is the row's place in the vector index.
+    `embedding` is None while the vector is owed. `model` names the model and recipe behind it; vectors of two models
+    are never compared. `key` is the row's key in the vector index.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -24,7 +24,7 @@ class Piece(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(name="piece_once", fields=["memory", "ordinal", "model"])]
         indexes = [
-            # Finds what is not of the index's model without reading the vectors.
+            # Finds pieces of other models than the index's without reading the vectors.
             models.Index(name="piece_model", fields=["model", "key"]),
             models.Index(name="piece_owed", fields=["key"], condition=models.Q(embedding__isnull=True)),
         ]

@@ -1,4 +1,4 @@
-"""What was recalled: one row per recall, kept for a while so that people can see what memory is used for."""
+"""The recall log: one row per recall, retained for a while so that people see what memory is used for."""
 
 from django.db import models
 

@@ -1,7 +1,7 @@
-"""How a text is found among the memories: by the first digits of its hashes, in one index for all who look for texts.
+"""Lookup of memories by text: one index on the first digits of the text's hashes serves every caller.
 
-Hashes fall anywhere in an index, so each row that is new changes a page of every index that begins with one. Equal texts
-fold equally: what is looked for letter by letter is found by its fold as well, and one index is enough.
+Hashes fall anywhere in an index, so a new row changes a page of every index that begins with one. Equal texts fold
+equally: an exact lookup also goes through the fold, and one index is enough.
 """
 
 from typing import Any, Final, TypeVar
@@ -12,54 +12,54 @@ from django.db.models.lookups import Exact, In
 from memories.types import State, Type
 
 M = TypeVar("M", bound=Model)
-FOLD_DIGITS: Final = 16  # 64 bits find the rows; each says by its whole hash whether it is meant
-TEXT_DIGITS: Final = 32  # 128 bits, for what no two rows may share
+FOLD_DIGITS: Final = 16  # 64 bits find the rows; the whole hash confirms each
+TEXT_DIGITS: Final = 32  # 128 bits, unique per row
 NAME: Final = "memory_texts"
 
 
-def _first(digits: int, hash_: str) -> Func:
-    # Literals: of a value that is bound SQLite does not know that the index holds it.
+def first_digits(hash_: str, digits: int) -> Func:
+    """SQL for the first digits of a hash column, with a literal length: SQLite matches no bound value with the index."""
     template = f"SUBSTR(%(expressions)s, 1, {digits})"
     return Func(F(hash_), template=template, output_field=CharField())
 
 
-def text_once() -> UniqueConstraint:
-    """Give the rule that a text is live once in a group, scope and type, events left out; its index finds all rows by text.
+def unique_live_text() -> UniqueConstraint:
+    """Constraint: a text is live once per group, type and scope, except events. Its index finds all rows by text.
 
-    What may be there several times ends in NULL, which equals nothing.
+    Rows that may repeat end in NULL, which equals nothing.
     """
     live = Q(state=State.LIVE) & ~Q(type=Type.EPISODIC)
     return UniqueConstraint(
-        _first(FOLD_DIGITS, "fold_hash"),
+        first_digits("fold_hash", FOLD_DIGITS),
         "group",
         "type",
         "scope",
-        _first(TEXT_DIGITS, "content_hash"),
+        first_digits("content_hash", TEXT_DIGITS),
         Case(When(live, then=1)),
         name=NAME,
     )
 
 
 def fold_start(fold_hash: str) -> str:
-    """Give what the index has of a fold's hash."""
+    """The part of a fold's hash that the index holds."""
     return fold_hash[:FOLD_DIGITS]
 
 
-def folded_as(start: Any) -> Exact:
-    """Give the condition that the fold's hash begins so; by it the index finds the rows, and perhaps others'."""
-    return Exact(_first(FOLD_DIGITS, "fold_hash"), start)
+def fold_starts_with(start: Any) -> Exact:
+    """Condition: the fold's hash begins with `start`. It uses the index, and may match rows of other texts."""
+    return Exact(first_digits("fold_hash", FOLD_DIGITS), start)
 
 
-def says(content_hash: str, fold_hash: str) -> Q:
-    """Give the condition that a row is this text letter by letter; without the fold, every row of the group would be read."""
-    return Q(folded_as(fold_start(fold_hash)), content_hash=content_hash)
+def has_text(content_hash: str, fold_hash: str) -> Q:
+    """Condition: the row has exactly this text. Without the fold, every row of the group would be read."""
+    return Q(fold_starts_with(fold_start(fold_hash)), content_hash=content_hash)
 
 
 def newest(rows: QuerySet[M]) -> M | None:
-    """Give the row that came last, of the few that are one text: sorted by key, SQLite would rather read the whole group."""
+    """The last of the few rows of one text, chosen here: ordered by key, SQLite would read the whole group."""
     return max(rows.order_by(), key=lambda row: row.pk, default=None)
 
 
-def folded_as_any(starts: Any) -> In:
-    """Give folded_as() for any of several."""
-    return In(_first(FOLD_DIGITS, "fold_hash"), starts)
+def fold_starts_with_any(starts: Any) -> In:
+    """fold_starts_with() for any of several."""
+    return In(first_digits("fold_hash", FOLD_DIGITS), starts)

@@ -1,4 +1,4 @@
-"""A thread is a conversation inside a group; its memories have an order, its state can be saved."""
+"""Threads, conversations inside a group whose memories have an order, and saved checkpoints of their state."""
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +9,7 @@ from storage.ids import new_id
 
 
 class Thread(models.Model):
-    """A conversation or session, named by whoever began it."""
+    """A conversation or session, named by its creator."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
@@ -25,7 +25,7 @@ class Thread(models.Model):
 
 
 class Checkpoint(models.Model):
-    """Where a thread, or a whole group's work, stood at a time. Rows are only added."""
+    """The state of a thread's or a whole group's work at one time. Rows are only added."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)

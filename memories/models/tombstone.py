@@ -1,4 +1,4 @@
-"""A tombstone is what stays of a rejected value so that it cannot come back."""
+"""Tombstones: keyed hashes of withdrawn texts, which keep them from being stored again."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,22 +9,22 @@ from storage.ids import new_id
 
 
 class TombstoneKind(models.TextChoices):
-    """Why a value may not come back."""
+    """Why a text may not come back."""
 
     RETRACTED = "retracted", "retracted: it was wrong"
     PURGED = "purged", "purged: somebody asked for it to be destroyed"
 
 
 class Tombstone(models.Model):
-    """The keyed hash of a text that may not be stored in this group again, until a person lifts it."""
+    """Keyed hash of a text that may not be stored in this group again until a person lifts the tombstone."""
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="tombstones")
     hmac = models.CharField(max_length=64)  # HMAC-SHA-256 of the folded text
-    key_id = models.CharField(max_length=16)  # which key in LOCI_HOME/keys made it
+    key_id = models.CharField(max_length=16)  # the key in LOCI_HOME/keys
     kind = models.CharField(max_length=10, choices=TombstoneKind)
-    memory_id = models.UUIDField()  # whose text it was; the memory itself may be gone
+    memory_id = models.UUIDField()  # the memory of this text, which may no longer exist
     reason = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     author_name = models.CharField(max_length=300, default="")

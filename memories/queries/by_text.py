@@ -3,7 +3,7 @@
 from django.db.models import Exists, OuterRef, Q
 
 from memories.models import Memory
-from memories.models.text_lookup import fold_start, folded_as
+from memories.models.text_lookup import fold_start, fold_starts_with
 from memories.queries.snapshot import RELATED_ROWS
 from memories.types import VISIBLE_TRUSTS, State, Type
 
@@ -16,7 +16,7 @@ def live_copies(memory: Memory) -> list[Memory]:
     if memory.type == Type.EPISODIC:
         return []
     same_text = Memory.objects.filter(
-        folded_as(fold_start(memory.fold_hash)),
+        fold_starts_with(fold_start(memory.fold_hash)),
         group=memory.group_id, fold_hash=memory.fold_hash, state=State.LIVE,
     )  # fmt: skip
     others = same_text.exclude(type=Type.EPISODIC).exclude(Q(key=memory.root_key) | Q(root=memory.root_key))

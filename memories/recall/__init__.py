@@ -1,7 +1,7 @@
-"""The read path: recall() finds what is worth knowing for a question, explains it, and says when there is nothing."""
+"""The read path: recall() finds the memories worth knowing for a question, explains them, and abstains if there are none."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,30 +26,30 @@ from memories.queries.by_key import read_memories
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
+from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
-from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
-from memories.recall.weights import Tuning
+from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.pieces import encoder_for_index, indexed_model
 from memories.types import Type
 
+# Bounds of a request; the fitted numbers are in memories.recall.weights.
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
-CHANGED = "it changed or went while the question was answered"
-NEAREST_SHOWN = 3  # given apart when there is no answer
+CHANGED_REASON = "it changed or was deleted while the question was answered"
 
 
 @dataclass(frozen=True)
 class RecallRequest:
-    """What a caller asks for: a question, or ids to read in full. None takes the settings' default.
+    """A question, or ids to read in full. None takes the setting's default.
 
-    A trial leaves no row among the recalls and counts no access: somebody looks at recall itself.
+    A trial writes no recall log and counts no access: somebody examines recall itself.
     """
 
     query: str = ""
@@ -66,7 +66,7 @@ class RecallRequest:
 
 @dataclass(frozen=True)
 class Item:
-    """One memory of an answer. `label` says why to be careful with it; `is_cut` that only a part of the text is given."""
+    """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it."""
 
     memory: Memory
     text: str
@@ -78,7 +78,7 @@ class Item:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """An answer, best first. When nothing is relevant, `abstained` is True and `nearest` has the nearest apart."""
+    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories."""
 
     items: tuple[Item, ...]
     group: str
@@ -93,10 +93,10 @@ class RecallResult:
     trace: Trace | None = None
 
 
-def recall(actor: Actor, asked: RecallRequest) -> RecallResult:
-    """Answer a question from what `actor` may see, or give memories by their ids.
+def recall(actor: Actor, request: RecallRequest) -> RecallResult:
+    """Answer a question from the memories that `actor` may see, or read memories by id.
 
-    1. check what is asked; find the group; work out the Visibility
+    1. check the request; find the group; compute the Visibility
     2. understand the question (words, vector, dates, names)
     3. candidates of both searches inside the Visibility, each with its true score in both
     4. fuse, adjust, judge whether there is an answer at all
@@ -104,114 +104,112 @@ def recall(actor: Actor, asked: RecallRequest) -> RecallResult:
     6. count the access, after the answer
 
     Raises:
-        InvalidInput: something asked is not allowed; `field` says what.
-        GroupRequired, GroupNotFound, NotPermitted: the group is at fault.
+        InvalidInput: a field of the request is not allowed; `field` names it.
+        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     started = time.perf_counter()
-    asked = _checked(asked)
-    if asked.ids:
-        return _by_ids(actor, asked, started)
+    check_request(request)
+    if request.ids:
+        return recall_ids(actor, request, started=started)
     while True:
-        mode = asked.mode or settings.LOCI.retrieval.mode
-        encoder, degraded = _encoder(mode)  # may wait for a model that loads, so before a place is taken
-        # Nobody waits for a place in a transaction, which may keep others from writing.
+        mode = request.mode or settings.LOCI.retrieval.mode
+        encoder, degraded = choose_encoder(mode)  # may wait for a loading model, so before taking a slot
+        # Do not take a slot inside a transaction: waiting would hold the write lock.
         with nullcontext() if connection.in_atomic_block else CORES.taken():
-            answer = _recall(actor, asked, encoder, degraded=degraded, mode=mode, started=started)
+            answer = answer_query(actor, request, encoder, degraded=degraded, mode=mode, started=started)
         if answer is not None:
             return answer
 
 
-def _recall(
-    actor: Actor, asked: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
+def answer_query(
+    actor: Actor, request: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
 ) -> RecallResult | None:
-    """Answer a question; None where the index holds another model's vectors meanwhile."""
-    group = find_group(actor, asked.group)
-    visibility = recallable_by(actor, group, narrowing=asked.narrowing)
+    """Answer a question; None if a re-embed changed the index's model meanwhile."""
+    group = find_group(actor, request.group)
+    visibility = recallable_by(actor, group, narrowing=request.narrowing)
     trace = Trace()
     if degraded:
         mode = "keyword"
-    question = understand(asked.query, encoder=encoder)
+    question = understand(request.query, encoder=encoder)
     trace.add(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
-    ranking = _rank(question, visibility, mode=mode, trace=trace)
+    ranking = find_ranking(question, visibility, mode=mode, trace=trace)
     if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
-        # A re-embed exchanged the index meanwhile, and one search compares the vectors of one model alone.
+        # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
     answer = RecallResult(
         group=group.slug,
         mode=mode,
         degraded=degraded,
-        trace=trace if asked.explain else None,
-        **_answer(asked, ranking, question, visibility, encoder, trace),
+        trace=trace if request.explain else None,
+        **judge_and_cut(request, ranking, question, visibility, encoder, trace),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    if not asked.is_trial:
-        _count(actor, group, asked.query, answer)
+    if not request.is_trial:
+        count_recall(actor, group, request.query, answer)
     return answer
 
 
 def rank(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[Memory, float]]:
-    """Give the memories inside the Visibility that may answer the question, best first, with their scores."""
+    """The memories inside the Visibility that may answer the question, best first, with their scores."""
     ranked = rank_keys(question, visibility, mode=mode, trace=trace)
-    rows = _read_visible([key for key, _ in ranked], visibility, trace)
+    rows = read_visible([key for key, _ in ranked], visibility, trace)
     return [(rows[key], score) for key, score in ranked if key in rows]
-
-
-def _read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
-    """Give the memories' rows by key, without those that left the Visibility after the search found them."""
-    rows = read_memories(keys)
-    kept = {key: row for key, row in rows.items() if is_visible(row, visibility)}
-    if len(kept) < len(keys):
-        for key in keys:
-            if key not in kept:
-                trace.drop(key, CHANGED)
-    return kept
 
 
 def rank_keys(
     question: Question, visibility: Visibility, *, mode: str, trace: Trace
 ) -> list[tuple[int, float]]:
-    """Give what rank() does by the memories' keys, without their whole rows."""
-    return _rank(question, visibility, mode=mode, trace=trace).scores
+    """rank() by the memories' keys, without reading whole rows."""
+    return find_ranking(question, visibility, mode=mode, trace=trace).scores
 
 
-def _rank(
-    question: Question, visibility: Visibility, *, mode: str, trace: Trace, tuning: Tuning | None = None
-) -> Ranking:
+def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> Ranking:
+    """The ranked candidates of a question, with the weights in use."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
-    return place(gathered, question, mode=mode, tuning=tuning or usual_tuning(), trace=trace)
+    return score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
 
 
-def _answer(
-    asked: RecallRequest,
+def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
+    """The memories' rows by key, without those that left the Visibility after the search found them."""
+    rows = read_memories(keys)
+    visible = {key: row for key, row in rows.items() if is_visible(row, visibility)}
+    if len(visible) < len(keys):
+        for key in keys:
+            if key not in visible:
+                trace.drop(key, CHANGED_REASON)
+    return visible
+
+
+def judge_and_cut(
+    request: RecallRequest,
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
     encoder: Encoder | None,
     trace: Trace,
 ) -> dict[str, Any]:
-    """Judge, cut and shape the ranked memories: the fields of Recalled that depend on them."""
-    limit = asked.max_results or settings.LOCI.retrieval.max_results
-    budget = asked.token_budget or settings.LOCI.retrieval.token_budget
-    rows = _read_visible([key for key, _ in ranking.scores[: max(limit, JUDGED)]], visibility, trace)
+    """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
+    limit = request.max_results or settings.LOCI.retrieval.max_results
+    budget = request.token_budget or settings.LOCI.retrieval.token_budget
+    depth = max(limit, JUDGED_CANDIDATES)
+    rows = read_visible([key for key, _ in ranking.scores[:depth]], visibility, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
-    shown = _without_padding(best, ranking, question)[:limit] if is_found else best[:NEAREST_SHOWN]
-    if asked.explain:
-        _tell_left_out(shown, ranking, question, limit=limit, is_found=is_found, trace=trace)
-    portions, left_out = pack(
-        shown,
-        token_budget=budget,
-        encoder=encoder,
-        summary_only=asked.summary_only or not is_found,
-    )
+    if is_found:
+        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)][:limit]
+    else:
+        chosen = best[:MAX_NEAREST]
+    if request.explain:
+        trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
+    summary_only = request.summary_only or not is_found
+    portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    scores = dict(ranking.scores)
-    items = tuple(_item(portion, scores, asked, trace) for portion in portions)
+    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {})
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
@@ -221,48 +219,49 @@ def _answer(
     }
 
 
-def _without_padding(best: list[Memory], ranking: Ranking, question: Question) -> list[Memory]:
-    return [memory for memory in best if not fills_up(memory.key, ranking, question)]
+def to_items(
+    portions: Sequence[Portion], scores: Mapping[int, float], numbers: Mapping[int, dict[str, float]]
+) -> tuple[Item, ...]:
+    """The portions with their labels, and their scores and numbers by key."""
+    return tuple(
+        Item(
+            memory=portion.memory,
+            text=portion.text,
+            score=round(scores[portion.memory.key], 4),
+            label=label_of(portion.memory),
+            is_cut=portion.is_cut,
+            numbers=numbers.get(portion.memory.key, {}),
+        )
+        for portion in portions
+    )
 
 
-def _tell_left_out(
-    shown: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
+def trace_left_out(
+    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
 ) -> None:
-    """Name what keeps each of the other candidates out: all of it, so that nobody raises a limit for nothing."""
-    settled = {memory.key for memory in shown} | trace.dropped.keys()
+    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
+    settled = {memory.key for memory in chosen} | trace.dropped.keys()
     for at, (key, _) in enumerate(ranking.scores):
         if key in settled:
             continue
         beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filling = [FILLS_UP] if fills_up(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filling]) if is_found else NOTHING_NEAR)
+        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
+        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)
 
 
-def _item(portion: Portion, scores: dict[int, float], asked: RecallRequest, trace: Trace) -> Item:
-    memory = portion.memory
-    return Item(
-        memory=memory,
-        text=portion.text,
-        score=round(scores[memory.key], 4),
-        label=label_of(memory),
-        is_cut=portion.is_cut,
-        numbers=trace.numbers.get(memory.key, {}) if asked.explain else {},
-    )
+def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
+    """Memories in full by id, from any group that the actor may enter unless the request names one.
 
-
-def _by_ids(actor: Actor, asked: RecallRequest, started: float) -> RecallResult:
-    """Give memories in full by their ids, from any group the actor may enter unless one is named.
-
-    A former version's id leads to the version that counts now; in a question about the past, any version's id to the
-    one that was true and known then.
+    A former version's id leads to the version that counts now; in a request about the past, any version's id leads to
+    the one that was true and known then.
     """
-    group = find_group(actor, asked.group) if asked.group else None
-    visibility = recallable_by(actor, group, narrowing=asked.narrowing)
+    group = find_group(actor, request.group) if request.group else None
+    visibility = recallable_by(actor, group, narrowing=request.narrowing)
     items: dict[int, Item] = {}
     missing: list[str] = []
-    for raw in asked.ids:
+    for raw in request.ids:
         row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
-        found = _standing(row, visibility) if row else None
+        found = find_current_version(row, visibility) if row else None
         if found is None:
             missing.append(str(raw))
         else:
@@ -274,20 +273,20 @@ def _by_ids(actor: Actor, asked: RecallRequest, started: float) -> RecallResult:
         missing=tuple(missing),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    _count(actor, group, " ".join(str(raw) for raw in asked.ids), answer)
+    count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)
     return answer
 
 
-def _standing(row: Memory, visibility: Visibility) -> Memory | None:
-    """Give the version that a row's id stands for: the one that counts, or the one that was true and known then."""
+def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
+    """The version of the row's chain that counts, or was true and known at the Visibility's moment."""
     if visibility.is_history:
         return version_at(row, visibility)
     rows = Memory.objects.select_related("group", "thread")
     return rows.filter(as_q(visibility), key=head_of(row).key).first()
 
 
-def _count(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
-    """Hand the recall to the counters, which write it later."""
+def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
+    """Buffer the recall for the log and the access counters, which are written later."""
     COUNTER.add(
         PendingRecall(
             at=timezone.now(),
@@ -304,42 +303,42 @@ def _count(actor: Actor, group: Group | None, query: str, answer: RecallResult) 
     )
 
 
-def _encoder(mode: str) -> tuple[Encoder | None, str]:
-    """Give the encoder where the mode needs one, or why recall goes by keywords alone."""
+def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
+    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
     encoder, indexed = encoder_for_index()
     if mode == "keyword":
         return encoder, ""
     if encoder is None:
-        return None, "keyword only: the embedding model is not there yet ('loci model status' says why)"
+        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
     if indexed not in ("", encoder.model_id):
         return (
             None,
-            f"keyword only: the index holds vectors of {indexed}, another model than the one installed; install that one again ('loci model install')",
+            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
         )
     return encoder, ""
 
 
-def _checked(asked: RecallRequest) -> RecallRequest:
-    if bool(asked.query.strip()) == bool(asked.ids):
+def check_request(request: RecallRequest) -> None:
+    """Raise InvalidInput or TooLarge if a field of the request is not allowed."""
+    if bool(request.query.strip()) == bool(request.ids):
         raise InvalidInput(
-            "Give either a query or ids.", hint="A query is a question in words.", field="query"
+            "Pass either a query or ids.", hint="A query is a question in words.", field="query"
         )
-    if len(asked.ids) > MAX_IDS:
-        raise InvalidInput(f"{len(asked.ids)} ids were given; at most {MAX_IDS} are allowed.", field="ids")
-    if asked.query:
-        clean_text(asked.query, field="query", max_chars=MAX_QUERY_CHARS)
-    if asked.max_results is not None:
-        check_range(asked.max_results, 1, MAX_RESULTS, field="max_results")
-    if asked.token_budget is not None:
-        check_range(asked.token_budget, MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET, field="token_budget")
-    if asked.mode is not None:
-        check_choice(asked.mode, list(MODES), field="mode")
-    check_narrowing(asked.narrowing)
-    return asked
+    if len(request.ids) > MAX_IDS:
+        raise InvalidInput(f"There are {len(request.ids)} ids; at most {MAX_IDS} are allowed.", field="ids")
+    if request.query:
+        clean_text(request.query, field="query", max_chars=MAX_QUERY_CHARS)
+    if request.max_results is not None:
+        check_range(request.max_results, 1, MAX_RESULTS, field="max_results")
+    if request.token_budget is not None:
+        check_range(request.token_budget, MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET, field="token_budget")
+    if request.mode is not None:
+        check_choice(request.mode, list(MODES), field="mode")
+    check_narrowing(request.narrowing)
 
 
 def check_narrowing(narrowing: Narrowing) -> None:
-    """Raise InvalidInput where a filter's value is not allowed."""
+    """Raise InvalidInput if a filter's value is not allowed."""
     for type_ in sorted(narrowing.types):
         check_choice(type_, Type.values, field="types")
     if narrowing.scope:

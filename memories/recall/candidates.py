@@ -1,21 +1,20 @@
-"""Candidates: what both searches find inside the Visibility, each with its true score in both."""
+"""Candidates: the hits of both searches inside the Visibility, each with its true score in both."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from access.visibility import Visibility
 from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.recall.weights import CHARS_PER_WORD
 from memories.search.base import HybridHits, RankingFields, SearchIndex
-
-CHARS_PER_WORD = 10  # at most: scripts without spaces, addresses and the like are no one-word texts
 
 
 class Candidate(NamedTuple):
-    """A memory that may be the answer. A score is 0 where the arm does not find it at all; ranks start at 1.
+    """A memory that may be the answer. A score is 0 if that search does not find it at all; ranks start at 1.
 
-    `words` is its length, `is_turn` says that it stands in a thread beside others: look_around() fills them in.
+    add_lengths_and_turns() fills in `words`, its length, and `is_turn`, whether its thread has others beside it.
     """
 
     key: int
@@ -28,7 +27,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_found(self) -> bool:
-        """True where a search named it; False where only a relation brought it."""
+        """True if a search returned it; False if only a relation led to it."""
         return self.keyword_rank is not None or self.vector_rank is not None
 
 
@@ -42,9 +41,9 @@ def find_candidates(
     also: Collection[int] = (),
     trace: Trace,
 ) -> tuple[list[Candidate], Mapping[int, RankingFields]]:
-    """Ask both arms for `limit` memories each, and look up each one's score in the arm that did not name it.
+    """The best `limit` memories of each search, each also scored in the search that did not return it, and their rows.
 
-    The visible ones of the keys `also` are candidates too, whatever they score. Gives the rows of all of them as well.
+    Visible ones of the keys `also` are candidates too, whatever their scores.
     """
     found = index.find(
         None if mode == "vector" else question.match,
@@ -55,12 +54,19 @@ def find_candidates(
     )
     trace.add("candidates", keyword=len(found.words), vector=len(found.nearest), limit=limit)
     candidates = merge(found)
-    trace.score(lambda: ((c.key, _told(c)) for c in candidates))
+
+    def numbers() -> Iterator[tuple[int, dict[str, float]]]:
+        for c in candidates:
+            ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
+            found_ranks = {name: rank for name, rank in ranks.items() if rank}
+            yield c.key, {"keyword": c.keyword, "vector": c.vector, **found_ranks}
+
+    trace.add_numbers(numbers)
     return candidates, found.rows
 
 
 def merge(found: HybridHits) -> list[Candidate]:
-    """Put both arms' hits together with the scores looked up for those that one arm did not name."""
+    """One candidate per memory, from the hits of both searches and the scores looked up for the other one."""
     keyword = dict(found.words) | found.keyword
     vector = dict(found.nearest) | found.vector
     keyword_rank = {hit.key: rank for rank, hit in enumerate(found.words, start=1)}
@@ -74,37 +80,33 @@ def merge(found: HybridHits) -> list[Candidate]:
     ]
 
 
-def _told(c: Candidate) -> dict[str, float]:
-    ranks = {"keyword_rank": c.keyword_rank, "vector_rank": c.vector_rank}
-    return {"keyword": c.keyword, "vector": c.vector, **{k: v for k, v in ranks.items() if v}}
+def add_lengths_and_turns(
+    candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]
+) -> list[Candidate]:
+    """The candidates with `words` and `is_turn` filled in from `rows`; no queries.
 
-
-def look_around(candidates: Sequence[Candidate], rows: Mapping[int, RankingFields]) -> list[Candidate]:
-    """Give the candidates with their length and place filled in. `rows` has each one's memory; asks nothing more."""
+    A turn has a place after the first in its thread, or another candidate beside it there.
+    """
     threads = Counter(rows[c.key].thread_id for c in candidates)
-    looked_at = []
+    complete = []
     for c in candidates:
         row = rows[c.key]
-        looked_at.append(Candidate(*c[:5], word_count(row.content), _is_turn(row, threads[row.thread_id])))
-    return looked_at
+        is_turn = row.thread_id is not None and bool(row.position or threads[row.thread_id] > 1)
+        complete.append(Candidate(*c[:5], word_count(row.content), is_turn))
+    return complete
 
 
 def word_count(text: str) -> int:
-    """Count words; a text without spaces counts by its characters."""
-    words = text.count(" ") + 1 if _is_even(text) else len(text.split())
+    """Number of words; a text without spaces counts by its characters."""
+    words = text.count(" ") + 1 if _is_single_spaced(text) else len(text.split())
     return max(words, len(text) // CHARS_PER_WORD)
 
 
-def _is_even(text: str) -> bool:
-    """Say whether single spaces stand between the words and nowhere else: then counting them is five times as quick.
+def _is_single_spaced(text: str) -> bool:
+    """Whether an ASCII text has single spaces between its words and nowhere else.
 
-    Whatever else an ASCII text is parted at cannot be printed.
+    Counting them is then five times as fast as splitting; every other white space of ASCII is not printable.
     """
     if not text.isascii() or text[:1] in ("", " ") or text[-1] == " ":
         return False
     return text.isprintable() and "  " not in text
-
-
-def _is_turn(row: RankingFields, thread_candidates: int) -> bool:
-    """Say whether something stands beside it in its thread: something came before, or another one is a candidate."""
-    return row.thread_id is not None and bool(row.position or thread_candidates > 1)

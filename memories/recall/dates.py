@@ -1,4 +1,4 @@
-"""Time in words: the dates a question names, whether it asks for one, and whether a text tells one. English."""
+"""Time in words: dates in a question, questions that ask when, and texts that mention a time. English only."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ISO = re.compile(r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b")
 _YEAR_ALONE = re.compile(r"\b(19\d\d|20\d\d)\b")
 _ASKS_WHEN = re.compile(r"\bwhen\b|\b(?:what|which) (?:date|time|day|month|year)\b", re.I)
 _WORDS = re.compile(r"\w+")
-# Looked up word by word: a pattern with all of them takes three times as long, and hundreds of texts are looked at.
+# A set, looked up word by word: one pattern of all of them takes three times as long, over hundreds of texts.
 _TIME_WORDS = frozenset(
     [
         "yesterday",
@@ -35,21 +35,24 @@ _TIME_WORDS = frozenset(
 )
 _DIGIT = re.compile(r"\d")
 _SPAN_OR_YEAR = re.compile(r"\b(?:this (?:week|month|year|morning)|\d{4})\b")
-MOST_REMEMBERED = 50_000  # about 5 MB
-_TELLING: dict[int, bool] = {}  # by the hash of 64 bits that Python gives a text in this process
+MAX_CACHED_TEXTS = 50_000  # about 5 MB
+_MENTIONS: dict[int, bool] = {}  # by Python's 64-bit hash of the text, valid in this process
 
 
 @dataclass(frozen=True)
 class NamedDate:
-    """A date as a question names it; what it leaves open is None."""
+    """A date as a question names it; parts that it leaves open are None."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
 
+    def __str__(self) -> str:
+        return "-".join(str(part) if part is not None else "*" for part in (self.year, self.month, self.day))
+
 
 def named_dates(text: str) -> tuple[NamedDate, ...]:
-    """Find dates written out: `3 May 2023`, `May 3`, `in May 2023`, `2023-05-03`, `in 2023`."""
+    """Dates written out in a text: `3 May 2023`, `May 3`, `in May 2023`, `2023-05-03`, `in 2023`."""
     found: list[NamedDate] = []
     rest = text
     for pattern, make in (
@@ -67,26 +70,27 @@ def named_dates(text: str) -> tuple[NamedDate, ...]:
 
 
 def asks_when(question: str) -> bool:
-    """Say whether a question asks for a time."""
+    """Whether a question asks for a time."""
     return _ASKS_WHEN.search(question) is not None
 
 
-def tells_when(text: str) -> bool:
-    """Say whether a text speaks of a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`.
+def mentions_time(text: str) -> bool:
+    """Whether a text mentions a time: `yesterday`, `last week`, `on Monday`, `in June`, `2019`.
 
-    A question that asks when looks at each of its candidates, and many are the next question's too: what was found is
-    remembered, by the text's hash alone, since a text that is purged must not stay here.
+    A question that asks when checks each of its candidates, and many are the next question's too, so results are cached.
+    The cache holds hashes only: a purged text must not stay in it.
     """
-    mark = hash(text)
-    known = _TELLING.get(mark)
+    text_hash = hash(text)
+    known = _MENTIONS.get(text_hash)
     if known is None:
-        if len(_TELLING) >= MOST_REMEMBERED:
-            _TELLING.clear()
-        known = _TELLING[mark] = _speaks_of_time(text)
+        if len(_MENTIONS) >= MAX_CACHED_TEXTS:
+            _MENTIONS.clear()
+        known = _MENTIONS[text_hash] = search_time(text)
     return known
 
 
-def _speaks_of_time(text: str) -> bool:
+def search_time(text: str) -> bool:
+    """mentions_time() without its cache."""
     lowered = text.lower()
     if not _TIME_WORDS.isdisjoint(_WORDS.findall(lowered)):
         return True
@@ -97,23 +101,24 @@ def _speaks_of_time(text: str) -> bool:
 
 def _from_iso(match: re.Match[str]) -> NamedDate | None:
     year, month, day = match.groups()
-    return _valid(int(year), int(month), int(day) if day else None)
+    return valid_date(int(year), int(month), int(day) if day else None)
 
 
 def _from_day_first(match: re.Match[str]) -> NamedDate | None:
     day, month, year = match.groups()
-    return _valid(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day))
+    return valid_date(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day))
 
 
 def _from_month_first(match: re.Match[str]) -> NamedDate | None:
     month, day, year = match.groups()
-    # "may" and "march" are verbs as well: in lower case without a day or year they say nothing of time.
+    # "may" and "march" are verbs as well: in lower case without a day or year they name no date.
     if month.islower() and not day and not year:
         return None
-    return _valid(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day) if day else None)
+    return valid_date(int(year) if year else None, MONTH_NUMBER[month.lower()], int(day) if day else None)
 
 
-def _valid(year: int | None, month: int, day: int | None) -> NamedDate | None:
+def valid_date(year: int | None, month: int, day: int | None) -> NamedDate | None:
+    """The date, or None if no calendar has its month or day."""
     if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
         return None
     return NamedDate(year, month, day)

@@ -1,4 +1,4 @@
-"""Why a question brings a memory or does not: its place, or the step that left it out. Recall's own steps, traced."""
+"""Why a question returns a memory or does not: its rank, or the step that left it out. Recall's own steps, traced."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,13 +9,14 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
-from memories.recall.abstention import FILLS_UP, JUDGED, NOTHING_NEAR, fills_up, is_answerable
-from memories.recall.pipeline import Ranking, gather, place, usual_tuning
+from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
+from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.recall.weights import JUDGED_CANDIDATES
 
-# What each filter is called, and how a Visibility looks that does not ask for it.
-_FILTERS: dict[str, dict[str, Any]] = {
+# Each filter by name, and the fields of a Visibility without it.
+_WITHOUT_FILTER: dict[str, dict[str, Any]] = {
     "types": {"types": frozenset()},
     "tags": {"tags": frozenset()},
     "scope": {"scope": ""},
@@ -27,8 +28,8 @@ _FILTERS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Explained:
-    """A memory's rank for a question (None: it is no candidate) and what became of it; `reason` is a sentence."""
+class Placement:
+    """A memory's rank for a question (None: no candidate) and what became of it; `reason` is a sentence."""
 
     rank: int | None
     reason: str
@@ -36,27 +37,25 @@ class Explained:
 
 def explain_place(
     question: Question, visibility: Visibility, memory: Memory, *, mode: str, trace: Trace
-) -> Explained:
-    """Say where the question ranks a memory inside the Visibility, and whether an answer with the defaults has it."""
+) -> Placement:
+    """The memory's rank for the question inside the Visibility, and whether a default answer contains it."""
     gathered = gather(question, visibility, mode=mode, trace=trace)
-    ranking = place(gathered, question, mode=mode, tuning=usual_tuning(), trace=trace)
+    ranking = score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
     rank = next((rank for rank, (key, _) in enumerate(ranking.scores, start=1) if key == memory.key), None)
     if rank is None:
-        return Explained(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
-    if not _is_answerable(question, ranking, trace):
-        return Explained(rank, f"it ranks {rank}, but {NOTHING_NEAR}")
+        return Placement(None, f"neither search has it among its first {settings.LOCI.retrieval.candidates}")
+    rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
+    best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES] if key in rows]
+    if not is_answerable(question, ranking, best, trace):
+        return Placement(rank, f"it ranks {rank}, but {NOTHING_RELEVANT}")
     limit = settings.LOCI.retrieval.max_results
     against = [f"only {limit} are returned by default"] if rank > limit else []
-    against += [FILLS_UP] if fills_up(memory.key, ranking, question) else []
-    return Explained(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
+    against += [FILLER_REASON] if is_filler(memory.key, ranking, question) else []
+    return Placement(rank, f"it ranks {rank}" + (f", but {' and '.join(against)}" if against else ""))
 
 
-def filters_against(memory: Memory, visibility: Visibility) -> list[str]:
-    """Name the filters without any one of which the memory would be inside the Visibility."""
-    return [name for name, unasked in _FILTERS.items() if is_visible(memory, replace(visibility, **unasked))]
-
-
-def _is_answerable(question: Question, ranking: Ranking, trace: Trace) -> bool:
-    rows = read_memories(key for key, _ in ranking.scores[:JUDGED])
-    best = [rows[key] for key, _ in ranking.scores[:JUDGED] if key in rows]
-    return is_answerable(question, ranking, best, trace)
+def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
+    """Names of the filters that exclude the memory on their own: without one of them it is inside the Visibility."""
+    return [
+        name for name, fields in _WITHOUT_FILTER.items() if is_visible(memory, replace(visibility, **fields))
+    ]

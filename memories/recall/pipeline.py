@@ -1,4 +1,4 @@
-"""From a question to ranked memories: candidates with what there is to know of them, then their scores."""
+"""From a question to ranked memories: candidates with everything known of them, then their scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,10 +7,10 @@ from django.conf import settings
 
 from access.visibility import Visibility
 from memories.recall.adjustments import adjust
-from memories.recall.candidates import Candidate, find_candidates, look_around
+from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
-from memories.recall.relations import NOTHING, RelatedMemories, find_related
+from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import RankingFields, search_index
@@ -18,82 +18,81 @@ from memories.search.base import RankingFields, search_index
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """The candidates for a question; `rows` by key, and what is `related`, where the mode looks at more than scores.
+    """The candidates for a question; in mode hybrid also their `rows` by key and the `related` memories.
 
-    `room` is the key of the one group that is asked in, None where all are.
+    `group_key` is the one group of the request, None for all.
     """
 
     candidates: list[Candidate]
     rows: Mapping[int, RankingFields]
-    related: RelatedMemories = NOTHING
-    room: int | None = None
+    related: RelatedMemories = NO_RELATIONS
+    group_key: int | None = None
+
+    def without_relations(self) -> "CandidateSet":
+        """The set without the candidates that only a relation led to."""
+        candidates = [c for c in self.candidates if c.is_found]
+        rows = {c.key: self.rows[c.key] for c in candidates if c.key in self.rows}
+        return replace(self, candidates=candidates, rows=rows, related=NO_RELATIONS)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Keys with their scores, best first, the candidates that they were chosen from, and what was read of those.
+    """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
-    `asked` are those that prove, or are the other end of, a relation that the question asks for; `room` is that of Gathered.
+    `requested` are the memories that prove, or are the other end of, a relation that the question asks for; `group_key`
+    is the CandidateSet's.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, RankingFields]
-    asked: frozenset[int] = frozenset()
-    room: int | None = None
+    requested: frozenset[int] = frozenset()
+    group_key: int | None = None
 
 
-def usual_tuning() -> Tuning:
-    """Give the numbers in use: the defaults, with the settings' penalty for long turns."""
+def current_tuning() -> Tuning:
+    """The weights in use: the defaults, with the setting's penalty for long turns."""
     return replace(TUNING, length_penalty=settings.LOCI.retrieval.length_penalty)
 
 
 def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> CandidateSet:
-    """Find the candidates inside the Visibility; all that asks the database."""
+    """The candidates inside the Visibility; every query of ranking happens here."""
     limit = settings.LOCI.retrieval.candidates
-    related = find_related(question, visibility) if mode == "hybrid" else NOTHING
+    related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
     candidates, rows = find_candidates(
         search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
     )
     if mode != "hybrid":
         return CandidateSet(candidates, {})
-    there = [c for c in candidates if c.key in rows]
-    own = {c.key: rows[c.key] for c in there}
-    found, beside = [c for c in there if c.is_found], [c for c in there if not c.is_found]
-    # Each for itself: what only a relation brings makes no turn of what a search found.
-    around = [*look_around(found, own), *look_around(beside, own)]
-    return CandidateSet(around, own, related, _room(visibility))
-
-
-def _room(visibility: Visibility) -> int | None:
+    present = [c for c in candidates if c.key in rows]
+    own = {c.key: rows[c.key] for c in present}
+    found, beside = [c for c in present if c.is_found], [c for c in present if not c.is_found]
+    # Separately: a memory that only a relation led to makes no turn of a search's hit.
+    complete = [*add_lengths_and_turns(found, own), *add_lengths_and_turns(beside, own)]
     groups = visibility.groups or ()
-    return next(iter(groups)) if len(groups) == 1 else None
+    return CandidateSet(complete, own, related, next(iter(groups)) if len(groups) == 1 else None)
 
 
-def place(gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace) -> Ranking:
-    """Fuse and adjust the candidates' scores; nothing is asked any more."""
+def score_candidates(
+    gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace
+) -> Ranking:
+    """Fuse and adjust the candidates' scores; no queries."""
     if not tuning.by_relations:
-        gathered = _found(gathered)
+        gathered = gathered.without_relations()
     options = settings.LOCI.retrieval
     parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
     scores = fuse(gathered.candidates, mode=mode, settings=parameters)
     trace.add("fuse", mode=mode, candidates=len(scores), readable=round(question.readable, 2))
     related = gathered.related
     if related.entities:
-        trace.add("relations", entities=list(related.entities), followed=related.told(scores))
+        trace.add("relations", entities=list(related.entities), followed=related.describe(scores))
     if mode == "hybrid":
         boosts = related.boosts(scores, tuning)
         scores = adjust(
             scores, gathered.candidates, gathered.rows, question,
-            tuning=tuning, related=boosts, room=gathered.room, trace=trace,
+            tuning=tuning, related=boosts, group_key=gathered.group_key, trace=trace,
         )  # fmt: skip
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    asked = frozenset(key for key, why in related.reasons.items() if why.is_asked)
-    return Ranking(best_first, {c.key: c for c in gathered.candidates}, gathered.rows, asked, gathered.room)
-
-
-def _found(gathered: CandidateSet) -> CandidateSet:
-    """Leave out what only a relation brought."""
-    candidates = [c for c in gathered.candidates if c.is_found]
-    rows = {c.key: gathered.rows[c.key] for c in candidates if c.key in gathered.rows}
-    return replace(gathered, candidates=candidates, rows=rows, related=NOTHING)
+    requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
+    by_key = {c.key: c for c in gathered.candidates}
+    return Ranking(best_first, by_key, gathered.rows, requested, gathered.group_key)

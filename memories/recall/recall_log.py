@@ -1,6 +1,6 @@
-"""Counting what was recalled, after the answer: kept in the process and written in batches.
+"""The recall log and access counters: buffered in the process after the answer and written in batches.
 
-A recall never waits for the write lock. What a killed process had not written yet is lost, and may be.
+A recall never waits for the write lock. A killed process loses what it had not written; that is accepted.
 """
 
 import logging
@@ -24,26 +24,26 @@ log = logging.getLogger(__name__)
 _LOG = CompiledInsert(RecallLog)
 
 
-def _later(at: str) -> Greatest:
-    """Give the moment, or the one that is there where another process has written a later one."""
+def _latest_access(at: str) -> Greatest:
+    """The later of `at` and the row's last access, which another process may have written."""
     moment = Value(at, output_field=TextField())
     return Greatest(Coalesce("last_accessed", moment, output_field=TextField()), moment)
 
 
-# A row for each memory that came back: compiled anew each, they took an eighth of a busy server's time.
+# One update per recalled memory: compiling each anew took an eighth of a busy server's time.
 _ACCESSED = CompiledUpdate(
     lambda count, at, key: (
         Memory.objects.filter(key=key),
-        {"access_count": F("access_count") + count, "last_accessed": _later(at)},
+        {"access_count": F("access_count") + count, "last_accessed": _latest_access(at)},
     ),
     3,
 )
-MAX_PENDING = 500  # recalls kept at most; older ones are dropped, never the answer
+MAX_PENDING = 500  # recalls in the buffer; older ones are dropped, never the answer
 
 
 @dataclass(frozen=True)
 class PendingRecall:
-    """What is kept of one recall until it is written."""
+    """A recall that is not written yet."""
 
     at: datetime
     group_key: int | None
@@ -58,7 +58,7 @@ class PendingRecall:
 
 
 class RecallCounter:
-    """Recalls that wait to be written; one per process."""
+    """The process's buffer of recalls to be written."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,13 +66,13 @@ class RecallCounter:
         self._timer: threading.Timer | None = None
 
     def add(self, recall: PendingRecall) -> None:
-        """Keep a recall and make sure that it is written within retrieval.access_flush_s seconds."""
+        """Buffer a recall; it is written within retrieval.access_flush_s seconds."""
         with self._lock:
             self._pending = [*self._pending[-MAX_PENDING + 1 :], recall]
             self._start_timer()
 
     def schedule(self) -> None:
-        """Make sure that what waits is written within retrieval.access_flush_s seconds; a token's use is enough."""
+        """Flush within retrieval.access_flush_s seconds, even if only a token's last use is pending."""
         with self._lock:
             self._start_timer()
 
@@ -83,7 +83,7 @@ class RecallCounter:
             self._timer.start()
 
     def flush(self) -> int:
-        """Write what is pending in one transaction, the tokens' last use too; give how many recalls."""
+        """Write pending recalls and the tokens' last use in one transaction; returns the number of recalls."""
         with self._lock:
             pending, self._pending, self._timer = self._pending, [], None
         if pending or PENDING_TOKEN_USES:
@@ -107,8 +107,8 @@ TOKEN_USE_HOOKS.append(COUNTER.schedule)
 
 
 def write_recalls(recalls: Sequence[PendingRecall]) -> None:
-    """Write log rows and add to the memories' access counters; a recall of what was purged since is dropped."""
-    recalls = _without_purged(recalls)
+    """Write log rows and add to the memories' access counters; recalls of text purged since are dropped."""
+    recalls = without_purged(recalls)
     _LOG.add(
         [
             RecallLog(
@@ -132,19 +132,19 @@ def write_recalls(recalls: Sequence[PendingRecall]) -> None:
         for key, _ in recall.hits:
             counts[key] = counts.get(key, 0) + 1
             latest[key] = max(recall.at, latest.get(key, recall.at))
-    stamp = connection.ops.adapt_datetimefield_value
-    _ACCESSED.run_each([(count, str(stamp(latest[key])), key) for key, count in counts.items()])
+    to_column = connection.ops.adapt_datetimefield_value
+    _ACCESSED.run_each([(count, str(to_column(latest[key])), key) for key, count in counts.items()])
 
 
-def _without_purged(recalls: Sequence[PendingRecall]) -> list[PendingRecall]:
-    """Leave out recalls that brought a memory which is gone, or whose query is a purged text.
+def without_purged(recalls: Sequence[PendingRecall]) -> list[PendingRecall]:
+    """The recalls without those of a memory that no longer exists, or with a purged text as query.
 
-    A purge clears the log, but recalls that wait in another process come to it later.
+    A purge clears the log, but another process may flush its buffer later.
     """
     keys = {key for recall in recalls for key, _ in recall.hits}
-    there = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
+    existing = set(Memory.objects.filter(key__in=keys).values_list("key", flat=True))
     purged = purged_texts({recall.query for recall in recalls})
-    return [r for r in recalls if r.query not in purged and there.issuperset(key for key, _ in r.hits)]
+    return [r for r in recalls if r.query not in purged and existing.issuperset(key for key, _ in r.hits)]
 
 
 def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:
@@ -153,5 +153,5 @@ def pack_hits(hits: Sequence[tuple[int, float]]) -> bytes:
 
 
 def unpack_hits(blob: bytes) -> list[tuple[int, float]]:
-    """Give the (memory key, score) pairs that pack_hits() packed."""
+    """The (memory key, score) pairs that pack_hits() packed."""
     return [(key, score) for key, score in struct.iter_unpack("<qf", bytes(blob))]

@@ -1,4 +1,4 @@
-"""Following relations: what hangs on the entities that a question names comes among the candidates, with its reason."""
+"""Follows relations: memories related to the entities that a question names become candidates, each with its reason."""
 
 import re
 from collections import defaultdict
@@ -19,210 +19,216 @@ from memories.models import Memory
 from memories.queries.by_key import read_rows
 from memories.queries.visibility import is_visible
 from memories.recall.question import Question
-from memories.recall.weights import Tuning
+from memories.recall.weights import (
+    MAX_ENTITIES,
+    MAX_NAME_WORDS,
+    MAX_NAMES,
+    MAX_RELATIONS,
+    NAME_LETTERS,
+    Tuning,
+)
 from memories.search.query_terms import STOP_WORDS, words
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
-MOST_RELATIONS = 50  # the surest
-MOST_ENTITIES = 20  # a question that names more is a text
-NAME_WORDS = 3  # names of more words are not looked for
-NAME_LETTERS = range(2, 7)  # of a script without spaces, where a name may begin at any letter
-MOST_NAMES = 256  # looked for in one question
-_RELATED: Final = (Path(__file__).parents[1] / "queries" / "sql" / "related.sql").read_text(encoding="utf-8")
+_RELATED_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "related.sql").read_text(
+    encoding="utf-8"
+)
 _WORD = re.compile(r"\S+")
 _BEFORE, _AFTER = "([{<\"'“«", ",;:.?!)]}>\"'”»"
 
 
 class NameSpan(NamedTuple):
-    """What may be a name, folded, and where it stands in the folded question."""
+    """A possible name, folded, and its place in the folded question."""
 
     fold: str
     start: int
     end: int
+
+    def is_inside(self, other: "NameSpan") -> bool:
+        """Whether the other, longer span covers this one."""
+        return (
+            other.start <= self.start
+            and self.end <= other.end
+            and other.end - other.start > self.end - self.start
+        )
 
 
 @dataclass(frozen=True)
 class RelationReason:
     """Why a memory is related: the entity that the question names, and the predicate; empty for the entity itself.
 
-    `is_asked` says that the question has the predicate's words, or names both ends.
+    `is_requested`: the question has the predicate's words, or names both ends.
     """
 
     entity: str
     predicate: str
-    is_asked: bool
+    is_requested: bool
     memory: UUID
+
+    @property
+    def priority(self) -> int:
+        """The greatest of a memory's reasons counts: first the requested, then those by a predicate."""
+        return 1 + bool(self.predicate) + 2 * self.is_requested
 
 
 @dataclass(frozen=True)
 class RelatedMemories:
-    """What hangs on the entities of a question: reasons by the memories' keys, not yet held against its filters."""
+    """The entities of a question and the reasons by memory key, not yet checked against the request's filters."""
 
     entities: tuple[str, ...] = ()
     reasons: Mapping[int, RelationReason] = field(default_factory=dict)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
-        """Give what is added to those of the keys that are related."""
+        """The boosts of the related ones among the keys."""
         found = ((key, self.reasons[key]) for key in keys if key in self.reasons)
-        return {key: tuning.asked_boost if why.is_asked else tuning.relation_boost for key, why in found}
+        return {
+            key: tuning.asked_boost if reason.is_requested else tuning.relation_boost for key, reason in found
+        }
 
-    def told(self, keys: Iterable[int]) -> list[str]:
-        """Say for each of the keys that are related by which entity and predicate."""
+    def describe(self, keys: Iterable[int]) -> list[str]:
+        """For each related one among the keys, its entity, predicate and memory id."""
         found = (self.reasons[key] for key in keys if key in self.reasons)
-        return [f"{why.entity} {why.predicate or 'itself'}: {why.memory}" for why in found]
+        return [f"{reason.entity} {reason.predicate or 'itself'}: {reason.memory}" for reason in found]
 
 
-NOTHING: Final = RelatedMemories()
+NO_RELATIONS: Final = RelatedMemories()
 
 
 def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
-    """Give what hangs on the entities that the question names: one statement, and a second where it names any.
+    """Memories related to the entities that the question names: one statement, and a second if it names any.
 
-    1. look for the question's words, pairs and triples among the names of entities
-    2. follow the relations that were true when the question is about, in the groups of the Visibility
-    3. give the entities, the relations' other ends and what proves them, by the versions that count
+    1. look up the question's words, pairs and triples among the names of entities
+    2. follow the relations that held at the question's moment, in the groups of the Visibility
+    3. return the entities, the relations' other ends and their proofs, as the versions that count
 
-    Neither an entity nor an end that is outside the Visibility's rooms leads on. The filters of a question (types, tags,
-    dates) bind what it brings and not the way there: the search holds the keys against them, like everything it finds.
+    An entity or end outside the groups of the Visibility leads nowhere. The request's filters (types, tags, dates) bind
+    the results, not the way there: the search checks the keys against them like all its hits.
     """
-    named = _named(question.text, visibility)
+    named = find_named_entities(question.text, visibility)
     if not named:
-        return NOTHING
-    way = replace(
+        return NO_RELATIONS
+    unfiltered = replace(
         visibility, types=frozenset(), tags=frozenset(), scope="", min_confidence=0.0, after=None, before=None
     )
-    shown = [row for row in _hanging(sorted(named), visibility) if is_visible(row, way)]
-    entities = {row.of_root: named[row.of_root] for row in shown if row.role == "named"}
-    asked = {root(word) for word in words(question.text)}
-    return RelatedMemories(tuple(dict.fromkeys(entities.values())), _reasons(shown, entities, asked))
+    rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
+    entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
+    query_roots = {root(word) for word in words(question.text)}
+    return RelatedMemories(tuple(dict.fromkeys(entities.values())), best_reasons(rows, entities, query_roots))
 
 
-def _reasons(
-    rows: Sequence[Any], entities: Mapping[int, str], asked: Collection[str]
-) -> dict[int, RelationReason]:
-    """Give each row's best reason; `rows` are memories with their role in a relation, all of them visible."""
-    ends: defaultdict[int | None, set[int]] = defaultdict(set)
-    for row in rows:
-        if row.role in ("subject", "object"):
-            ends[row.relation].add(row.of_root)
-    reasons: dict[int, RelationReason] = {}
-    for row in rows:
-        why = _reason(row, ends[row.relation], entities, asked)
-        if why and _weight(why) > _weight(reasons.get(row.key)):
-            reasons[row.key] = why
-    return reasons
-
-
-def _reason(
-    row: Any, ends: Collection[int], entities: Mapping[int, str], asked: Collection[str]
-) -> RelationReason | None:
-    if row.of_root in entities:
-        name = entities[row.of_root]
-        # What has the name is found by it already.
-        return (
-            None
-            if fold(name) in fold(row.content)
-            else RelationReason(name, "", is_asked=False, memory=row.id)
-        )
-    via = sorted(end for end in ends if end in entities)
-    if len(ends) < 2 or not via:
-        return None
-    is_asked = len(via) == 2 or asks_for(row.predicate, asked)
-    return RelationReason(entities[via[0]], row.predicate, is_asked, row.id)
-
-
-def _weight(why: RelationReason | None) -> int:
-    return 0 if why is None else 1 + bool(why.predicate) + 2 * why.is_asked
-
-
-def asks_for(predicate: str, asked: Collection[str]) -> bool:
-    """Say whether a question whose words have these roots has a telling word of the predicate ("works_at": work)."""
-    return any(root(word) in asked for word in predicate.split("_") if word and word not in STOP_WORDS)
-
-
-def _named(text: str, visibility: Visibility) -> dict[int, str]:
-    """Give the entities that a question names, by their roots, as they are called; the longest name counts."""
-    spots = spots_in(text)
+def find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
+    """The entities that a text names, their names by root key; of overlapping names the longest counts."""
+    spans = find_name_spans(text)
     rows = [
         row
-        for row in read_rows(_names, list({spot.fold: None for spot in spots})[:MOST_NAMES])
+        for row in read_rows(_aliases_query, list({span.fold: None for span in spans})[:MAX_NAMES])
         if visibility.groups is None
         or row[3] in visibility.groups
         or (visibility.include_global and row[4] == "global")
     ]
     known = {row[0] for row in rows}
-    found = [spot for spot in spots if spot.fold in known]
-    longest = {spot.fold for spot in found if not any(_is_inside(spot, other) for other in found)}
+    found = [span for span in spans if span.fold in known]
+    longest = {span.fold for span in found if not any(span.is_inside(other) for other in found)}
     named = {memory: name for folded, name, memory, *_ in rows if folded in longest}
-    return dict(sorted(named.items())[:MOST_ENTITIES])
+    return dict(sorted(named.items())[:MAX_ENTITIES])
 
 
-def spots_in(text: str) -> list[NameSpan]:
-    """Give what may be a name in a question: its words, pairs and triples, but stop words alone."""
+@cache
+def _aliases_query(count: int) -> CompiledQuery[tuple[Any, ...]]:
+    columns = ("fold", "name", "memory_id", "group_id", "memory__scope")
+    # All groups, for the global entities: this uses the index on group and fold, and reads matching names only.
+    names = EntityAlias.objects.filter(group__in=Group.objects.values("key")).order_by()
+    return CompiledQuery(lambda *folds: names.filter(fold__in=folds).values_list(*columns), count)
+
+
+def find_name_spans(text: str) -> list[NameSpan]:
+    """Possible names in a text: its words, pairs and triples, without those of stop words alone."""
     folded = fold(text)
-    spots = [_bared(match[0], match.start()) for match in _WORD.finditer(folded)]
-    spots = [spot for spot in spots if spot.fold][:MOST_NAMES]
+    bare = [bare_span(match[0], match.start()) for match in _WORD.finditer(folded)]
+    bare = [span for span in bare if span.fold][:MAX_NAMES]
     whole = (NameSpan(match[0], match.start(), match.end()) for match in _WORD.finditer(folded))
-    found = [*dict.fromkeys([*spots, *whole])]
-    for count in range(2, NAME_WORDS + 1):
-        for first, last in zip(spots, spots[count - 1 :], strict=False):
+    found = [*dict.fromkeys([*bare, *whole])]
+    for count in range(2, MAX_NAME_WORDS + 1):
+        for first, last in zip(bare, bare[count - 1 :], strict=False):
             found.append(NameSpan(folded[first.start : last.end], first.start, last.end))
-    telling = [spot for spot in found if not STOP_WORDS.issuperset(spot.fold.split())]
-    return telling if folded.isascii() else [*telling, *_unspaced(spots)]
+    distinctive = [span for span in found if not STOP_WORDS.issuperset(span.fold.split())]
+    return distinctive if folded.isascii() else [*distinctive, *unspaced_spans(bare)]
 
 
-def _bared(word: str, start: int) -> NameSpan:
-    """Take off what stands around a word and a possessive; the folding made one apostrophe of them all."""
+def bare_span(word: str, start: int) -> NameSpan:
+    """A word without punctuation around it and without a possessive; folding made all apostrophes one."""
     left = word.lstrip(_BEFORE)
     bare = left.rstrip(_AFTER).removesuffix("'s")
     start += len(word) - len(left)
     return NameSpan(bare, start, start + len(bare))
 
 
-def _unspaced(spots: Iterable[NameSpan]) -> Iterator[NameSpan]:
-    for word, start, _ in spots:
+def unspaced_spans(spans: Iterable[NameSpan]) -> Iterator[NameSpan]:
+    """Every run of two to six letters in scripts without spaces."""
+    for word, start, _ in spans:
         if not word.isascii() and is_unspaced(word):
             for count in NAME_LETTERS:
                 for at in range(len(word) - count + 1):
                     yield NameSpan(word[at : at + count], start + at, start + at + count)
 
 
-def _is_inside(spot: NameSpan, other: NameSpan) -> bool:
-    return (
-        other.start <= spot.start
-        and spot.end <= other.end
-        and other.end - other.start > spot.end - spot.start
-    )
-
-
-@cache
-def _names(count: int) -> CompiledQuery[tuple[Any, ...]]:
-    columns = ("fold", "name", "memory_id", "group_id", "memory__scope")
-    # All groups, for the global entities: the index on group and fold is used, and no name is read that is not asked for.
-    names = EntityAlias.objects.filter(group__in=Group.objects.values("key")).order_by()
-    return CompiledQuery(lambda *folds: names.filter(fold__in=folds).values_list(*columns), count)
-
-
-def _hanging(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
-    """Read what hangs on the roots: memories with `relation`, `role`, `predicate` and the root that they stand for."""
-    stamp = connection.ops.adapt_datetimefield_value
+def read_related(roots: Sequence[int], v: Visibility) -> Iterable[Any]:
+    """Memories related to the roots, with `relation`, `role`, `predicate` and `of_root`, the root of their chain."""
+    to_column = connection.ops.adapt_datetimefield_value
     values: dict[str, Any] = {
-        "at": stamp(v.as_of or v.known_at or v.now),
-        "known": stamp(v.known_at or v.now),
+        "at": to_column(v.as_of or v.known_at or v.now),
+        "known": to_column(v.known_at or v.now),
         "everywhere": v.groups is None,
-        "most": MOST_RELATIONS,
+        "most": MAX_RELATIONS,
     }
     lists: dict[str, list[Any]] = {
         "roots": [*roots],
         "states": sorted(v.states),
         "groups": [0, *sorted(v.groups or ())],  # no group has the key 0, and an empty list is no SQL
     }
-    sql = _RELATED
-    for name, several in lists.items():
-        places = {f"{name}_{n}": value for n, value in enumerate(several)}
-        sql = sql.replace(f":{name}", ", ".join(f"%({place})s" for place in places))
-        values |= places
+    sql = _RELATED_SQL
+    for name, members in lists.items():
+        parameters = {f"{name}_{n}": value for n, value in enumerate(members)}
+        sql = sql.replace(f":{name}", ", ".join(f"%({parameter})s" for parameter in parameters))
+        values |= parameters
     for name in ("at", "known", "everywhere", "most"):
         sql = sql.replace(f":{name}", f"%({name})s")
     return Memory.objects.raw(sql, values)
+
+
+def best_reasons(
+    rows: Sequence[Any], entities: Mapping[int, str], query_roots: Collection[str]
+) -> dict[int, RelationReason]:
+    """Each memory's best reason by key, from the visible rows of read_related()."""
+    ends: defaultdict[int | None, set[int]] = defaultdict(set)
+    for row in rows:
+        if row.role in ("subject", "object"):
+            ends[row.relation].add(row.of_root)
+    reasons: dict[int, RelationReason] = {}
+    for row in rows:
+        reason = reason_for(row, ends[row.relation], entities, query_roots)
+        if reason and (row.key not in reasons or reason.priority > reasons[row.key].priority):
+            reasons[row.key] = reason
+    return reasons
+
+
+def reason_for(
+    row: Any, ends: Collection[int], entities: Mapping[int, str], query_roots: Collection[str]
+) -> RelationReason | None:
+    """Why a row is related; None if both ends are not visible, no named entity is an end, or it has the name itself."""
+    if row.of_root in entities:
+        name = entities[row.of_root]
+        if fold(name) in fold(row.content):  # the search finds it by its name
+            return None
+        return RelationReason(name, "", is_requested=False, memory=row.id)
+    named_ends = sorted(end for end in ends if end in entities)
+    if len(ends) < 2 or not named_ends:
+        return None
+    is_requested = len(named_ends) == 2 or matches_predicate(row.predicate, query_roots)
+    return RelationReason(entities[named_ends[0]], row.predicate, is_requested, row.id)
+
+
+def matches_predicate(predicate: str, query_roots: Collection[str]) -> bool:
+    """Whether the query's roots contain a content word of the predicate ("works_at": work)."""
+    return any(root(word) in query_roots for word in predicate.split("_") if word and word not in STOP_WORDS)

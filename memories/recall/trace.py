@@ -1,11 +1,11 @@
-"""The trace of a recall: each step says what it did, and that is the whole explanation."""
+"""The trace of a recall: each step records what it did, and that is the whole explanation."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Gives keys with their numbers; called when somebody asks for them, which for most recalls nobody does.
-Telling = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
+# Yields keys with their numbers; called only if somebody reads them, which most recalls never do.
+NumberSource = Callable[[], Iterable[tuple[int, Mapping[str, float]]]]
 
 
 @dataclass(frozen=True)
@@ -18,19 +18,19 @@ class TraceStep:
 
 @dataclass
 class Trace:
-    """Steps in order, and for each memory (by key) the numbers that made its place."""
+    """Steps in order, and for each memory (by key) the numbers behind its rank."""
 
     steps: list[TraceStep] = field(default_factory=list)
     dropped: dict[int, str] = field(default_factory=dict)
     _numbers: dict[int, dict[str, float]] = field(default_factory=dict)
-    _untold: list[Telling] = field(default_factory=list)
+    _sources: list[NumberSource] = field(default_factory=list)
 
     @property
     def numbers(self) -> dict[int, dict[str, float]]:
-        """Give the numbers of all memories, rounded to what can be read."""
-        untold, self._untold = self._untold, []
-        for telling in untold:
-            for key, numbers in telling():
+        """The numbers of all memories, rounded to four digits."""
+        sources, self._sources = self._sources, []
+        for source in sources:
+            for key, numbers in source():
                 rounded = {name: round(value, 4) for name, value in numbers.items()}
                 self._numbers.setdefault(key, {}).update(rounded)
         return self._numbers
@@ -39,10 +39,10 @@ class Trace:
         """Append a step."""
         self.steps.append(TraceStep(name, detail))
 
-    def score(self, telling: Telling) -> None:
-        """Note numbers of many memories, to be worked out when they are asked for; a step calls it once."""
-        self._untold.append(telling)
+    def add_numbers(self, source: NumberSource) -> None:
+        """Register numbers of many memories, computed when they are read; each step calls it once."""
+        self._sources.append(source)
 
-    def drop(self, key: int, why: str) -> None:
-        """Note the step that took a memory out."""
-        self.dropped[key] = why
+    def drop(self, key: int, reason: str) -> None:
+        """Record why a memory is not in the answer."""
+        self.dropped[key] = reason

@@ -1,1 +1,1 @@
-"""What an agent's session starts and ends with."""
+"""The start and end of an agent's session: context packs and checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints: where work stood, saved by an agent and read by the next one. Rows are only added."""
+"""Checkpoints: the state of work, saved by one agent and read by the next. Rows are only added."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from memories.store.purge_hooks import PurgedTexts, quoting, redacted
 
 @dataclass(frozen=True)
 class CheckpointResult:
-    """A checkpoint that was written, and how many its thread (or group) has now."""
+    """A saved checkpoint, and the number of checkpoints in its thread (or group)."""
 
     checkpoint: Checkpoint
     group: str
@@ -35,12 +35,12 @@ class CheckpointResult:
 def save_checkpoint(
     actor: Actor, *, group: str | None, thread: str, state: dict[str, Any] | str
 ) -> CheckpointResult:
-    """Keep `state` (JSON, or a text) as the newest of its thread, or of the group where no thread is named.
+    """Save `state` (JSON, or a text) as the newest checkpoint of the thread, or without a name, of the group.
 
     Raises:
         InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
     """
-    body = _checked_state(state)
+    body = check_state(state)
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
@@ -67,7 +67,7 @@ def save_checkpoint(
 
 @dataclass(frozen=True)
 class ThreadCheckpoints:
-    """A thread that has checkpoints ("" are the group's own): how many, and when the newest was saved."""
+    """A thread with checkpoints ("": the group itself), their number, and when the newest was saved."""
 
     thread: str
     count: int
@@ -75,43 +75,49 @@ class ThreadCheckpoints:
 
 
 def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
-    """Give the newest checkpoint of a thread, or of the group (any thread) where none is named; with `at` as of then."""
-    rows = _saved(group, at).select_related("thread")
+    """The newest checkpoint of a thread, or without a name of any in the group; with `at`, the newest by then."""
+    rows = checkpoints_of(group, at).select_related("thread")
     if thread:
         rows = rows.filter(thread__name=thread)
     return rows.order_by("-key").first()
 
 
 def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadCheckpoints]:
-    """Give the threads of a group that have checkpoints (by `at`), the one that was saved last first."""
-    rows = _saved(group, at).values("thread__name").annotate(count=Count("key"), newest=Max("created_at"))
+    """The threads of a group with checkpoints (by `at`), the last saved first."""
+    rows = (
+        checkpoints_of(group, at)
+        .values("thread__name")
+        .annotate(count=Count("key"), newest=Max("created_at"))
+    )
     found = [ThreadCheckpoints(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
-    return sorted(found, key=lambda stood: (stood.newest, stood.thread), reverse=True)
+    return sorted(found, key=lambda each: (each.newest, each.thread), reverse=True)
 
 
-def _saved(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+    """The checkpoints of a group, saved by `at` if it is set."""
     rows = Checkpoint.objects.filter(group=group)
     return rows.filter(created_at__lte=at) if at else rows
 
 
 def purge_checkpoints(doomed: PurgedTexts) -> int:
-    """Blot purged texts out of the states that quote them; give how many checkpoints were changed."""
+    """Redact purged texts in the states that quote them; returns the number of changed checkpoints."""
     quotes = list(quoting(Checkpoint.objects.all(), "state", doomed.texts))
     for checkpoint in quotes:
         checkpoint.state = redacted(checkpoint.state, doomed.texts)
     return Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
 
 
-def _checked_state(state: dict[str, Any] | str) -> dict[str, Any]:
+def check_state(state: dict[str, Any] | str) -> dict[str, Any]:
+    """The state as JSON, a text under the key `text`. Raises InvalidInput if it is not allowed."""
     body = {"text": state} if isinstance(state, str) else state
     limit = settings.LOCI.storage.max_metadata_bytes
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise InvalidInput(f"state is not JSON: {fault}.", field="state") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"state is not JSON: {error}.", field="state") from None
     if not body or body == {"text": ""} or not isinstance(body, dict):
-        raise InvalidInput("state is empty.", hint="Say what is done and what is next.", field="state")
+        raise InvalidInput("state is empty.", hint="Describe what is done and what is next.", field="state")
     if NUL_IN_JSON.search(text):
         raise InvalidInput("state holds a NUL character.", field="state")
     if size > limit:

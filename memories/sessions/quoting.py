@@ -1,4 +1,4 @@
-"""Fencing: recalled text is data. It stands between marks that it cannot forge, with what it is beside it."""
+"""Fencing: recalled text is data. It is shown between marks that it cannot forge, with the memory's attributes."""
 
 import re
 from datetime import datetime
@@ -6,21 +6,21 @@ from datetime import datetime
 from memories.language.cleaning import fold
 from memories.models import Memory
 
-# White space may stand wherever a lenient reader forgives it.
+# White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|checkpoint|loci)\b)", re.I)
 _OPENERS = re.compile("[<\uff1c\ufe64]")
 
 
 def escape(text: str) -> str:
-    """Give the text with anything that looks like one of our marks made harmless."""
+    """The text with everything that looks like a mark of ours made harmless."""
     plain = _MARK.sub(r"&lt;\1", text)
-    # A mark in other letters, or with invisible ones in it, fools whoever reads as people do.
+    # A mark in look-alike letters, or with invisible ones in it, misleads whoever reads as people do.
     is_disguised = _OPENERS.search(plain) is not None and _MARK.search(fold(plain)) is not None
     return _OPENERS.sub("&lt;", plain) if is_disguised else plain
 
 
-def fenced(memory: Memory, text: str, *, label: str = "") -> str:
-    """Give one memory between marks, with id, type, group, trust, date and source."""
+def fence(memory: Memory, text: str, *, label: str = "") -> str:
+    """A memory between marks, with id, type, group, trust, date and source."""
     when = memory.valid_from or memory.created_at
     attributes = {
         "id": str(memory.id),
@@ -30,19 +30,21 @@ def fenced(memory: Memory, text: str, *, label: str = "") -> str:
         "date": f"{when:%Y-%m-%d}",
         "source": memory.source or memory.author_name,
     }
-    return _between("memory", attributes, text)
+    return wrap("memory", attributes, text)
 
 
-def fenced_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
-    """Give where work stood between marks, with who said so and when."""
+def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
+    """A checkpoint between marks, with date, author and thread."""
     attributes = {"date": f"{when:%Y-%m-%d %H:%M} UTC", "author": author, "thread": thread}
-    return _between("checkpoint", attributes, text)
+    return wrap("checkpoint", attributes, text)
 
 
-def _between(mark: str, attributes: dict[str, str], text: str) -> str:
-    said = " ".join(f'{name}="{_attribute(value)}"' for name, value in attributes.items() if value)
-    return f"<{mark} {said}>\n{escape(text)}\n</{mark}>"
+def wrap(mark: str, attributes: dict[str, str], text: str) -> str:
+    """The escaped text between an opening mark with the attributes that are set and a closing one."""
+    named = " ".join(f'{name}="{_escape_attribute(value)}"' for name, value in attributes.items() if value)
+    return f"<{mark} {named}>\n{escape(text)}\n</{mark}>"
 
 
-def _attribute(value: str) -> str:
+def _escape_attribute(value: str) -> str:
+    """The value, safe between double quotes."""
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

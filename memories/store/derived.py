@@ -20,7 +20,7 @@ from access.audit.operations import Operation
 from memories.language.cleaning import fold
 from memories.language.plurals import format_memory_count
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.models.text_lookup import fold_start, folded_as_any
+from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.threads import refresh_threads
@@ -183,7 +183,9 @@ def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory
 def _live_texts(rows: Sequence[Memory]) -> set[tuple[int, str, str, str]]:
     """Give the texts that are live already; events are never twins."""
     starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
-    live = Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC), state=State.LIVE).order_by()
+    live = Memory.objects.filter(
+        fold_starts_with_any(starts), ~Q(type=Type.EPISODIC), state=State.LIVE
+    ).order_by()
     return {_text(row) for row in live} if starts else set()
 
 

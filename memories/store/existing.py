@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
 from memories.models.link import ON_APPROVAL
-from memories.models.text_lookup import fold_start, folded_as, folded_as_any
+from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any
 from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
 from memories.types import State, Trust, Type
@@ -27,7 +27,7 @@ _NAMED = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
 _SAME = CompiledQuery(  # unordered: sorted by key, SQLite would rather read the whole group
     lambda start, group, type_, hash_: _ROWS.filter(
-        folded_as(start),
+        fold_starts_with(start),
         group=group,
         type=type_,
         content_hash=hash_,
@@ -141,7 +141,7 @@ def _by_fold(count: int) -> CompiledQuery[tuple[int, int, str]]:
     # By the fold alone, and without joins: with a group or a state to go by SQLite would rather read the whole group.
     return CompiledQuery(
         lambda *starts: (
-            Memory.objects.filter(folded_as_any(starts), ~Q(type=Type.EPISODIC))
+            Memory.objects.filter(fold_starts_with_any(starts), ~Q(type=Type.EPISODIC))
             .exclude(state__in=_ELSE)
             .order_by()
             .values_list("key", "group", "content_hash")
@@ -182,7 +182,7 @@ def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[
     at |= Q(position__in={d.position for d in dated if d.position is not None})
     rows = _ROWS.filter(
         at,
-        folded_as_any(sorted({fold_start(draft.fold_hash) for draft in dated})),
+        fold_starts_with_any(sorted({fold_start(draft.fold_hash) for draft in dated})),
         group__in={group for group, _ in drafts},
         type=Type.EPISODIC,
         content_hash__in={draft.hash for draft in dated},

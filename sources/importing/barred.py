@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.models.text_lookup import fold_start, folded_as_any
+from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.by_key import read_rows
 from memories.store.tombstones import find_tombstones
 from memories.types import State, Type
@@ -43,7 +43,7 @@ def _superseded_here(rows: Sequence[Memory]) -> set[tuple[int, str]]:
 def _superseded(count: int) -> CompiledQuery[tuple[int, str]]:
     return CompiledQuery(
         lambda *starts: (
-            Memory.objects.filter(folded_as_any(starts), state=State.SUPERSEDED, retired_at=None)
+            Memory.objects.filter(fold_starts_with_any(starts), state=State.SUPERSEDED, retired_at=None)
             .exclude(type=Type.EPISODIC)
             .order_by()
             .values_list("group", "content_hash")

@@ -12,8 +12,9 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import RecallRequest, recall
-from memories.recall.budget import ITEM_OVERHEAD, count_tokens
+from memories.recall.budget import count_tokens
 from memories.recall.fusion import MODES
+from memories.recall.weights import ITEM_OVERHEAD_TOKENS
 from memories.sessions.context_pack import get_context
 from memories.store.bulk import store_many
 from tests.acceptance.house import House
@@ -79,7 +80,7 @@ Counter = Callable[[str], int]
 def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
     """An answer's texts with what stands beside each take no more tokens than were allowed; the rest is told."""
     found = recall(full.agent, RecallRequest(QUESTION, group="ledger", max_results=40, token_budget=budget))
-    spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD for item in found.items)  # type: ignore[arg-type]
+    spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD_TOKENS for item in found.items)  # type: ignore[arg-type]
     assert spent == found.tokens <= budget
     assert found.left_out + len(found.items) == 40
     assert (len(found.items) > 0) == (budget > 50)

@@ -20,7 +20,7 @@ MODEL = "test-model"
 
 
 def day(offset: int) -> datetime:
-    """Give the moment `offset` days after NOW."""
+    """The moment `offset` days after NOW."""
     return NOW + timedelta(days=offset)
 
 
@@ -64,13 +64,13 @@ def row(group: Group, content: str, /, **fields: Any) -> Memory:
 
 
 def unit_vector(seed: int) -> NDArray[np.float32]:
-    """Give a random float32[384] of unit length."""
+    """A random float32[384] of unit length."""
     vector = np.random.default_rng(seed).normal(size=384)
     return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
 def add_piece(memory: Memory, vector: NDArray[np.float32], *, ordinal: int = 0) -> Piece:
-    """Give a memory a vector of the test's own model, which the index then holds."""
+    """Embed a memory with the test's own model, which the index then holds."""
     IndexState.objects.get_or_create(name="model", defaults={"value": MODEL})
     return Piece.objects.create(
         memory=memory,

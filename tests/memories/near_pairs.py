@@ -231,7 +231,7 @@ TEMPLATES = (
 
 
 def near_pairs() -> Iterator[NearPair]:
-    """Give all pairs: 12 templates × 9 frames × 10 values."""
+    """All pairs: 12 templates × 9 frames × 10 values."""
     for template in TEMPLATES:
         for frame in template.frames:
             for thing, (old, new) in zip(THINGS, template.values, strict=True):

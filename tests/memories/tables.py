@@ -9,7 +9,7 @@ _LEFT_OUT = ("django_", "sqlite_", "memories_fts_", "memories_vec_")
 
 
 def all_rows() -> dict[str, list[tuple[Any, ...]]]:
-    """Give the rows of every table, sorted."""
+    """The rows of every table, sorted."""
     with connection.cursor() as cursor:
         names = [n for n in connection.introspection.table_names(cursor) if not n.startswith(_LEFT_OUT)]
         return {name: _rows(cursor, name) for name in names}

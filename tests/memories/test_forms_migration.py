@@ -1,4 +1,4 @@
-"""A store from before the words' other forms gets them by migrating, and is searched with them at once."""
+"""Migrating an older store adds other forms of its words, and searches use them at once."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Migrations go both ways, and the indexes outlive whatever Django does to their tables."""
+"""Migrations run both ways, and the indexes survive everything that Django does to their tables."""
 
 import re
 from typing import Any
@@ -68,7 +68,7 @@ def test_the_indexes_alone_go_and_come_back_with_their_rows() -> None:
 
 
 def _tie_indexes() -> list[str]:
-    """Give Django's own indexes of ties that most memories do not have."""
+    """Django's own indexes of foreign keys that most memories do not have."""
     ties = re.compile(r"memories_memory_(thread|root|superseded_by|author|token)_id_[0-9a-f]{8}")
     return [name for name in _names() if ties.fullmatch(name)]
 

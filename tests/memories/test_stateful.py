@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order, the indexes agree with the rows, the log is whole, and one version counts."""
+"""After any sequence of actions the indexes agree with the rows, the log is complete, and one version counts."""
 
 from collections import Counter
 from typing import Any

@@ -26,8 +26,9 @@ from memories.models import Memory
 from memories.queries.versions import find_memory
 from memories.queries.visibility import as_q, listed_by
 from memories.recall import Item, RecallRequest, RecallResult, recall
-from memories.recall.fusion import FULL_COSINE, MODES
+from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
+from memories.recall.weights import TUNING
 from memories.types import Type
 
 MAX_DROPPED = 60  # candidates listed as left out
@@ -162,7 +163,7 @@ def score_bar(
         return ()
     if mode != "hybrid":
         return (ScoreSegment("score", "tone", 0.0, round(100 * max(score, 0) / top_score, 1)),)
-    meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / FULL_COSINE
+    meaning = numbers.get("vector_share", 0.0) * numbers.get("vector", 0.0) / TUNING.full_cosine
     parts = [
         ("meaning", "blue", meaning),
         ("words", "tone", numbers.get("fused", score) - meaning),

@@ -103,7 +103,7 @@ def _facts(seen: Inspection) -> list[list[str]]:
         "counts now": "" if seen.head.id == memory.id else str(seen.head.id),
         "type": memory.type,
         "group": f"{memory.group.slug} ({memory.scope})",
-        "state": f"{memory.state}, {memory.trust}{', pinned' if memory.pinned else ''}: recall {seen.shown}s it",
+        "state": f"{memory.state}, {memory.trust}{', pinned' if memory.pinned else ''}: recall {seen.recall_treatment}s it",
         "label": seen.label,
         "tags": ", ".join(memory.tags),
         "confidence": f"{memory.confidence:.2f}",

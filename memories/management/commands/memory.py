@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from access.errors import InvalidInput
 from access.tokens import operator
-from memories.browse.serializers import done_json, memory_json
+from memories.browse.serializers import change_json, memory_json
 from memories.language.plurals import format_count, format_memory_count
 from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
@@ -96,7 +96,7 @@ class Command(FaceCommand):
             return self._edit(options)
         done = _done(options)
         if options["json"]:
-            self.print_json(done_json(done))
+            self.print_json(change_json(done))
         else:
             self.stdout.write("\n".join(_lines(done)))
         return 0

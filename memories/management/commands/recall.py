@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from access.tokens import operator
 from access.visibility import Narrowing
-from memories.browse.serializers import recalled_json
+from memories.browse.serializers import recall_json
 from memories.language.timestamps import parse_moment
 from memories.management.output import NOTHING_FOUND, FaceCommand, columns, plain, read_text, wrapped
 from memories.recall import Item, RecallRequest, RecallResult, recall
@@ -58,7 +58,7 @@ class Command(FaceCommand):
     def act(self, options: dict[str, Any]) -> int:
         recalled = recall(operator(), _asked(options))
         if options["json"]:
-            self.print_json(recalled_json(recalled))
+            self.print_json(recall_json(recalled))
         else:
             self._print(recalled)
         return NOTHING_FOUND if recalled.abstained else 0

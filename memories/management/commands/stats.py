@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, Final
 
 from access.tokens import operator
-from memories.browse.stats import FURTHER, Stats, memory_stats
+from memories.browse.stats import EXTRA_LINES, Stats, memory_stats
 from memories.language.plurals import format_count, format_memory_count
 from memories.management.output import FaceCommand, plain
 
@@ -25,7 +25,7 @@ class Command(FaceCommand):
 
     def act(self, options: dict[str, Any]) -> int:
         counted = memory_stats(operator(), group=options["group"], everywhere=not options["group"])
-        further = {name: lines() for name, lines in FURTHER.items()}
+        further = {name: lines() for name, lines in EXTRA_LINES.items()}
         if options["json"]:
             self.print_json({**dataclasses.asdict(counted), **further})
         else:

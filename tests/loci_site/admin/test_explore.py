@@ -121,8 +121,8 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
         )
 
     assert why(first) == "It is answer 1."
-    assert why(second, results="1") == "It was a candidate and was left out: beyond the first 1."
-    assert "recall hides what is forgotten" in why(gone)
+    assert why(second, results="1") == "It was a candidate, and was left out: beyond the first 1."
+    assert "recall hides forgotten memories" in why(gone)
 
 
 def test_the_playground_asks_about_the_past(owner: Client, remember: Remember) -> None:
@@ -202,7 +202,7 @@ def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
     memory = remember("Amounts are integer cents.")
     verbs.pin(person(alice), memory.id)
     body = text(member, "rooms/ledger/")
-    assert "Kept in mind" in body
+    assert "Pinned and verified" in body
     assert "&lt;memory id=" in body
     assert [word in body for word in ("alice", "bob", "curator")] == [True] * 3
     assert "<textarea" not in body  # a curator is no admin

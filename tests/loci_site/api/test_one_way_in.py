@@ -11,7 +11,7 @@ from django.core.management import call_command
 from access.actor import Actor
 from access.models import AuditEntry, Group
 from access.tokens import actor_for_secret
-from memories.browse.serializers import recalled_json, stored_json
+from memories.browse.serializers import recall_json, stored_json
 from memories.draft import Draft
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
@@ -89,7 +89,7 @@ def test_what_is_stored_is_the_same_through_every_face(owner: Caller, actor: Act
 def test_what_is_recalled_is_the_same_through_every_face(owner: Caller, actor: Actor, ledger: Group) -> None:
     store_through_each(owner, actor)
     answers = {
-        "service": recalled_json(recall(actor, RecallRequest(QUESTION, group="ledger"))),
+        "service": recall_json(recall(actor, RecallRequest(QUESTION, group="ledger"))),
         "rest": owner.post("/recall", {"query": QUESTION, "group": "ledger"}),
         "mcp": Agent(actor).answer("recall_memory", query=QUESTION, group="ledger"),
         "command": by_command("recall", QUESTION),

@@ -54,7 +54,7 @@ def test_an_agent_reads_the_context_of_then(alice: Agent, chain: tuple[Memory, M
     assert ("Ebba" in text_of(now), "Jonas" in text_of(now)) == (True, False)
     assert ("Ebba" in text_of(then), "Jonas" in text_of(then)) == (False, True)
     assert f'trust="{OLD}"' in text_of(then)
-    assert "as Loci knew it at 2026-04-24" in text_of(alice.call("get_context", known_at=BEFORE))
+    assert "as Loci knew them at 2026-04-24" in text_of(alice.call("get_context", known_at=BEFORE))
 
 
 def test_an_agent_reads_its_threads_checkpoint(alice: Agent, ledger: Group) -> None:

@@ -125,7 +125,7 @@ def test_a_recall_during_which_the_index_is_exchanged_asks_again(
 ) -> None:
     port = remember("The port is 8081")
     small()
-    real, asked_with = recalling._rank, list[str]()
+    real, asked_with = recalling.find_ranking, list[str]()
 
     def overtaken(*args: object, **more: object) -> object:
         asked_with.append(indexed_model())
@@ -134,7 +134,7 @@ def test_a_recall_during_which_the_index_is_exchanged_asks_again(
             reembed(operator())
         return answer
 
-    monkeypatch.setattr(recalling, "_rank", overtaken)
+    monkeypatch.setattr(recalling, "find_ranking", overtaken)
     found = recall(operator(), RecallRequest("which port?", group="ledger"))
     assert asked_with == [MODEL_ID, SMALL]
     assert (found.degraded, found.items[0].memory.id) == ("", port.id)

@@ -1,4 +1,4 @@
-"""Search as one types: beginnings of words, typing faults, meaning; and never a word of a group that one may not enter."""
+"""Search as you type: beginnings of words, typing errors, meaning; never a word of a group closed to the actor."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,7 +11,7 @@ from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
 from memories.browse import suggest as suggesting
-from memories.browse.suggest import MatchKind, similar, snippet, suggest
+from memories.browse.suggest import MatchKind, similar_words, snippet, suggest
 from memories.draft import Draft
 from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
@@ -252,9 +252,9 @@ def test_early_edits_are_one_letter_away() -> None:
 
 
 def test_short_words_and_numbers_are_taken_as_they_are(alice: User, port: Memory) -> None:
-    assert similar("por") == ["por"]
-    assert similar("8081") == ["8081"]
-    assert similar("deplyment")[0] == "deplyment"
+    assert similar_words("por") == ["por"]
+    assert similar_words("8081") == ["8081"]
+    assert similar_words("deplyment")[0] == "deplyment"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""When recall says that it knows nothing."""
+"""When recall abstains."""
 
 import random
 from dataclasses import replace
@@ -8,23 +8,19 @@ import pytest
 from memories.language.word_forms import root
 from memories.models import Memory
 from memories.recall.abstention import (
-    FACTS,
-    FEW,
-    TALK,
-    UNKNOWN,
-    AbstentionLimits,
     Nearness,
+    choose_limits,
+    group_level,
     is_answerable,
     is_padding,
-    level_of,
-    measure_for,
-    related_from,
-    shared_words,
+    shared_word_shares,
+    small_store_limit,
 )
 from memories.recall.candidates import Candidate
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
+from memories.recall.weights import FACTS, FEW, TALK, UNKNOWN, AbstentionLimits
 from memories.search.base import RankingFields
 from memories.search.query_terms import Match
 
@@ -60,7 +56,7 @@ def judge(
     others: int = 100,
     level: float = 0.001,
     is_turn: bool = True,
-    named: frozenset[str] = frozenset(),
+    certain_names: frozenset[str] = frozenset(),
 ) -> tuple[bool, Trace]:
     """Judge texts as ranking_of() takes them; they are turns of a conversation, or facts that stand alone."""
     trace = Trace()
@@ -68,7 +64,7 @@ def judge(
     texts = [(f"{label}{content}", cosine) for content, cosine in found]
     ranking = ranking_of(*texts, others=others, level=level, is_turn=is_turn)
     best = [Memory(key=key, content=ranking.rows[key].content) for key, _ in ranking.scores[: len(found)]]
-    return is_answerable(replace(QUESTION, named=named), ranking, best, trace), trace
+    return is_answerable(replace(QUESTION, certain_names=certain_names), ranking, best, trace), trace
 
 
 def test_nothing_found_is_no_answer() -> None:
@@ -111,9 +107,9 @@ def test_in_a_conversation_that_all_turns_come_near_speaks_for_an_answer() -> No
 
 
 def test_the_level_is_the_sixtieth_cosine_or_the_last_of_fewer() -> None:
-    assert level_of([0.5, *[0.4] * 58, 0.3, 0.2]) == 0.3
-    assert level_of([0.1, 0.5]) == 0.1
-    assert level_of([]) == 0.0
+    assert group_level([0.5, *[0.4] * 58, 0.3, 0.2]) == 0.3
+    assert group_level([0.1, 0.5]) == 0.1
+    assert group_level([]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -129,23 +125,23 @@ def test_the_level_is_the_sixtieth_cosine_or_the_last_of_fewer() -> None:
 def test_long_texts_and_somebodys_turns_are_talk(
     content: str, is_turn: bool, measure: AbstentionLimits
 ) -> None:
-    assert measure_for(ranking_of((content, 0.3), is_turn=is_turn), [0], vectors=60) is measure
+    assert choose_limits(ranking_of((content, 0.3), is_turn=is_turn), [0], vectors=60) is measure
 
 
 def test_most_of_the_judged_say_what_kind_of_text_it_is() -> None:
     ranking = ranking_of(("Maria: One.", 0.3), ("Two.", 0.3), ("Three.", 0.3))
-    assert measure_for(ranking, [0, 1], vectors=60) is TALK
-    assert measure_for(ranking, [0, 1, 2], vectors=60) is FACTS
+    assert choose_limits(ranking, [0, 1], vectors=60) is TALK
+    assert choose_limits(ranking, [0, 1, 2], vectors=60) is FACTS
 
 
 def test_a_mode_that_reads_no_texts_has_a_measure_of_its_own() -> None:
     bare = replace(ranking_of(("One.", 0.3)), rows={})
-    assert measure_for(bare, [0], vectors=60) is UNKNOWN
-    assert measure_for(bare, [0], vectors=59) is FEW
+    assert choose_limits(bare, [0], vectors=60) is UNKNOWN
+    assert choose_limits(bare, [0], vectors=59) is FEW
 
 
 def test_where_no_texts_are_read_cosine_and_words_decide_and_no_name_is_unknown() -> None:
-    question = replace(QUESTION, named=frozenset({"eve"}))
+    question = replace(QUESTION, certain_names=frozenset({"eve"}))
     # 0.47; with one of four words 0.36 + 0.45 × 0.25 = 0.4725.
     for content, enough, short in (("Tea.", 0.47, 0.46), ("The ledger.", 0.36, 0.35)):
         for cosine, answers in ((enough, True), (short, False)):
@@ -165,12 +161,12 @@ def test_what_is_reached_is_weighed_by_the_kind_of_text() -> None:
 
 def test_a_name_that_the_group_never_says_takes_from_the_nearness() -> None:
     # One of two names is unknown: 0.7 − 0.5 × 0.5 = 0.45; both are known: 0.7.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "joanna"}))[0] is True
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "caroline"}))[0] is False
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "joanna"}))[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "caroline"}))[0] is False
     # A name that is spelled otherwise is known.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"maria", "johanna"}))[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"maria", "johanna"}))[0] is True
     # Among few memories an unknown name says nothing.
-    assert judge(("Maria met Joanna.", 0.7), named=frozenset({"caroline"}), others=5)[0] is True
+    assert judge(("Maria met Joanna.", 0.7), certain_names=frozenset({"caroline"}), others=5)[0] is True
 
 
 def test_a_few_long_texts_count_as_many() -> None:
@@ -178,7 +174,9 @@ def test_a_few_long_texts_count_as_many() -> None:
     long = "Maria met Joanna. " * 390
     assert judge((long, 0.60), (long, 0.1), (long, 0.1), others=0)[0] is False
     assert judge((long, 0.61), (long, 0.1), (long, 0.1), others=0)[0] is True
-    assert judge((long, 0.61), (long, 0.1), (long, 0.1), others=0, named=frozenset({"eve"}))[0] is False
+    assert (
+        judge((long, 0.61), (long, 0.1), (long, 0.1), others=0, certain_names=frozenset({"eve"}))[0] is False
+    )
 
 
 def talk(*turns: tuple[str, float]) -> Ranking:
@@ -248,7 +246,7 @@ def test_without_vectors_one_shared_word_is_enough() -> None:
     [("One database", 0.25), ("LEDGERS use databases now", 1.0), ("nothing of it", 0.0), ("", 0.0)],
 )
 def test_words_are_shared_whatever_their_endings(content: str, share: float) -> None:
-    assert shared_words(QUESTION.match, [content]) == [share]
+    assert shared_word_shares(QUESTION.match, [content]) == [share]
 
 
 @pytest.mark.parametrize(
@@ -274,9 +272,9 @@ def test_words_are_shared_whatever_their_endings(content: str, share: float) -> 
     ],
 )
 def test_a_word_is_shared_where_a_texts_word_has_its_root(word: str, text: str, shares: bool) -> None:
-    assert shared_words(Match((word,)), [text]) == [float(shares)]
+    assert shared_word_shares(Match((word,)), [text]) == [float(shares)]
     # A text that is not ASCII is looked through word by word.
-    assert shared_words(Match((word,)), [f"{text} é"]) == [float(shares)]
+    assert shared_word_shares(Match((word,)), [f"{text} é"]) == [float(shares)]
 
 
 def test_looking_for_roots_finds_what_looking_at_each_word_does() -> None:
@@ -284,16 +282,16 @@ def test_looking_for_roots_finds_what_looking_at_each_word_does() -> None:
     for _ in range(2000):
         text = "".join(letters.choices("aassstSA1_ '-.", k=letters.randint(0, 25)))
         asked = Match(tuple("".join(letters.choices("ast", k=letters.randint(1, 8))) for _ in range(4)))
-        assert shared_words(asked, [text]) == shared_words(asked, [f"{text} é"]), (asked, text)
+        assert shared_word_shares(asked, [text]) == shared_word_shares(asked, [f"{text} é"]), (asked, text)
 
 
 def test_a_word_without_a_root_is_not_looked_for() -> None:
-    assert shared_words(Match(("ss",)), ["ss"]) == [0.0]
-    assert shared_words(Match(("ss", "tea")), ["tea"]) == [1.0]
+    assert shared_word_shares(Match(("ss",)), ["ss"]) == [0.0]
+    assert shared_word_shares(Match(("ss", "tea")), ["tea"]) == [1.0]
 
 
 def test_a_question_without_words_shares_none() -> None:
-    assert shared_words(None, ["text", "other"]) == [0.0, 0.0]
+    assert shared_word_shares(None, ["text", "other"]) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -305,11 +303,11 @@ def test_a_root_is_what_forms_have_in_common(word: str, kept: str) -> None:
 
 def test_of_few_memories_less_nearness_is_asked() -> None:
     # 0.02 + 0.075 × (√(2 ln 10) + 1.4) = 0.02 + 0.075 × (2.146 + 1.4) = 0.286
-    assert related_from(10) == pytest.approx(0.286, abs=0.0005)
+    assert small_store_limit(10) == pytest.approx(0.286, abs=0.0005)
     assert judge(("We settled on PostgreSQL.", 0.29), others=9)[0] is True
     assert judge(("We settled on PostgreSQL.", 0.28), others=9)[0] is False
     # 0.02 + 0.075 × (√(2 ln 59) + 1.4) = 0.339 is more than is asked of many statements.
-    assert related_from(59) == pytest.approx(0.33)
+    assert small_store_limit(59) == pytest.approx(0.33)
     assert judge(("We settled on PostgreSQL.", 0.33), others=58)[0] is True
     assert judge(("We settled on PostgreSQL.", 0.32), others=58)[0] is False
 

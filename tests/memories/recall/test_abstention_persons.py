@@ -1,8 +1,8 @@
-"""Whom a question names: known in the group or not, and whether others said what was found."""
+"""Names in a question: known in the group or not, and turns of other speakers."""
 
 import pytest
 
-from memories.recall.abstention import is_spelled_otherwise, lead_of_others, tells_of, unknown_share
+from memories.recall.abstention import is_about, is_other_spelling, lead_of_others, unknown_share
 from memories.recall.candidates import Candidate
 from memories.recall.question import Question
 from memories.search.base import RankingFields
@@ -50,12 +50,12 @@ def test_the_share_of_unknown_names(names: set[str], contents: list[str], share:
     ],
 )
 def test_names_of_another_spelling(name: str, word: str, alike: bool) -> None:
-    assert is_spelled_otherwise(name, {word}) is alike
-    assert is_spelled_otherwise(name, {"zebra", word}) is alike
+    assert is_other_spelling(name, {word}) is alike
+    assert is_other_spelling(name, {"zebra", word}) is alike
 
 
 def test_no_words_are_no_other_spelling() -> None:
-    assert is_spelled_otherwise("maria", set()) is False
+    assert is_other_spelling("maria", set()) is False
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_no_words_are_no_other_spelling() -> None:
     ],
 )
 def test_a_turn_tells_of_somebody_or_only_addresses_them(text: str, tells: bool) -> None:
-    assert tells_of(text, "maria") is tells
+    assert is_about(text, "maria") is tells
 
 
 def lead(
     *turns: tuple[str, float], names: frozenset[str] = frozenset({"maria"}), is_turn: bool = True
 ) -> float:
-    """Give the lead of others among turns given as (content, score)."""
+    """The lead of other speakers among turns as (content, score)."""
     rows = {
         key: RankingFields(key, 1, content, 1, key, None, 0.5, "asserted")
         for key, (content, _) in enumerate(turns)

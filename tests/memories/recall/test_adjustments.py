@@ -1,4 +1,4 @@
-"""What lifts and lowers a candidate beside its words and meaning: expected values worked out by hand."""
+"""Adjustments beside words and meaning; expected values worked out by hand."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from memories.recall.adjustments import (
     adjust,
     beside_scores,
     is_dated,
-    length_part,
+    length_adjustment,
     speaker_of,
     thread_scores,
 )
@@ -27,7 +27,7 @@ def memory(content: str = "Maria: We met.", **fields: object) -> Memory:
 
 
 def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
-    """Give what is added to a fused score of 0."""
+    """The adjustment of a fused score of 0."""
     candidate = Candidate(row.key, words=words, is_turn=is_turn)
     scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, trace=Trace())
     return scores[row.key]
@@ -63,10 +63,10 @@ def test_each_step_can_be_taken_out() -> None:
         assert scores[1] == pytest.approx(left)
 
 
-@pytest.mark.parametrize(("room", "lift"), [(7, 0.0), (8, -0.1), (None, 0.0)])
-def test_another_groups_global_memory_comes_after_the_groups_own(room: int | None, lift: float) -> None:
+@pytest.mark.parametrize(("group_key", "lift"), [(7, 0.0), (8, -0.1), (None, 0.0)])
+def test_another_groups_global_memory_comes_after_the_groups_own(group_key: int | None, lift: float) -> None:
     row, candidate = memory(group_id=7), Candidate(1, words=50)
-    scores = adjust({1: 0.0}, [candidate], {1: row}, asking(), room=room, trace=Trace())
+    scores = adjust({1: 0.0}, [candidate], {1: row}, asking(), group_key=group_key, trace=Trace())
     assert scores[1] == pytest.approx(lift)
 
 
@@ -138,7 +138,7 @@ def test_the_speaker_is_the_name_before_the_colon(content: str, speaker: set[str
 def test_length_takes_off_from_the_very_short_and_from_long_turns(
     words: int, is_turn: bool, part: float
 ) -> None:
-    assert length_part(words, is_turn=is_turn) == pytest.approx(part)
+    assert length_adjustment(words, is_turn=is_turn) == pytest.approx(part)
 
 
 def test_a_thread_is_as_good_as_its_three_best_turns_and_fewer_count_less() -> None:

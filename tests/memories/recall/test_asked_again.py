@@ -1,4 +1,4 @@
-"""A question that was asked before is answered without searching again, until something changes."""
+"""A repeated question is answered without a new search until something changes."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

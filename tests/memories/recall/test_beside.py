@@ -1,4 +1,4 @@
-"""Memories asked for by their keys come beside what a search found: only the visible ones, with their true scores."""
+"""Memories requested by key join the search hits: visible ones only, with their true scores."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext

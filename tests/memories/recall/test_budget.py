@@ -1,4 +1,4 @@
-"""An answer's tokens are the model's own, whether counted now or when the text was cut into pieces."""
+"""An answer's tokens are the model's, whether counted now or when the text was cut into pieces."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,8 @@ from access.models import Group
 from memories.embedding import Encoder
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, budget, recall
-from memories.recall.budget import ITEM_OVERHEAD, pack
+from memories.recall.budget import pack
+from memories.recall.weights import ITEM_OVERHEAD_TOKENS
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
 from tests.people import person
@@ -21,7 +22,7 @@ LONG = " ".join(f"The billing service has port {n}." for n in range(8000, 8100))
 @pytest.fixture
 def several(alice: User, ledger: Group, encoder: Encoder) -> list[Memory]:
     """A fact, an event with its date, a text of a script without spaces, and one of several pieces."""
-    budget._COUNTED.clear()
+    budget._TOKEN_COUNTS.clear()
     actor = person(alice)
     day = datetime(2026, 3, 1, tzinfo=UTC)
     return [
@@ -45,14 +46,14 @@ def test_a_portion_has_the_tokens_of_its_text(several: list[Memory], encoder: En
         portions, left_out = pack(several, token_budget=10_000, encoder=encoder, summary_only=False)
         assert left_out == []
         assert [p.tokens for p in portions] == [
-            encoder.count_tokens(memory.content) + ITEM_OVERHEAD for memory in several
+            encoder.count_tokens(memory.content) + ITEM_OVERHEAD_TOKENS for memory in several
         ]
 
 
 def test_an_answer_tells_what_its_texts_take(several: list[Memory], alice: User, encoder: Encoder) -> None:
     found = recall(person(alice), RecallRequest("which port has the billing service?", group="ledger"))
     assert {item.memory.key for item in found.items} >= {several[0].key, several[3].key}
-    assert found.tokens == sum(encoder.count_tokens(item.text) + ITEM_OVERHEAD for item in found.items)
+    assert found.tokens == sum(encoder.count_tokens(item.text) + ITEM_OVERHEAD_TOKENS for item in found.items)
 
 
 def test_a_question_that_the_model_cannot_read_brings_no_texts_without_its_words(

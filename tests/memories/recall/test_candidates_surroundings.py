@@ -1,18 +1,18 @@
-"""Where candidates stand."""
+"""Lengths of candidates, and turns of threads."""
 
 import pytest
 
 from memories.models import Memory
-from memories.recall.candidates import Candidate, look_around, word_count
+from memories.recall.candidates import Candidate, add_lengths_and_turns, word_count
 
 
 def turns_among(*places: tuple[int | None, int | None]) -> list[bool]:
-    """Say which of the memories at these (thread, position) places are turns of a conversation."""
+    """Whether each memory at these (thread, position) places is a turn of a conversation."""
     rows = {
         key: Memory(key=key, content="one two", thread_id=thread, position=position)
         for key, (thread, position) in enumerate(places)
     }
-    return [c.is_turn for c in look_around([Candidate(key) for key in rows], rows)]
+    return [c.is_turn for c in add_lengths_and_turns([Candidate(key) for key in rows], rows)]
 
 
 def test_a_memory_without_a_thread_stands_alone() -> None:
@@ -53,5 +53,5 @@ def test_words_are_counted_and_texts_without_spaces_by_their_characters(text: st
 
 def test_the_length_is_filled_in_and_the_scores_are_kept() -> None:
     row = Memory(key=1, content="one two three")
-    [candidate] = look_around([Candidate(1, 2.0, 0.5, 1, 2)], {1: row})
+    [candidate] = add_lengths_and_turns([Candidate(1, 2.0, 0.5, 1, 2)], {1: row})
     assert candidate == Candidate(1, 2.0, 0.5, 1, 2, words=3)

@@ -1,4 +1,4 @@
-"""A memory that changes between the search that finds it and the reading of its row is not given any more."""
+"""A memory that changes between the search and the reading of its row is not returned."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -84,7 +84,7 @@ def test_what_changed_meanwhile_is_not_given(
     answer = recall_while(monkeypatch, memory, change)
     assert [*answer.items, *answer.nearest] == []
     assert answer.trace is not None
-    assert answer.trace.dropped == {memory.key: read_path.CHANGED}
+    assert answer.trace.dropped == {memory.key: read_path.CHANGED_REASON}
 
 
 def test_a_question_about_the_past_still_gives_what_was_superseded_meanwhile(

@@ -1,4 +1,4 @@
-"""What a recall asks of the database: few statements, whether it has two candidates or more than a hundred."""
+"""Statements per recall: few, with two candidates or with more than a hundred."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A question for what happened on a day is answered by what is of that day, whether or not its text says so."""
+"""A question about a day is answered by the memories of that day, whether or not their text names it."""
 
 from datetime import UTC, datetime
 

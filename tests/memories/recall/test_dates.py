@@ -3,7 +3,7 @@
 import pytest
 
 from memories.recall import dates as dates_module
-from memories.recall.dates import NamedDate, asks_when, named_dates, tells_when
+from memories.recall.dates import NamedDate, asks_when, mentions_time, named_dates
 
 
 @pytest.mark.parametrize(
@@ -41,29 +41,29 @@ def test_other_questions_ask_for_no_time(question: str) -> None:
     "text", ["We met yesterday.", "two weeks ago", "on Monday", "since June", "in 1999", "this morning"]
 )
 def test_a_text_that_speaks_of_a_time_is_known(text: str) -> None:
-    assert tells_when(text)
+    assert mentions_time(text)
 
 
 @pytest.mark.parametrize("text", ["I like tea.", "Port 8081x", "Lasting peace", ""])
 def test_other_texts_tell_no_time(text: str) -> None:
-    assert not tells_when(text)
+    assert not mentions_time(text)
 
 
 def test_what_was_found_is_remembered_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates_module, "_TELLING", {})
+    monkeypatch.setattr(dates_module, "_MENTIONS", {})
     texts = ["The key is under the mat since Sunday.", "The key is under the mat."]
-    assert [tells_when(text) for text in texts] == [True, False]
-    monkeypatch.setattr(dates_module, "_speaks_of_time", lambda text: pytest.fail("it is known already"))
-    assert [tells_when(" ".join(text.split())) for text in texts] == [True, False]
-    assert {type(mark) for mark in dates_module._TELLING} == {int}
+    assert [mentions_time(text) for text in texts] == [True, False]
+    monkeypatch.setattr(dates_module, "search_time", lambda text: pytest.fail("it is known already"))
+    assert [mentions_time(" ".join(text.split())) for text in texts] == [True, False]
+    assert {type(mark) for mark in dates_module._MENTIONS} == {int}
 
 
 def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dates_module, "_TELLING", {})
-    monkeypatch.setattr(dates_module, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(dates_module, "_MENTIONS", {})
+    monkeypatch.setattr(dates_module, "MAX_CACHED_TEXTS", 3)
     for number in range(10):
-        assert not tells_when(f"service {number}")
-        assert len(dates_module._TELLING) <= 3
+        assert not mentions_time(f"service {number}")
+        assert len(dates_module._MENTIONS) <= 3
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_no_more_is_remembered_than_there_is_room_for(monkeypatch: pytest.Monkey
     ],
 )
 def test_spans_and_years_are_told_by_their_whole_form(text: str, is_told: bool) -> None:
-    assert tells_when(text) is is_told
+    assert mentions_time(text) is is_told

@@ -1,4 +1,4 @@
-"""A group's question meets other groups' global memories; its own come first where both say as much."""
+"""A group's question finds other groups' global memories; at equal scores its own come first."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Why not this one? Each step that can leave a memory out says so."""
+"""Each step that leaves a memory out names itself."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import RecallRequest, recall
-from memories.recall.explain import explain_place, filters_against
+from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace
 from tests.memories.builders import NOW, day, kept, row
@@ -56,7 +56,7 @@ def test_one_beyond_the_first_ten_says_so(room: Visibility) -> None:
 
 
 PORTS = [f"The deploy port of machine {number} is 808{number}." for number in range(10)]
-FILLS_UP = "it shares no word with the question and is not near"
+FILLS_UP = "it shares no word with the question and is not close in meaning"
 
 
 @pytest.mark.model
@@ -86,9 +86,9 @@ def test_where_there_is_no_answer_no_limit_is_the_reason(
     assert answer.trace
     nearest = {item.memory.key for item in answer.nearest}
     assert set(answer.trace.dropped) == {memory.key for memory in stored} - nearest
-    assert set(answer.trace.dropped.values()) == {"nothing found is near enough to be an answer"}
+    assert set(answer.trace.dropped.values()) == {"nothing found is close enough to be an answer"}
     why = explain_for(person(alice), stored[0], asked)
-    assert why.reason == f"it ranks {why.rank}, but nothing found is near enough to be an answer"
+    assert why.reason == f"it ranks {why.rank}, but nothing found is close enough to be an answer"
 
 
 @pytest.mark.model
@@ -115,7 +115,7 @@ def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, 
     [judged] = [step for step in answer.trace.steps if step.name == "relevance"]
     assert judged.detail["answerable"] is False
     why = explain_for(person(alice), other, "部署端口")
-    assert why.reason == "it ranks 1, but nothing found is near enough to be an answer"
+    assert why.reason == "it ranks 1, but nothing found is close enough to be an answer"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_filter_that_leaves_it_out_is_named(
     room: Visibility, narrowing: dict[str, object], name: str
 ) -> None:
     memory = ledger_row("The deploy port is 8081.", confidence=0.7, created_at=NOW)
-    assert filters_against(memory, replace(room, **narrowing)) == [name]
+    assert excluding_filters(memory, replace(room, **narrowing)) == [name]
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     why = explain_for(actor, memory, "deploy port", narrowing=Narrowing(**narrowing))
     assert (why.rank, why.reason) == (None, f"the filter '{name}' leaves it out")
@@ -141,8 +141,8 @@ def test_the_filter_that_leaves_it_out_is_named(
 
 def test_another_groups_is_told_so_and_what_no_filter_hides_by_its_state(room: Visibility) -> None:
     other = row(Group.objects.create(slug="garden"), "The deploy port is 9000.")
-    assert filters_against(other, room) == ["group"]
+    assert excluding_filters(other, room) == ["group"]
     forgotten = ledger_row("The deploy port was 1.", state="forgotten")
-    assert filters_against(forgotten, room) == []
+    assert excluding_filters(forgotten, room) == []
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
-    assert explain_for(actor, forgotten, "deploy port").reason == "recall hides what is forgotten"
+    assert explain_for(actor, forgotten, "deploy port").reason == "recall hides forgotten memories"

@@ -1,4 +1,4 @@
-"""Fusing two arms' scores: expected values worked out by hand."""
+"""Fusion of both searches' scores; expected values worked out by hand."""
 
 import pytest
 

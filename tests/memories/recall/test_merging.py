@@ -1,4 +1,4 @@
-"""Putting both arms' hits together."""
+"""Merging both searches' hits."""
 
 from memories.recall.candidates import Candidate, merge
 from memories.search.base import Hit, HybridHits

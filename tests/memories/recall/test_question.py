@@ -1,4 +1,4 @@
-"""What is read out of a question without a model."""
+"""Understanding a question without a model."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_names_are_the_words_with_a_capital(text: str, names: set[str]) -> None:
     ],
 )
 def test_the_first_word_names_nobody_for_its_capitals(text: str, named: set[str]) -> None:
-    assert understand(text, encoder=None).named == named
+    assert understand(text, encoder=None).certain_names == named
 
 
 def test_a_question_is_understood_without_a_model() -> None:

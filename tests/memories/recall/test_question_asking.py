@@ -1,4 +1,4 @@
-"""What a question says about its answer: left out of the search; who said what is sought: a part of the ranking."""
+"""Words about the form of the answer are left out of the search; the speaker is a part of the ranking."""
 
 import pytest
 

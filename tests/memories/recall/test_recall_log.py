@@ -1,4 +1,4 @@
-"""What is written of recalls afterwards: a row for each, and on each memory how often and when it came back."""
+"""The recall log and access counters: a row per recall, and each memory's number of recalls and last one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,12 +1,12 @@
-"""What of a question may be the name of an entity, and which predicates it asks for."""
+"""Possible entity names in a question, and the predicates that it asks for."""
 
 import pytest
 
-from memories.recall.relations import asks_for, spots_in
+from memories.recall.relations import find_name_spans, matches_predicate
 
 
 def folds(text: str) -> set[str]:
-    return {spot.fold for spot in spots_in(text)}
+    return {spot.fold for spot in find_name_spans(text)}
 
 
 def test_words_pairs_and_triples_may_be_names_but_stop_words_alone_are_none() -> None:
@@ -44,4 +44,4 @@ def test_names_are_found_whatever_stands_around_them(question: str, name: str) -
 def test_a_question_asks_for_a_predicate_by_any_of_its_telling_words(
     predicate: str, question: str, is_asked: bool
 ) -> None:
-    assert asks_for(predicate, {question[:5]}) is is_asked
+    assert matches_predicate(predicate, {question[:5]}) is is_asked

@@ -1,4 +1,4 @@
-"""Recall follows the relations of the entities that a question names: what it brings, what it may not, what it costs."""
+"""Recall follows the relations of the entities in a question: results, limits and costs."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from memories.lifecycle.verbs import forget
 from memories.models import Memory
 from memories.queries.visibility import recallable_by
 from memories.recall import Item, RecallRequest, rank, recall
-from memories.recall.pipeline import gather, place, usual_tuning
+from memories.recall.pipeline import current_tuning, gather, score_candidates
 from memories.recall.question import understand
 from memories.recall.relations import find_related
 from memories.recall.trace import Trace
@@ -70,7 +70,7 @@ def given(
 
 
 def texts(actor: Actor, question: str, *, group: str = "ledger") -> list[str]:
-    """Give all that is a candidate, best first, by words and relations alone."""
+    """All candidates, best first, by words and relations alone."""
     seen = recallable_by(actor, Group.objects.get(slug=group))
     ranked = rank(understand(question, encoder=None), seen, mode="hybrid", trace=Trace())
     return [memory.content for memory, _ in ranked]
@@ -131,11 +131,11 @@ class World:
     group: Group
 
     def ranked(self, question: str, encoder: Encoder, *, is_on: bool) -> list[str]:
-        """Give all that is found, best first, with the step or without it."""
-        tuning = usual_tuning() if is_on else without("the relations", usual_tuning())
+        """All results, best first, with the step or without it."""
+        tuning = current_tuning() if is_on else without("the relations", current_tuning())
         asked = understand(question, encoder=encoder)
         gathered = gather(asked, recallable_by(self.actor, self.group), mode="hybrid", trace=Trace())
-        scores = place(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+        scores = score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
         rows = dict(Memory.objects.values_list("key", "content"))
         return [rows[key] for key, _ in scores]
 
@@ -225,8 +225,8 @@ def test_without_names_the_ranking_is_the_same_with_the_step_and_without_it(
         seen = recallable_by(world.actor, world.group)
         gathered = gather(asked, seen, mode="hybrid", trace=Trace())
         usual, off = (
-            place(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
-            for tuning in (usual_tuning(), without("the relations", usual_tuning()))
+            score_candidates(gathered, asked, mode="hybrid", tuning=tuning, trace=Trace()).scores
+            for tuning in (current_tuning(), without("the relations", current_tuning()))
         )
         assert usual == off
 
@@ -279,7 +279,7 @@ def test_a_relation_to_what_may_not_be_seen_does_not_lead_on(
     relation = Relation.objects.get(predicate="mends")
     question = understand("What does Otto Berg mend?", encoder=None)
     seen = recallable_by(shared, ledger)
-    assert find_related(question, seen).told(find_related(question, seen).reasons)
+    assert find_related(question, seen).describe(find_related(question, seen).reasons)
     Memory.objects.filter(key=relation.object_id).update(group=garden, scope="group")
     assert find_related(question, seen).reasons == {}
 
@@ -300,7 +300,7 @@ def test_who_may_not_read_the_group_gets_nothing(shared: Actor, ledger: Group) -
 
 # --- time -------------------------------------------------------------------------------------------------------------
 def reasons(actor: Actor, group: Group, question: str, **narrowing: object) -> set[str]:
-    """Give the predicates that are followed."""
+    """The predicates that recall follows."""
     seen = recallable_by(actor, group, narrowing=Narrowing(**narrowing))  # type: ignore[arg-type]
     related = find_related(understand(question, encoder=None), seen)
     return {why.predicate for why in related.reasons.values()} - {""}

@@ -1,4 +1,4 @@
-"""Five letters in common are a word of the question only in a text that the answer would give."""
+"""Five common letters count as a word of the question only in texts that the answer would contain."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Words of every script are found: the same facts, asked in keyword mode, against English as the measure."""
+"""Words of every script are found: the same facts in keyword mode, measured against English."""
 
 import pytest
 from django.contrib.auth.models import User

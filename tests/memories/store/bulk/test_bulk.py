@@ -226,7 +226,7 @@ def test_a_text_that_was_superseded_waits_for_a_person(actor: Actor, ledger: Gro
     [
         (Draft("  "), "'content' is empty."),
         (Draft("x", confidence=7), "confidence is 7"),
-        (Draft("x", type="dream"), "'dream' is no type."),
+        (Draft("x", type="dream"), "'dream' is not a valid type."),
         (Draft("x", position=4), "neither supersedes nor position"),
         (Draft("x", group="No Group"), "'No Group' is not a valid group name."),
     ],
