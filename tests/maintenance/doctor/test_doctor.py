@@ -23,7 +23,7 @@ from maintenance.doctor import CheckStatus, Diagnosis, Finding, examine, repair
 from maintenance.doctor import environment as doctor_place
 from maintenance.doctor import rows as doctor_rows
 from maintenance.doctor.rows import stale_contexts
-from maintenance.doctor.versions import faulty_chains, keys_in_circles
+from maintenance.doctor.versions import faulty_chains, keys_in_cycles
 from maintenance.models import JobLock
 from memories.embedding.install import verify_model
 from memories.models import IndexState, Link, Memory, Piece
@@ -307,7 +307,7 @@ def test_a_check_that_cannot_look_says_so_and_the_others_go_on(remember: Remembe
 def test_only_what_comes_back_to_itself_is_a_circle(
     successors: dict[int, int | None], in_circles: list[int]
 ) -> None:
-    assert keys_in_circles(successors) == in_circles
+    assert keys_in_cycles(successors) == in_circles
 
 
 def test_only_an_admin_of_everything_may_look() -> None:
