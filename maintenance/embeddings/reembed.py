@@ -15,7 +15,7 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import NotPermitted, Unavailable
-from maintenance.backups import Progress, say_nothing
+from maintenance.backups import Progress, ignore_progress
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.search.base import search_index
@@ -73,7 +73,7 @@ def reembed(actor: Actor, *, progress: Progress | None = None) -> ReembedResult:
         Unavailable: more was stored all the time than could be embedded; what was made stays.
     """
     _check_right(actor)
-    say = progress or say_nothing
+    say = progress or ignore_progress
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     target, before = encoder.model_id, indexed_model()
     with transaction.atomic():
