@@ -17,7 +17,7 @@ from access.tokens import operator
 from memories.models import Memory
 from sources import uploads
 from sources.models import Upload
-from sources.uploads import work_on_waiting
+from sources.uploads import process_waiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 LIST = "/admin/sources/upload/"
@@ -95,8 +95,8 @@ def test_while_a_worker_is_at_it_the_page_says_how_far(
     monkeypatch.setattr(uploads, "AT_ONCE_BYTES", 0)
     body = send(member, *two()).content.decode()
     assert "data-busy" in body
-    assert "Starts within a few seconds" in body
-    work_on_waiting(operator())
+    assert "A worker begins within some seconds" in body
+    process_waiting(operator())
     body = member.get(f"{LIST}{Upload.objects.get().id}/change/").content.decode()
     assert "data-busy" not in body
     assert "Import 1 line<" in body

@@ -330,7 +330,7 @@ def test_an_import_killed_before_its_end_is_made_whole_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring._Intake, "finish", killed)
+        patch.setattr(restoring.ExportIntake, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             take(talk)
     assert middle_turn() == ""
