@@ -135,9 +135,9 @@ def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": 1}', "line 1 is no question"),
+        ('{"id": 1}', "line 1 is not a question"),
         ("no json", "line 1 is no JSON"),
-        ("[]", "line 1 is no question"),
+        ("[]", "line 1 is not a question"),
     ],
 )
 def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: str) -> None:
@@ -153,8 +153,8 @@ def test_what_has_no_answer_and_what_names_no_text_is_counted(tmp_path: Path) ->
     assert [query.id for query in read.unanswered] == ["q4"]
     assert read.unknown_ids == 1
     assert Measurements(questions={"mine": read}).left_out() == [
-        "mine: questions without an answer, not asked (--abstain judges them): 1",
-        "mine: ids of answers that no line of corpus.jsonl has, which count as not found: 1",
+        "mine: questions without an answer, not run (--abstain judges them): 1",
+        "mine: ids of answers missing in corpus.jsonl, counted as not found: 1",
     ]
 
 
@@ -168,7 +168,7 @@ def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
     assert run(folder)["questions"] == {"set": counts}
     out = StringIO()
     call_command("evaluate", str(folder), stdout=out)
-    assert "questions without an answer, not asked (--abstain judges them): 1" in out.getvalue()
+    assert "questions without an answer, not run (--abstain judges them): 1" in out.getvalue()
     assert "which count as not found: 1" in out.getvalue()
     # Asked for, the question without an answer is judged: a row of its own in the table of kinds.
     out = StringIO()
