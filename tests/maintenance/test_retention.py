@@ -329,7 +329,7 @@ def test_only_an_admin_of_everything_may_destroy(bob: object, ledger: Group) -> 
 def test_the_command_tells_what_it_did_and_what_it_held(remember: Remember) -> None:
     out = StringIO()
     call_command("retention", stdout=out)
-    assert out.getvalue() == "Nothing is past its retention.\n"
+    assert out.getvalue() == "Nothing has expired.\n"
     aged(remember("The vault code is 4711"), days=31)
     out = StringIO()
     call_command("retention", "--dry-run", stdout=out)

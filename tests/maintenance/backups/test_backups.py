@@ -139,7 +139,7 @@ def test_a_file_of_ones_own_is_written_once_and_not_managed(remember: Remember, 
     assert list_backups(operator()) == []
     with pytest.raises(InvalidInput, match="already exists"):
         make_backup(operator(), to=tmp_path / "mine.zip")
-    with pytest.raises(InvalidInput, match="is no place for a file"):
+    with pytest.raises(InvalidInput, match="is a folder, or its folder does not exist"):
         make_backup(operator(), to=tmp_path / "nowhere" / "mine.zip")
 
 

@@ -126,7 +126,7 @@ def test_the_command_writes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_overwritten_only_when_asked_to(tmp_path: Path) -> None:
     file, out = tmp_path / "all.jsonl", StringIO()
     file.write_text("mine")
-    with pytest.raises(CommandError, match=r"all\.jsonl is there already\. .* with --overwrite\."):
+    with pytest.raises(CommandError, match=r"all\.jsonl already exists\. .* with --overwrite\."):
         call_command("export", str(file), "--json", stdout=out)
     assert file.read_text() == "mine"
     assert json.loads(out.getvalue())["code"] == "conflict"

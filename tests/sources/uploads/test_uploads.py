@@ -145,7 +145,7 @@ def test_somebody_switched_off_meanwhile_imports_nothing(bob: User, monkeypatch:
     User.objects.filter(pk=bob.pk).update(is_active=False)
     process_waiting(operator())
     kept.refresh_from_db()
-    assert (kept.state, kept.error) == ("failed", "Whoever sent it may not log in any more.")
+    assert (kept.state, kept.error) == ("failed", "The sender's account is deactivated.")
     assert not file_of(kept).exists()
 
 
@@ -168,7 +168,7 @@ def test_an_upload_is_its_persons_alone(bob: User, alice: User) -> None:
     assert list(own_uploads(person(bob))) == [kept]
 
 
-@pytest.mark.parametrize(("size", "fault", "said"), [(2049, TooLarge, "at most"), (0, InvalidInput, "empty")])
+@pytest.mark.parametrize(("size", "fault", "said"), [(2049, TooLarge, "limited to"), (0, InvalidInput, "empty")])
 def test_what_is_too_large_or_empty_is_refused(
     bob: User, settings: Settings, size: int, fault: type[Exception], said: str
 ) -> None:
@@ -187,8 +187,8 @@ def test_an_export_of_loci_is_for_who_administers_everything(bob: User, alice: U
     for user, state in ((bob, "failed"), (alice, "checked")):
         kept = receive_upload(person(user), SentUpload("all.jsonl", len(raw), [raw]), LineRules(""))
         assert kept.state == state
-    assert kept.report[-1][0] == "lines that were here already"
-    assert "needs an admin of the whole store" in Upload.objects.get(state="failed").error
+    assert kept.report[-1][0] == "lines already in the store"
+    assert "Only an admin of the whole store may import" in Upload.objects.get(state="failed").error
 
 
 def test_a_larger_file_is_the_workers_work(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def test_what_breaks_is_told_by_a_reference_alone(
     monkeypatch.setattr(uploads, "import_file", broken)
     kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     assert kept.state == "failed"
-    assert kept.error.startswith("Something broke.")
+    assert kept.error.startswith("An internal error occurred.")
     assert "no space left" not in kept.error
     assert "no space left" in caplog.text
     assert kept.error.split()[-1].rstrip(".") in caplog.text
@@ -246,7 +246,7 @@ def test_a_file_is_taken_back_until_it_is_imported(bob: User) -> None:
 def test_only_so_many_files_wait_for_one_person(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "MAX_WAITING", 1)
     kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
-    with pytest.raises(Conflict, match="wait already"):
+    with pytest.raises(Conflict, match="already have"):
         receive_upload(person(bob), sent(text(1, "x")), RULES)
     discard_upload(person(bob), kept.id)
     assert receive_upload(person(bob), sent(text(1, "x")), RULES).state == "checked"
@@ -277,7 +277,7 @@ def test_a_purge_reaches_what_was_sent(alice: User, bob: User) -> None:
     assert done.certificate.cleared["imports"] == 1
     # After the commit, which this test's own transaction never comes to.
     cleared = OUTSIDE["uploads"].clear(frozenset({doomed.id}), (doomed.content,))
-    assert cleared.checked == ("files sent for an import: 1 removed",)
+    assert cleared.checked == ("files uploaded for import: 1 deleted",)
     assert (find_upload(person(bob), holding.id).state, file_of(holding).exists()) == ("failed", False)
     assert (find_upload(person(bob), other.id).state, file_of(other).exists()) == ("checked", True)
     assert "4711" not in str(find_upload(person(bob), other.id).faults)
