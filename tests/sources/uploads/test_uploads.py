@@ -168,7 +168,9 @@ def test_an_upload_is_its_persons_alone(bob: User, alice: User) -> None:
     assert list(own_uploads(person(bob))) == [kept]
 
 
-@pytest.mark.parametrize(("size", "fault", "said"), [(2049, TooLarge, "limited to"), (0, InvalidInput, "empty")])
+@pytest.mark.parametrize(
+    ("size", "fault", "said"), [(2049, TooLarge, "limited to"), (0, InvalidInput, "empty")]
+)
 def test_what_is_too_large_or_empty_is_refused(
     bob: User, settings: Settings, size: int, fault: type[Exception], said: str
 ) -> None:
