@@ -59,9 +59,7 @@ class RestoreReport:
     faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
-    missing_keys: dict[str, int] = field(
-        default_factory=dict
-    )  # tombstone keys not available here, with the number of tombstones that need each
+    missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
 
 
 @dataclass(frozen=True)

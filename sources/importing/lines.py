@@ -8,7 +8,7 @@ from typing import Any
 
 from access.errors import InvalidInput, NotFound
 
-READ_BYTES = 2**20  # per read; a reading thread waits for its turn after each
+READ_BYTES = 2**20  # per read
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,13 @@ def import_lines(
         log_import(actor, rules.source, counts)
     if strict and faults:
         raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
+    return make_report(rules.source, counts, faults)
+
+
+def make_report(source: str, counts: Counter[str], faults: list[LineFault]) -> LinesReport:
+    """The report from the number of lines by outcome and the rejected lines."""
     return LinesReport(
-        source=rules.source,
+        source=source,
         lines=counts.total() + len(faults),
         created=counts[Outcome.CREATED],
         reinforced=counts[Outcome.REINFORCED],
