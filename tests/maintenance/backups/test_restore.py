@@ -290,7 +290,7 @@ def test_the_command_asks_shows_and_names_the_undo(remember: Remember) -> None:
     remember(LATER)
     call_command("restore", made.path.name, "--dry-run", stdout=(out := StringIO()))
     assert "1 memories are newer than the backup and would be lost" in out.getvalue()
-    with pytest.raises(CommandError, match="Say --yes"):
+    with pytest.raises(CommandError, match="Add --yes"):
         call_command("restore", made.path.name, "--json", stdout=StringIO())
     assert contents() == [LATER, PORT]
     call_command("restore", made.path.name, "--yes", "--json", stdout=(out := StringIO()))
