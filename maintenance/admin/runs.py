@@ -16,8 +16,8 @@ from maintenance.admin.forms import CycleForm
 from maintenance.cycle.job import start_alone
 from maintenance.cycle.undo import ENDED, find_later_runs, preview_undo, undo_run
 from maintenance.models import Run, RunStatus
-from maintenance.runs.preview import read_changes, preview_cycle
-from maintenance.runs.wording import format_counts, format_changes, format_steps
+from maintenance.runs.preview import preview_cycle, read_changes
+from maintenance.runs.wording import format_changes, format_counts, format_steps
 
 CHANGES_SHOWN = 50
 KEPT_SHOWN = 50

@@ -17,8 +17,14 @@ from maintenance.backups import list_backups, make_backup
 from maintenance.doctor import CheckStatus, Diagnosis, examine, repair
 from maintenance.jobs import HEARTBEAT
 from maintenance.models import JobLock
-from maintenance.schedule import JobStatus, request_run, list_schedule, pause_job, resume_job
-from maintenance.schedule.wording import JOB_DESCRIPTIONS, format_duration, format_interval, format_next_run, format_state
+from maintenance.schedule import JobStatus, list_schedule, pause_job, request_run, resume_job
+from maintenance.schedule.wording import (
+    JOB_DESCRIPTIONS,
+    format_duration,
+    format_interval,
+    format_next_run,
+    format_state,
+)
 
 # For each button: the function, icon, label and success message.
 ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
-from access.audit import ANCHOR_PREFIX, ANCHOR, GENESIS, OWN, chain_hash, dropped_through, payload_digest
+from access.audit import ANCHOR, ANCHOR_PREFIX, GENESIS, OWN, chain_hash, dropped_through, payload_digest
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from access.audit import OWN, ChainReport, chain_names, verify_chain
 from access.audit.operations import Operation
-from access.audit_search import LogFilter, payload_changes, export_log, find_log_entries
+from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
 from access.tokens import operator

@@ -9,7 +9,13 @@ from django.core.management.base import CommandError, CommandParser
 from access.actor import Actor
 from access.tokens import operator
 from maintenance.schedule import JobStatus, list_schedule, pause_job, resume_job, run_now
-from maintenance.schedule.wording import format_duration, format_interval, format_moment, format_next_run, format_state
+from maintenance.schedule.wording import (
+    format_duration,
+    format_interval,
+    format_moment,
+    format_next_run,
+    format_state,
+)
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -62,7 +68,9 @@ class Command(FaceCommand):
             self.print_json(asdict(job))
         else:
             self.stdout.write(
-                MESSAGES[action].format(name=name, took=format_duration(job.took_s), next=format_moment(job.next_run))
+                MESSAGES[action].format(
+                    name=name, took=format_duration(job.took_s), next=format_moment(job.next_run)
+                )
             )
         return 0
 
@@ -78,4 +86,11 @@ class Command(FaceCommand):
 def job_row(job: JobStatus) -> list[str]:
     """A job's line in the table."""
     took = format_duration(job.took_s)
-    return [job.name, format_interval(job), format_moment(job.last_run), took, format_next_run(job), format_state(job)]
+    return [
+        job.name,
+        format_interval(job),
+        format_moment(job.last_run),
+        took,
+        format_next_run(job),
+        format_state(job),
+    ]
