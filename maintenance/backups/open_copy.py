@@ -133,8 +133,8 @@ def applied_migrations() -> dict[str, list[str]]:
 
 
 def check_version(archive: Path, manifest: BackupManifest) -> None:
-    """Raise InvalidInput if the backup was made by a later version of Loci, with migrations unknown known."""
-    known = set(MigrationLoader(None).disk_migrations or ())
+    """Raise InvalidInput if the backup was made by a later version of Loci, with unknown migrations."""
+    known = {*(MigrationLoader(None).disk_migrations or ()), *REPLACED_NAMES}
     unknown = [
         f"{app}.{name}"
         for app, names in manifest.migrations.items()
@@ -152,6 +152,7 @@ def check_version(archive: Path, manifest: BackupManifest) -> None:
 
 def pending_migrations() -> list[str]:
     """Migrations that the opened store lacks, in order."""
+    replaces = refuse_early_store()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     names = [(migration.app_label, migration.name) for migration, _ in plan]
@@ -160,6 +161,7 @@ def pending_migrations() -> list[str]:
 
 def migrate_copy() -> list[str]:
     """Migrate the opened copy; return the migrations that ran."""
+    adopt_squashed()
     pending = pending_migrations()
     if pending:
         call_command("migrate", verbosity=0, interactive=False)

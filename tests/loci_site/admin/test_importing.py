@@ -95,7 +95,7 @@ def test_while_a_worker_is_at_it_the_page_says_how_far(
     monkeypatch.setattr(uploads, "AT_ONCE_BYTES", 0)
     body = send(member, *two()).content.decode()
     assert "data-busy" in body
-    assert "A worker begins within some seconds" in body
+    assert "Starts within a few seconds" in body
     process_waiting(operator())
     body = member.get(f"{LIST}{Upload.objects.get().id}/change/").content.decode()
     assert "data-busy" not in body

@@ -119,7 +119,7 @@ def test_bad_lines_are_told_by_number_and_the_others_are_stored(tmp_path: Path) 
     says = [fault.why for fault in report.faults]
     wanted = [
         "it is not JSON", "it is not", "it is not a JSON object", "'text' is missing", "'id' is missing",
-        "'text' is not a text", "'yesterday' in timestamp is no date", "NUL", "surrogate", "no name for a group", "100,001",
+        "'text' is not a text", "'yesterday' in timestamp is not a date", "NUL", "surrogate", "not a valid group name", "100,001",
         "metadata has",
     ]  # fmt: skip
     assert [want for want, why in zip(wanted, says, strict=True) if want not in why] == []
