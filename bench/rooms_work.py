@@ -13,7 +13,7 @@ django.setup()
 from access.groups import find_group  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from loci_site.evaluation.metrics import score_ranking  # noqa: E402
-from loci_site.evaluation.run import fill, read_queries  # noqa: E402
+from loci_site.evaluation.run import read_queries, store_corpus  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.models import Memory  # noqa: E402
 from memories.queries.visibility import recallable_by  # noqa: E402
@@ -28,7 +28,7 @@ Asked = tuple[Question, CandidateSet, tuple[str, ...]]
 def main(folder: Path, split: str) -> None:
     """Store, make all of it global, ask, score."""
     actor, encoder = operator(), get_encoder(timeout_s=60.0)
-    fill(actor, folder, encoder=encoder, progress=lambda name, done: None)
+    store_corpus(actor, folder, encoder=encoder, progress=lambda name, done: None)
     Memory.objects.update(scope="global")
     names = dict(Memory.objects.values_list("key", "source_ref"))
     queries = read_queries(folder, split=split).asked

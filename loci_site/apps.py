@@ -13,10 +13,10 @@ class SiteConfig(AppConfig):
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
         from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import EXTRA_LINES  # noqa: PLC0415 - as above
-        from sources.uploads import is_waiting, work_on_waiting  # noqa: PLC0415 - as above
+        from sources.uploads import is_waiting, process_waiting  # noqa: PLC0415 - as above
 
         EXTRA_LINES["schedule"] = _schedule_lines
-        REGISTERED_WORK["import"] = RegisteredWork(is_waiting, work_on_waiting)
+        REGISTERED_WORK["import"] = RegisteredWork(is_waiting, process_waiting)
 
 
 def _schedule_lines() -> dict[str, str]:

@@ -1,16 +1,15 @@
-"""Retention: what is past its time is destroyed. A job of its own, since nothing brings back what it takes."""
+"""Retention: destroy expired data for good. A job of its own, because nothing can undo it."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Max, Min, Model, Q, QuerySet
+from django.db.models import Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -23,23 +22,23 @@ from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, Rec
 from memories.search.schema import begin_purge, end_purge
 from memories.types import State
 
-ROWS_AT_ONCE = 500  # small rows in one transaction: a few ms of write lock
-MEMORIES_AT_ONCE = 200  # looked at together; purge_forgotten() writes fewer in a transaction
-# Other processes follow index_change; one that was away for longer finds the list cut and reads everything anew.
+BATCH_ROWS = 500  # small rows per transaction: a few ms of write lock
+BATCH_MEMORIES = 200  # examined together; purge_forgotten() writes fewer per transaction
+# Other processes follow index_change; one that was away for longer finds the list cut and reloads everything.
 CHANGES_KEPT = 10_000
 CHANGES_KEPT_FOR = timedelta(hours=24)
 CHANGES_SEEN = "changes_seen"  # in index_state: the newest change of a day ago, as "seq moment"
-# A version in one of these states keeps its whole chain: it counts, or it keeps a withdrawn text from coming back.
+# A version in one of these states keeps its whole chain: it is live, or it stops a withdrawn text from returning.
 KEEPING = (State.LIVE, State.RETRACTED)
 ENDED = (RunStatus.DONE, RunStatus.FAILED, RunStatus.STOPPED, RunStatus.UNDONE)
-EXPIRED = "expired"  # in a run's cursor: when what it changed was destroyed; undoing looks for it
+EXPIRED = "expired"  # in a run's cursor: when its changes were destroyed; undo checks for it
 
 Report = Callable[[str, int, int], object]
 
 
 @dataclass
 class StepReport:
-    """What one step destroyed, by kind; `held` is what is past its time and kept, by why."""
+    """Rows destroyed by one step, by kind; `held` counts expired rows that are still needed, by reason."""
 
     step: str
     destroyed: dict[str, int] = field(default_factory=dict)
@@ -58,7 +57,7 @@ class StepReport:
 
 @dataclass(frozen=True)
 class RetentionReport:
-    """What retention destroyed, or as a dry run would destroy, step by step."""
+    """What retention destroyed step by step, or would destroy in a dry run."""
 
     now: datetime
     steps: tuple[StepReport, ...]
@@ -71,12 +70,12 @@ class RetentionReport:
 
     def __str__(self) -> str:
         counts = [f"{count} {name}" for step in self.steps for name, count in step.destroyed.items() if count]
-        return f"destroyed {', '.join(counts)}" if counts else "nothing was past its time"
+        return f"destroyed {', '.join(counts)}" if counts else "nothing had expired"
 
 
 @dataclass(frozen=True)
 class RetentionPass:
-    """One call: who acts, the moment taken for now, whether it only looks, and who hears of the progress."""
+    """One call of enforce_retention(): the actor, the current moment, the limits in days, and the progress callback."""
 
     actor: Actor
     now: datetime
@@ -85,7 +84,7 @@ class RetentionPass:
     report: Report
 
     def before(self, days: float) -> datetime:
-        """Give the moment before which things are older than so many days."""
+        """The moment `days` ago."""
         return self.now - timedelta(days=days)
 
 
@@ -96,77 +95,78 @@ def enforce_retention(
     dry_run: bool = False,
     report: Report = lambda step, done, total: None,
 ) -> RetentionReport:
-    """Destroy what is past its time: changes of old runs, forgotten memories, recalls, index changes, log rows.
+    """Destroy expired data: changes of old runs, forgotten memories, recalls, index changes, log rows.
 
-    Everything goes in short transactions; killed midway, the next call goes on, and a second one finds nothing. A dry
-    run counts and writes nothing. `report` hears (step, done, total).
+    Works in short transactions; if the process is killed, the next call continues, and a repeated call finds nothing. A
+    dry run only counts. `report` receives (step, done, total).
 
     Raises:
-        NotPermitted: the actor may not administrate everything.
-        Conflict: the audit log is broken where it would be dropped; what comes before that step is done.
+        NotPermitted: the actor does not administer all groups.
+        Conflict: the audit log is broken within the rows to drop; the steps before it are done.
     """
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only an admin of everything may destroy what is past its retention.")
-    one = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
+        raise NotPermitted("Only an admin of all groups may destroy expired data.")
+    this_pass = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
     if not dry_run:
-        begin_purge(connection)  # what is deleted from now on is overwritten in the file
-    steps = tuple(_timed(step, one) for step in STEPS)
+        begin_purge(connection)  # from now on the database overwrites deleted data in its file
+    steps = []
+    for step in STEPS:
+        began = time.perf_counter()
+        done = step(this_pass)
+        done.seconds = round(time.perf_counter() - began, 3)
+        done.longest_batch_s = round(done.longest_batch_s, 4)
+        steps.append(done)
     if not dry_run and any(step.destroyed for step in steps):
-        # A caller's transaction holds the pages until its end.
+        # A caller's transaction holds the pages until it ends.
         transaction.on_commit(lambda: end_purge(connection))
-    return RetentionReport(one.now, steps, dry_run)
+    return RetentionReport(this_pass.now, tuple(steps), dry_run)
 
 
-def _timed(step: Callable[[RetentionPass], StepReport], one: RetentionPass) -> StepReport:
-    began = time.perf_counter()
-    done = step(one)
-    done.seconds = round(time.perf_counter() - began, 3)
-    done.longest_batch_s = round(done.longest_batch_s, 4)
-    return done
-
-
-def _run_changes(one: RetentionPass) -> StepReport:
-    """Destroy what runs keep to be undone, once that is no longer possible; the run and its counts stay."""
-    said = StepReport("runs")
+def expire_run_changes(this_pass: RetentionPass) -> StepReport:
+    """Destroy the changes of runs that are too old to be undone; the run and its counts stay."""
+    step = StepReport("runs")
     old = Coalesce("finished_at", "started_at")
     runs = Run.objects.annotate(ended=old).filter(
-        status__in=ENDED, ended__lt=one.before(one.limits.runs_days)
+        status__in=ENDED, ended__lt=this_pass.before(this_pass.limits.runs_days)
     )
     keys = list(runs.exclude(cursor__has_key=EXPIRED).order_by("key").values_list("key", flat=True))
-    if one.dry_run:
-        return _found(said, "run changes", RunChange.objects.filter(run__in=keys).count())
+    if this_pass.dry_run:
+        return _add_found(step, "run changes", RunChange.objects.filter(run__in=keys).count())
     for number, key in enumerate(keys):
-        for batch in _batches(RunChange.objects.filter(run=key), ROWS_AT_ONCE):
-            _write(said, partial(_delete, "run changes", RunChange, batch))
+        _destroy_in_batches(step, "run changes", RunChange.objects.filter(run=key))
         run = Run.objects.get(pk=key)
-        run.cursor = {**run.cursor, EXPIRED: one.now.isoformat()}
+        run.cursor = {**run.cursor, EXPIRED: this_pass.now.isoformat()}
         run.save(update_fields=["cursor"])
-        one.report("runs", number + 1, len(keys))
-    return said
+        this_pass.report("runs", number + 1, len(keys))
+    return step
 
 
-def _memories(one: RetentionPass) -> StepReport:
-    """Destroy forgotten memories with all that holds their texts. What is still needed is held."""
-    said = StepReport("memories")
+def expire_memories(this_pass: RetentionPass) -> StepReport:
+    """Purge expired forgotten memories with every copy of their texts; those that are still needed are held."""
+    step = StepReport("memories")
     gone_at = Coalesce("state_changed_at", "retired_at", "updated_at")
     rows = Memory.objects.annotate(gone_at=gone_at).filter(
-        state=State.FORGOTTEN, gone_at__lt=one.before(one.limits.retention_days)
+        state=State.FORGOTTEN, gone_at__lt=this_pass.before(this_pass.limits.retention_days)
     )
     keys = list(rows.order_by("key").values_list("key", flat=True))
-    reason = f"past its retention of {one.limits.retention_days} days"
-    for at in range(0, len(keys), MEMORIES_AT_ONCE):
-        free = list(_free(keys[at : at + MEMORIES_AT_ONCE], said))
-        if free and one.dry_run:
-            said.add({"memories": _chain_rows(free)}, took_s=0)
-        elif free:
-            _write(said, partial(_purge, one, free, reason))
-        one.report("memories", min(at + MEMORIES_AT_ONCE, len(keys)), len(keys))
-    return said
+    for at in range(0, len(keys), BATCH_MEMORIES):
+        memories = list(releasable(keys[at : at + BATCH_MEMORIES], step))
+        if memories and this_pass.dry_run:
+            roots = {memory.root_key for memory in memories}
+            versions = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots))
+            step.add({"memories": versions.count()}, took_s=0)
+        elif memories:
+            began = time.perf_counter()
+            counts = _purge(this_pass, memories)
+            step.add(counts, took_s=time.perf_counter() - began)
+        this_pass.report("memories", min(at + BATCH_MEMORIES, len(keys)), len(keys))
+    return step
 
 
-def _purge(one: RetentionPass, memories: Sequence[Memory], reason: str) -> dict[str, int]:
+def _purge(this_pass: RetentionPass, memories: Sequence[Memory]) -> dict[str, int]:
+    reason = f"past its retention of {this_pass.limits.retention_days} days"
     counts = Counter[str]()
-    for done in purge_forgotten(one.actor, memories, reason=reason):
+    for done in purge_forgotten(this_pass.actor, memories, reason=reason):
         counts["memories"] += done.memories
         counts["pieces"] += done.pieces
         counts["links"] += done.links
@@ -176,40 +176,41 @@ def _purge(one: RetentionPass, memories: Sequence[Memory], reason: str) -> dict[
     return dict(+counts)
 
 
-def _free(keys: Sequence[int], said: StepReport) -> Iterator[Memory]:
-    """Give those of the forgotten memories that nothing needs any more; count the others as held, by why."""
+def releasable(keys: Sequence[int], step: StepReport) -> Iterator[Memory]:
+    """The forgotten memories of these keys that nothing needs; the others are counted in `step.held`, by reason."""
     memories = list(Memory.objects.filter(key__in=keys).select_related("group", "thread").order_by("key"))
     roots = {memory.root_key for memory in memories}
     chain = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots))
-    why = {
-        "another version counts or was retracted": _roots(chain.filter(state__in=KEEPING)),
-        "a memory that counts was made from it": _sources_of_live(roots),
-        "it stands for compacted memories": _roots(chain.filter(supersedes__state=State.COMPACTED)),
-        "a run that can be undone forgot it": _undoable(chain),
+    held_roots = {
+        "another version is live or retracted": _roots(chain.filter(state__in=KEEPING)),
+        "a live memory was derived from it": sources_of_live(roots),
+        "it summarises compacted memories": _roots(chain.filter(supersedes__state=State.COMPACTED)),
+        "a run that can be undone forgot it": roots_forgotten_by_runs(chain),
     }
     for memory in memories:
-        reason = next((said for said, held in why.items() if memory.root_key in held), None)
+        reason = next((why for why, held in held_roots.items() if memory.root_key in held), None)
         if reason is None:
             yield memory
         else:
-            said.held[reason] = said.held.get(reason, 0) + 1
+            step.held[reason] = step.held.get(reason, 0) + 1
 
 
 def _roots(rows: QuerySet[Memory]) -> set[int]:
     return {root or key for key, root in rows.values_list("key", "root")}
 
 
-def _sources_of_live(roots: Iterable[int]) -> set[int]:
-    """Give the roots from which a live memory was made, or on which it rests."""
-    ties = dict[int, set[int]]()
+def sources_of_live(roots: Iterable[int]) -> set[int]:
+    """Those of the roots that a live memory was derived from or has as evidence."""
+    targets = dict[int, set[int]]()
     links = Link.objects.filter(kind__in=[LinkKind.DERIVED, LinkKind.EVIDENCE], target__in=roots)
     for source, target in links.values_list("source", "target"):
-        ties.setdefault(source, set()).add(target)
-    live = _roots(Memory.objects.filter(Q(key__in=ties) | Q(root__in=ties), state=State.LIVE))
-    return {target for source in live for target in ties.get(source, ())}
+        targets.setdefault(source, set()).add(target)
+    live = _roots(Memory.objects.filter(Q(key__in=targets) | Q(root__in=targets), state=State.LIVE))
+    return {target for source in live for target in targets.get(source, ())}
 
 
-def _undoable(chain: QuerySet[Memory]) -> set[int]:
+def roots_forgotten_by_runs(chain: QuerySet[Memory]) -> set[int]:
+    """Roots of the versions that a run forgot, where its changes are still kept for undoing it."""
     rows = {key: root or key for key, root in chain.values_list("key", "root")}
     changes = RunChange.objects.filter(
         table=Memory._meta.db_table,
@@ -221,98 +222,84 @@ def _undoable(chain: QuerySet[Memory]) -> set[int]:
     return {rows[row] for row in changes.values_list("row", flat=True)}
 
 
-def _chain_rows(memories: Sequence[Memory]) -> int:
-    roots = {memory.root_key for memory in memories}
-    return Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots)).count()
+def expire_recalls(this_pass: RetentionPass) -> StepReport:
+    """Delete the log of old recalls."""
+    rows = RecallLog.objects.filter(at__lt=this_pass.before(this_pass.limits.recall_log_days))
+    return _destroy_rows(this_pass, StepReport("recalls"), "recalls", rows)
 
 
-def _recalls(one: RetentionPass) -> StepReport:
-    """Destroy what was logged of old recalls."""
-    said = StepReport("recalls")
-    rows = RecallLog.objects.filter(at__lt=one.before(one.limits.recall_log_days))
-    return _destroy_rows(one, said, "recalls", rows)
-
-
-def _index_changes(one: RetentionPass) -> StepReport:
-    """Destroy changes of pieces that every follower has read: neither among the newest nor of the last day."""
-    said = StepReport("index changes")
+def expire_index_changes(this_pass: RetentionPass) -> StepReport:
+    """Delete index changes that every follower has read: older than a day and not among the newest."""
+    step = StepReport("index changes")
     newest = IndexChange.objects.aggregate(seq=Max("seq"))["seq"] or 0
     mark = IndexState.objects.filter(name=CHANGES_SEEN).first()
     seq, _, at = (mark.value if mark else "").partition(" ")
-    is_old = bool(at) and datetime.fromisoformat(at) <= one.now - CHANGES_KEPT_FOR
+    is_old = bool(at) and datetime.fromisoformat(at) <= this_pass.now - CHANGES_KEPT_FOR
     if is_old:
         rows = IndexChange.objects.filter(seq__lte=min(int(seq), newest - CHANGES_KEPT))
-        _destroy_rows(one, said, "index changes", rows)
-    if (is_old or mark is None) and not one.dry_run:
-        # The rows themselves bear no time, so a note of today says tomorrow which are a day old.
+        _destroy_rows(this_pass, step, "index changes", rows)
+    if (is_old or mark is None) and not this_pass.dry_run:
+        # The rows have no timestamp: a mark made today tells tomorrow which of them are a day old.
         IndexState.objects.update_or_create(
-            name=CHANGES_SEEN, defaults={"value": f"{newest} {one.now.isoformat()}"}
+            name=CHANGES_SEEN, defaults={"value": f"{newest} {this_pass.now.isoformat()}"}
         )
-    return said
+    return step
 
 
-def _log(one: RetentionPass) -> StepReport:
-    """Drop old rows of the audit log; those that a run which can be undone wrote stay, and what came after them."""
-    said = StepReport("audit log")
-    if one.limits.log_days == 0:
-        return said
+def expire_log(this_pass: RetentionPass) -> StepReport:
+    """Drop old rows of the audit log, up to the start of the first run that can still be undone."""
+    step = StepReport("audit log")
+    if this_pass.limits.log_days == 0:
+        return step
     undoable = Run.objects.exclude(status=RunStatus.UNDONE).exclude(cursor__has_key=EXPIRED)
     first = undoable.filter(dry_run=False, changes__isnull=False).aggregate(at=Min("started_at"))["at"]
-    before = min(filter(None, (one.before(one.limits.log_days), first)))
+    before = min(filter(None, (this_pass.before(this_pass.limits.log_days), first)))
     began = time.perf_counter()
     done = 0
 
-    def hear(rows: int) -> None:
+    def add_batch(rows: int) -> None:
         nonlocal began, done
         done += rows
-        said.add({"log rows": rows}, took_s=time.perf_counter() - began)
-        one.report("audit log", done, done)
+        step.add({"log rows": rows}, took_s=time.perf_counter() - began)
+        this_pass.report("audit log", done, done)
         began = time.perf_counter()
 
-    found = drop_log(one.actor, before=before, dry_run=one.dry_run, on_rows=hear)
-    return _found(said, "log rows", found.rows) if one.dry_run else said
+    found = drop_log(this_pass.actor, before=before, dry_run=this_pass.dry_run, on_rows=add_batch)
+    return _add_found(step, "log rows", found.rows) if this_pass.dry_run else step
 
 
-def _destroy_rows(one: RetentionPass, said: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
+def _destroy_rows(this_pass: RetentionPass, step: StepReport, name: str, rows: QuerySet[Any]) -> StepReport:
     total = rows.count()
-    if one.dry_run:
-        return _found(said, name, total)
+    if this_pass.dry_run:
+        return _add_found(step, name, total)
+    _destroy_in_batches(step, name, rows, on_done=lambda done: this_pass.report(step.step, done, total))
+    return step
+
+
+def _destroy_in_batches(
+    step: StepReport, name: str, rows: QuerySet[Any], on_done: Callable[[int], object] = lambda done: None
+) -> None:
+    """Delete the rows, one transaction per batch; no other row may refer to them."""
     done = 0
-    for batch in _batches(rows, ROWS_AT_ONCE):
-        _write(said, partial(_delete, name, rows.model, batch))
-        done += len(batch)
-        one.report(said.step, done, total)
-    return said
+    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_ROWS]):
+        began = time.perf_counter()
+        deleted = rows.model._base_manager.filter(pk__in=keys).delete()[0]
+        step.add({name: deleted}, took_s=time.perf_counter() - began)
+        done += len(keys)
+        on_done(done)
 
 
-def _found(said: StepReport, name: str, count: int) -> StepReport:
+def _add_found(step: StepReport, name: str, count: int) -> StepReport:
     if count:
-        said.destroyed[name] = count
-    return said
+        step.destroyed[name] = count
+    return step
 
 
-def _batches(rows: QuerySet[Any], size: int) -> Iterator[list[int]]:
-    """Give the keys of what is there, some at a time, until nothing is left; the caller deletes each batch."""
-    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:size]):
-        yield keys
-
-
-def _delete(name: str, model: type[Model], keys: Sequence[int]) -> dict[str, int]:
-    """Delete some rows that nothing points to; one transaction."""
-    return {name: model._base_manager.filter(pk__in=keys).delete()[0]}
-
-
-def _write(said: StepReport, batch: Callable[[], Mapping[str, int]]) -> None:
-    began = time.perf_counter()
-    counts = batch()
-    said.add(counts, took_s=time.perf_counter() - began)
-
-
-# Runs first: what they can no longer bring back is then free to go.
+# Runs first: memories that only they could restore are then releasable.
 STEPS: tuple[Callable[[RetentionPass], StepReport], ...] = (
-    _run_changes,
-    _memories,
-    _recalls,
-    _index_changes,
-    _log,
+    expire_run_changes,
+    expire_memories,
+    expire_recalls,
+    expire_index_changes,
+    expire_log,
 )

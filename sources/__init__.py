@@ -1,1 +1,1 @@
-"""What comes in and goes out: import, export, evaluation sets."""
+"""Import and export of memories."""

@@ -1,4 +1,4 @@
-"""The lines of an export: which tables it holds, which of their columns, and how a row is written."""
+"""The format of an export: its tables, their columns, and how a row is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,15 +19,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class RecordKind:
-    """One table of an export. `ties` are foreign keys, written as the name that their target has outside.
+    """One table of an export. `references` are foreign keys, written as their target's portable name.
 
-    `moving` columns change by mere use: where only they differ, a stored row and a line are the same.
+    `moving` columns change through use: a stored row and a line that differ only in them count as the same.
     """
 
     name: str
     model: type[Model]
     fields: tuple[str, ...]
-    ties: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
     moving: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -93,24 +93,24 @@ LOG = RecordKind(
         "hash",
     ),
 )  # fmt: skip
-# In the order of an export: each points only to what stands before it.
+# In the order of an export: each kind refers only to kinds before it.
 KINDS = (GROUP, THREAD, MEMORY, LINK, RELATION, ALIAS, CHECKPOINT, TOMBSTONE)
 
 
-def kinds_said(counts: Mapping[str, int]) -> str:
-    """Give counts by kind in words: "2 groups, 1 memory, 17 log rows"."""
-    said = (format_count(count, "log row" if kind == LOG.name else kind) for kind, count in counts.items())
-    return ", ".join(said) or "nothing"
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Counts by kind in words: "2 groups, 1 memory, 17 log rows"."""
+    parts = (format_count(count, "log row" if kind == LOG.name else kind) for kind, count in counts.items())
+    return ", ".join(parts) or "nothing"
 
 
 def record_of(kind: RecordKind, row: Model) -> dict[str, Any]:
-    """Give a row as JSON values: columns, then ties by the names of their targets, None where there is none."""
+    """A row as JSON values: its columns, then its references by portable name, None for an empty one."""
     values = {name: as_json(getattr(row, name)) for name in kind.fields}
-    return values | {name: outside_name(getattr(row, name)) for name in kind.ties}
+    return values | {name: portable_name(getattr(row, name)) for name in kind.references}
 
 
-def outside_name(target: Model | None) -> str | None:
-    """Give what a row is called outside this store: a group's slug, a thread's and a user's name, else its id."""
+def portable_name(target: Model | None) -> str | None:
+    """Name of a row that is valid in any store: a group's slug, a thread's or a user's name, else the id."""
     match target:
         case None:
             return None
@@ -122,10 +122,10 @@ def outside_name(target: Model | None) -> str | None:
             return target.get_username()
         case Memory() | ApiToken():
             return str(target.id)
-    raise TypeError(f"{type(target).__name__} has no name outside")
+    raise TypeError(f"{type(target).__name__} has no portable name")
 
 
 def differences(kind: RecordKind, row: Model, record: dict[str, Any]) -> list[str]:
-    """Name the columns in which a stored row differs from a line, those that change by mere use left out."""
+    """Columns in which a stored row differs from a line, without those that change through use."""
     stored = record_of(kind, row)
     return [name for name, value in stored.items() if name not in kind.moving and record.get(name) != value]

@@ -1,1 +1,1 @@
-"""Measuring recall on data sets."""
+"""Evaluation: measures recall on data sets with known answers."""

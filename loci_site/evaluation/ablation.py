@@ -1,6 +1,6 @@
-"""Recall's numbers tried out on questions whose answers are known: each step taken out, and chosen anew over folds.
+"""Ablation and cross-validation of recall's parameters on questions with known answers.
 
-What asks the database is done once; then any numbers can be tried on the same candidates in a moment.
+The database is queried once; after that, any parameters can be tried on the same candidates quickly.
 """
 
 from collections import defaultdict
@@ -26,13 +26,13 @@ from memories.search.base import RankingFields
 
 MODE = "hybrid"
 MEASURES = ("R@10", "MRR", "nDCG@10")
-CHOSEN_ON = 150  # questions of each set at most that numbers are chosen on; all of a fold are measured
-LEAST_GAIN = 0.0005  # a number is chosen anew only for more than a twentieth of a point
+MAX_TUNING_QUERIES = 150  # per set, for choosing parameters; a fold is measured on all of its questions
+MIN_GAIN = 0.0005  # smallest gain for which a parameter is changed: a twentieth of a point
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A question with its candidates, as the usual numbers find them, and as the whole question does."""
+    """A question with its candidates, as the present parameters find them (`ours`), and for the whole question (`whole`)."""
 
     query: Query
     ours: tuple[Question, CandidateSet]
@@ -42,7 +42,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialSet:
-    """A set's name and its questions."""
+    """A data set's name and its trials."""
 
     name: str
     trials: tuple[Trial, ...]
@@ -50,7 +50,7 @@ class TrialSet:
 
 @dataclass(frozen=True)
 class CrossValidationFold:
-    """What cross-validation found for one set: held-out scores with the numbers chosen elsewhere, and with the usual ones."""
+    """Cross-validation of one set: held-out scores with parameters chosen on the other folds, and with the present ones."""
 
     name: str
     chosen: Scores
@@ -60,9 +60,11 @@ class CrossValidationFold:
 def gather_trials(
     actor: Actor, name: str, queries: Sequence[Query], *, encoder: Encoder, progress: Progress
 ) -> TrialSet:
-    """Ask each question within its group once; the rows of memories are shared between questions."""
+    """Gather the candidates of each question within its group once; the questions share the rows of memories."""
     names = dict(Memory.objects.values_list("key", "source_ref"))
-    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}}
+    visibilities = {
+        slug: recallable_by(actor, find_group(actor, slug)) for slug in {q.group for q in queries}
+    }
     rows: dict[int, RankingFields] = {}
     as_asked = without("the subject alone", current_tuning())
     trials = []
@@ -70,92 +72,104 @@ def gather_trials(
         ours, whole = (
             understand(query.text, encoder=encoder, tuning=tuning) for tuning in (current_tuning(), as_asked)
         )
-        found = _gather(ours, rooms[query.group], rows)
+        found = gather_candidates(ours, visibilities[query.group], rows)
         is_same = subject_of(query.text) == query.text
-        also = found if is_same else _gather(whole, rooms[query.group], rows)
+        also = found if is_same else gather_candidates(whole, visibilities[query.group], rows)
         trials.append(Trial(query, (ours, found), (whole, also), names))
         progress(f"gather {name}", done)
     return TrialSet(name, tuple(trials))
 
 
-def _gather(question: Question, room: Visibility, rows: dict[int, RankingFields]) -> CandidateSet:
-    gathered = gather(question, room, mode=MODE, trace=Trace())
+def gather_candidates(
+    question: Question, visibility: Visibility, rows: dict[int, RankingFields]
+) -> CandidateSet:
+    """Gather a question's candidates, with rows of memories shared through `rows`."""
+    gathered = gather(question, visibility, mode=MODE, trace=Trace())
     own = {key: rows.setdefault(key, row) for key, row in gathered.rows.items()}
     return replace(gathered, rows=own)
 
 
 def score_trial(trial: Trial, tuning: Tuning) -> Scores:
-    """Score one question's ranking with these numbers."""
+    """Score one question's ranking with these parameters."""
     question, gathered = trial.ours if tuning.by_subject else trial.whole
     ranked = score_candidates(gathered, question, mode=MODE, tuning=tuning, trace=Trace()).scores[:RUN_DEPTH]
     return score_ranking([trial.names[key] for key, _ in ranked], trial.query.relevant)
 
 
-def ablate(one: TrialSet, *, progress: Progress) -> dict[str, Scores]:
-    """Give what each step brings to the set: the whole's scores less those without it, by the step's name."""
+def ablate(trial_set: TrialSet, *, progress: Progress) -> dict[str, Scores]:
+    """Gain of each step of recall, by its name: the scores with all steps less those without it."""
     usual = current_tuning()
-    whole = mean_scores([score_trial(trial, usual) for trial in one.trials])
+    whole = mean_scores([score_trial(trial, usual) for trial in trial_set.trials])
     gains = {}
     for done, step in enumerate(STEPS, start=1):
-        less = mean_scores([score_trial(trial, without(step, usual)) for trial in one.trials])
+        less = mean_scores([score_trial(trial, without(step, usual)) for trial in trial_set.trials])
         gains[step] = {name: whole[name] - less[name] for name in whole}
-        progress(f"ablate {one.name}", done)
+        progress(f"ablate {trial_set.name}", done)
     return gains
 
 
 def fold_of(set_name: str, query: Query, folds: int, *, is_single: bool) -> int:
-    """Give the fold of a question: that of its group, or its own where the set has one group."""
+    """Fold of a question: by its group, or by its own id if the set has a single group."""
     text = f"{set_name}/{query.id if is_single else query.group}"
     return int.from_bytes(sha256(text.encode()).digest()[:4]) % folds
 
 
 def cross_validate(sets: Sequence[TrialSet], *, folds: int, progress: Progress) -> list[CrossValidationFold]:
-    """Choose each number on all folds but one, over all sets at once, and measure on that one; once for each fold.
+    """For each fold: choose every parameter on the other folds of all sets, and measure on this one.
 
-    One number after the other is moved to another of its CHOICES where that raises the goal: the mean over sets of R@10
-    and nDCG@10. Each set counts alike, however many questions it has.
+    One parameter after the other is changed to another of its CHOICES if that raises the goal: the mean over the sets of
+    R@10 and nDCG@10. Every set has the same weight, however many questions it has.
     """
-    singles = {one.name: len({trial.query.group for trial in one.trials}) == 1 for one in sets}
-    table = _Table(sets, lambda one, q: fold_of(one.name, q, folds, is_single=singles[one.name]))
+    singles = {
+        trial_set.name: len({trial.query.group for trial in trial_set.trials}) == 1 for trial_set in sets
+    }
+    table = ScoreTable(
+        sets, lambda trial_set, q: fold_of(trial_set.name, q, folds, is_single=singles[trial_set.name])
+    )
     held: defaultdict[str, list[Scores]] = defaultdict(list)
     for fold in range(folds):
         tuning = table.choose(without_fold=fold)
-        for one in sets:
-            held[one.name] += [table.scores(trial, tuning) for trial in table.inside(one, fold)]
+        for trial_set in sets:
+            held[trial_set.name] += [table.scores(trial, tuning) for trial in table.inside(trial_set, fold)]
         progress("folds", fold + 1)
     usual = current_tuning()
     return [
         CrossValidationFold(
-            one.name,
-            mean_scores(held[one.name]),
-            mean_scores([table.scores(trial, usual) for trial in one.trials]),
+            trial_set.name,
+            mean_scores(held[trial_set.name]),
+            mean_scores([table.scores(trial, usual) for trial in trial_set.trials]),
         )
-        for one in sets
+        for trial_set in sets
     ]
 
 
-class _Table:
-    """Scores of trials by numbers, each worked out once."""
+class ScoreTable:
+    """Scores of trials by parameters, each computed once."""
 
     def __init__(self, sets: Sequence[TrialSet], fold: Callable[[TrialSet, Query], int]) -> None:
         self._sets = sets
-        self._fold = {id(trial): fold(one, trial.query) for one in sets for trial in one.trials}
+        self._fold = {
+            id(trial): fold(trial_set, trial.query) for trial_set in sets for trial in trial_set.trials
+        }
         self._known: dict[tuple[Tuning, int], Scores] = {}
 
     def scores(self, trial: Trial, tuning: Tuning) -> Scores:
-        """Give one question's scores."""
+        """Scores of one question."""
         known = self._known.get((tuning, id(trial)))
         if known is None:
             known = self._known[tuning, id(trial)] = score_trial(trial, tuning)
         return known
 
-    def inside(self, one: TrialSet, fold: int) -> list[Trial]:
-        """Give a set's questions of a fold."""
-        return [trial for trial in one.trials if self._fold[id(trial)] == fold]
+    def inside(self, trial_set: TrialSet, fold: int) -> list[Trial]:
+        """A set's questions in a fold."""
+        return [trial for trial in trial_set.trials if self._fold[id(trial)] == fold]
 
     def choose(self, *, without_fold: int) -> Tuning:
-        """Give the numbers that do best outside a fold."""
-        parts = [_sample([t for t in one.trials if self._fold[id(t)] != without_fold]) for one in self._sets]
+        """The parameters with the best goal outside a fold."""
+        parts = [
+            sample_evenly([t for t in trial_set.trials if self._fold[id(t)] != without_fold])
+            for trial_set in self._sets
+        ]
         tuning = current_tuning()
         if not any(parts):
             return tuning
@@ -165,7 +179,7 @@ class _Table:
                 changed: dict[str, Any] = {name: value}
                 other = replace(tuning, **changed)
                 reached = self._goal(parts, other)
-                if reached > best + LEAST_GAIN:
+                if reached > best + MIN_GAIN:
                     best, tuning = reached, other
         return tuning
 
@@ -174,7 +188,7 @@ class _Table:
         return fmean((mean["R@10"] + mean["nDCG@10"]) / 2 for mean in means)
 
 
-def _sample(trials: Sequence[Trial]) -> Sequence[Trial]:
-    """Give evenly spread ones of many."""
-    step = max(1, -(-len(trials) // CHOSEN_ON))
+def sample_evenly(trials: Sequence[Trial]) -> Sequence[Trial]:
+    """At most MAX_TUNING_QUERIES of the trials, evenly spread."""
+    step = max(1, -(-len(trials) // MAX_TUNING_QUERIES))
     return trials[::step]

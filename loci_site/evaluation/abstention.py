@@ -1,7 +1,7 @@
-"""When recall should say that it knows nothing: questions without an answer, and how often it says so.
+"""Evaluation of abstention: how often recall says that it knows nothing, for questions with and without an answer.
 
-They are made of a set's own: a group's questions asked of another group. Such as look answerable and are not are those with an
-empty `relevant`, and all in files queries_*.jsonl beside the questions, whose `relevant` names what misleads.
+Questions without an answer come from three sources: another group's questions; those with an empty `relevant`; and the
+files queries_*.jsonl beside the questions, which look answerable and whose `relevant` names misleading texts.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
-from loci_site.evaluation.run import Progress, QuerySet, query_lines
+from loci_site.evaluation.run import Progress, QuerySet, read_query_file
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -29,18 +29,18 @@ R5 = 5
 
 @dataclass(frozen=True)
 class Judgement:
-    """One question's margin: how far above what is asked its best candidates come. Below 0 recall abstains."""
+    """One question's margin: the score of its best candidates above the required one. Below 0, recall abstains."""
 
     kind: str
     margin: float
-    is_found: bool  # one of the right ones is among the first five
+    is_found: bool  # a relevant memory is among the first five
 
 
 @dataclass(frozen=True)
 class AbstentionPoint:
-    """What abstaining at one limit does: shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost.
+    """Effect of one limit, as shares of 0–1. `lost` is the share of answerable questions whose R@5 is lost.
 
-    `precision` is None where it never abstained.
+    `precision` is None if recall never abstained.
     """
 
     offset: float
@@ -52,57 +52,59 @@ class AbstentionPoint:
 def judge_all(
     actor: Actor, folder: Path, queries: QuerySet, *, encoder: Encoder, progress: Progress
 ) -> list[Judgement]:
-    """Judge a set's questions asked in their own group, in another one, and those made to look answerable."""
-    groups = sorted({query.group for query in queries.asked})
-    asked_in = {*groups, *(query.group for query in queries.unanswered)}
-    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in asked_in}
+    """Judge a set's questions in their own group, in another group, and those that only look answerable."""
+    groups = sorted({query.group for query in queries.answerable})
+    slugs = {*groups, *(query.group for query in queries.unanswered)}
+    visibilities = {slug: recallable_by(actor, find_group(actor, slug)) for slug in slugs}
     found = []
-    for done, query in enumerate(queries.asked, start=1):
+    for done, query in enumerate(queries.answerable, start=1):
         question = understand(query.text, encoder=encoder)
-        found.append(_judge("answerable", question, rooms[query.group], query.relevant))
+        found.append(judge("answerable", question, visibilities[query.group], query.relevant))
         others = [slug for slug in groups if slug != query.group]
         if others:
-            found.append(_judge("another group's", question, rooms[others[done % len(others)]], ()))
+            found.append(judge("another group's", question, visibilities[others[done % len(others)]], ()))
         progress(f"judge {folder.name}", done)
-    misleading = [query for path in sorted(folder.glob("queries_*.jsonl")) for query in query_lines(path)]
+    misleading = [query for path in sorted(folder.glob("queries_*.jsonl")) for query in read_query_file(path)]
     for query in [*queries.unanswered, *misleading]:
-        if query.group in rooms:
+        if query.group in visibilities:
             question = understand(query.text, encoder=encoder)
-            found.append(_judge("looks answerable", question, rooms[query.group], ()))
+            found.append(judge("looks answerable", question, visibilities[query.group], ()))
     return found
 
 
 def curve(judgements: Sequence[Judgement], offsets: Sequence[float] = OFFSETS) -> list[AbstentionPoint]:
-    """Give precision, recall and loss for limits around the one in use (offset 0)."""
+    """Precision, recall and loss for limits around the present one (offset 0)."""
     unrelated = [j for j in judgements if j.kind != "answerable"]
     answered = [j for j in judgements if j.kind == "answerable"]
     points = []
     for offset in offsets:
-        right = sum(j.margin < offset for j in unrelated)
+        correct = sum(j.margin < offset for j in unrelated)
         wrong = sum(j.margin < offset for j in answered)
         lost = sum(j.margin < offset and j.is_found for j in answered)
         points.append(
             AbstentionPoint(
                 offset,
-                right / (right + wrong) if right + wrong else None,
-                right / len(unrelated) if unrelated else 0.0,
+                correct / (correct + wrong) if correct + wrong else None,
+                correct / len(unrelated) if unrelated else 0.0,
                 lost / len(answered) if answered else 0.0,
             )
         )
     return points
 
 
-def _judge(kind: str, question: Question, room: Visibility, relevant: Sequence[str]) -> Judgement:
+def judge(kind: str, question: Question, visibility: Visibility, relevant: Sequence[str]) -> Judgement:
+    """Rank one question and compare its best candidates with the limit for abstaining."""
     trace = Trace()
-    gathered = gather(question, room, mode=MODE, trace=trace)
+    gathered = gather(question, visibility, mode=MODE, trace=trace)
     ranking = score_candidates(gathered, question, mode=MODE, tuning=current_tuning(), trace=trace)
     rows = read_memories(key for key, _ in ranking.scores[:JUDGED_CANDIDATES])
     best = [rows[key] for key, _ in ranking.scores[:JUDGED_CANDIDATES]]
     is_found = any(row.source_ref in relevant for row in best[:R5])
-    return Judgement(kind, _margin(question, ranking, best, trace), is_found)
+    return Judgement(kind, margin_of(question, ranking, best, trace), is_found)
 
 
-def _margin(question: Question, ranking: Ranking, best: list[Memory], trace: Trace) -> float:
+def margin_of(question: Question, ranking: Ranking, best: list[Memory], trace: Trace) -> float:
+    """How far the best candidates' score is above the required one, taken from the trace; -1 without candidates."""
     answerable = is_answerable(question, ranking, best, trace)
     detail = trace.steps[-1].detail
     if "reached" not in detail:

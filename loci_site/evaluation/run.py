@@ -1,4 +1,4 @@
-"""Measuring recall on a set of texts and questions whose answers are known, through the real write and read paths."""
+"""Evaluation runs: texts and questions with known answers go through the real write and read paths."""
 
 import json
 import time
@@ -25,12 +25,12 @@ SPLIT = "split.json"
 SOURCE = "evaluation"
 RUN_DEPTH = 100  # ids kept of each ranking
 
-Progress = Callable[[str, int], object]  # hears the name of what goes on, and how much of it is done
+Progress = Callable[[str, int], object]  # step, done
 
 
 @dataclass(frozen=True)
 class Query:
-    """A question asked within a group, with the ids of the corpus lines that answer it."""
+    """A question within a group, with the ids of the corpus lines that answer it."""
 
     id: str
     text: str
@@ -41,19 +41,19 @@ class Query:
 
 @dataclass(frozen=True)
 class QuerySet:
-    """The questions of a folder: those that are asked, those without an answer, and how many ids no text has.
+    """Questions of a folder, with and without an answer, and the number of relevant ids that no line of the corpus has.
 
-    A right id that no line of the corpus has is never found: it takes from every measure.
+    Such an id is never found, so it lowers every measure.
     """
 
-    asked: tuple[Query, ...]
+    answerable: tuple[Query, ...]
     unanswered: tuple[Query, ...] = ()
     unknown_ids: int = 0
 
     def as_dict(self) -> dict[str, int]:
-        """Give the counts."""
+        """The counts as JSON values."""
         return {
-            "asked": len(self.asked),
+            "asked": len(self.answerable),
             "without_answer": len(self.unanswered),
             "unknown_ids": self.unknown_ids,
         }
@@ -68,14 +68,14 @@ class ModeReport:
     categories: dict[str, Scores]
     times_ms: tuple[float, ...]
     run: dict[str, list[str]] = field(default_factory=dict)
-    each: tuple[Scores, ...] = ()  # by question, in their order
+    each: tuple[Scores, ...] = ()  # of each question, in order
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """Give the 95 % interval of each measure over the questions."""
+        """95 % interval of each measure over the questions."""
         return {name: interval([scores[name] for scores in self.each]) for name in self.scores}
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the report as JSON values, without the rankings."""
+        """The report as JSON values, without the rankings."""
         return {
             "all": {**self.scores, "n": len(self.times_ms)},
             "categories": self.categories,
@@ -87,34 +87,34 @@ class ModeReport:
 
 
 def read_queries(folder: Path, *, split: str = "", limit: int | None = None) -> QuerySet:
-    """Read the questions of a folder; `split` keeps those that split.json names so, `limit` the first that have an answer.
+    """Questions of a folder. `split` keeps those listed by that name in split.json, `limit` the first ones with an answer.
 
     Raises:
-        NotFound: there is no corpus or no questions.
-        InvalidInput: a line is no question, or there is no such split.
+        NotFound: the corpus or the questions are missing.
+        InvalidInput: a line is not a question, or the split does not exist.
     """
     if not (folder / CORPUS).is_file():
-        raise NotFound(f"There is no {CORPUS} in {folder}.", hint=f"A folder has {CORPUS} and {QUERIES}.")
-    chosen = _split_ids(folder, split) if split else None
-    queries = [q for q in query_lines(folder / QUERIES) if chosen is None or q.id in chosen]
-    asked = tuple(q for q in queries if q.relevant)[:limit]
-    if not asked:
+        raise NotFound(f"There is no {CORPUS} in {folder}.", hint=f"The folder needs {CORPUS} and {QUERIES}.")
+    chosen = split_ids(folder, split) if split else None
+    queries = [q for q in read_query_file(folder / QUERIES) if chosen is None or q.id in chosen]
+    answerable = tuple(q for q in queries if q.relevant)[:limit]
+    if not answerable:
         raise InvalidInput(f"No question of {folder / QUERIES} has an answer.", field="dir")
-    there = {str(line.get("id")) for _, line in _lines(folder / CORPUS) if isinstance(line, dict)}
-    unknown = {id_ for query in asked for id_ in query.relevant} - there
-    return QuerySet(asked, tuple(q for q in queries if not q.relevant), len(unknown))
+    known = {str(line.get("id")) for _, line in read_json_lines(folder / CORPUS) if isinstance(line, dict)}
+    unknown = {id_ for query in answerable for id_ in query.relevant} - known
+    return QuerySet(answerable, tuple(q for q in queries if not q.relevant), len(unknown))
 
 
-def query_lines(path: Path) -> list[Query]:
-    """Read a file's questions, with or without an answer."""
-    return [_query(line, number) for number, line in _lines(path)]
+def read_query_file(path: Path) -> list[Query]:
+    """Questions of a file, with or without an answer."""
+    return [parse_query(line, number) for number, line in read_json_lines(path)]
 
 
-def fill(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) -> int:
-    """Store the corpus of a folder in the database in use, each line as a memory of its group; give how many.
+def store_corpus(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) -> int:
+    """Store the corpus of a folder in the current database, each line as a memory of its group; return their number.
 
     Raises:
-        InvalidInput: a line could not be stored; it says which and why.
+        InvalidInput: a line could not be stored; the message names it and the reason.
     """
     report = import_lines(
         actor,
@@ -129,7 +129,7 @@ def fill(actor: Actor, folder: Path, *, encoder: Encoder, progress: Progress) ->
     return report.lines
 
 
-def ask_all(
+def run_queries(
     actor: Actor,
     queries: Sequence[Query],
     *,
@@ -138,19 +138,19 @@ def ask_all(
     progress: Progress,
     is_everywhere: bool = False,
 ) -> ModeReport:
-    """Ask each question within its group, or in all groups at once, and score the rankings.
+    """Run each question within its group, or in all groups at once, and score the rankings.
 
-    The time is that of search and ranking alone.
+    The measured time covers search and ranking only.
     """
     names = dict(Memory.objects.values_list("key", "source_ref"))
     slugs = {query.group for query in queries}
-    rooms = {s: recallable_by(actor, None if is_everywhere else find_group(actor, s)) for s in slugs}
+    visibilities = {s: recallable_by(actor, None if is_everywhere else find_group(actor, s)) for s in slugs}
     run: dict[str, list[str]] = {}
     times: list[float] = []
     for done, query in enumerate(queries, start=1):
         question = understand(query.text, encoder=encoder)
         started = time.perf_counter()
-        ranked = rank_keys(question, rooms[query.group], mode=mode, trace=Trace())
+        ranked = rank_keys(question, visibilities[query.group], mode=mode, trace=Trace())
         times.append((time.perf_counter() - started) * 1000)
         run[query.id] = [names[key] for key, _ in ranked[:RUN_DEPTH]]
         progress(mode, done)
@@ -168,7 +168,8 @@ def ask_all(
     )
 
 
-def _split_ids(folder: Path, name: str) -> frozenset[str]:
+def split_ids(folder: Path, name: str) -> frozenset[str]:
+    """Ids of the questions in a split of split.json; raises InvalidInput if there is none of this name."""
     try:
         splits = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
         return frozenset(splits[name])
@@ -178,12 +179,13 @@ def _split_ids(folder: Path, name: str) -> frozenset[str]:
         raise InvalidInput(f"{folder / SPLIT} has no split '{name}'.", field="split") from None
 
 
-def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Line numbers and JSON values of a file; raises InvalidInput for a line that is not JSON."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFound(
-            f"There is no {path.name} in {path.parent}.", hint=f"A folder has {CORPUS} and {QUERIES}."
+            f"There is no {path.name} in {path.parent}.", hint=f"The folder needs {CORPUS} and {QUERIES}."
         ) from None
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -191,11 +193,12 @@ def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
             try:
                 found.append((number, json.loads(line)))
             except ValueError:
-                raise InvalidInput(f"{path.name}, line {number} is no JSON object.", field="dir") from None
+                raise InvalidInput(f"{path.name}, line {number} is not a JSON object.", field="dir") from None
     return found
 
 
-def _query(line: dict[str, Any], number: int) -> Query:
+def parse_query(line: dict[str, Any], number: int) -> Query:
+    """The question of a line; raises InvalidInput if a field is missing."""
     try:
         return Query(
             str(line["id"]),
@@ -204,9 +207,9 @@ def _query(line: dict[str, Any], number: int) -> Query:
             tuple(str(id_) for id_ in line["relevant"]),
             str(line.get("category") or "-"),
         )
-    except (KeyError, TypeError, AttributeError) as fault:
+    except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"{QUERIES}, line {number} is no question: {fault}.",
-            hint="A question has id, text, group and relevant, and may have a category.",
+            f"{QUERIES}, line {number} is not a question: {error}.",
+            hint="A question has id, text, group, relevant, and optionally category.",
             field="dir",
         ) from None

@@ -1,4 +1,4 @@
-"""A database for a while: an empty SQLite file in the place of the store, gone afterwards."""
+"""A temporary database: an empty SQLite file in place of the store, deleted afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,44 +15,44 @@ from loci_site.config.databases import sqlite_settings
 
 @contextmanager
 def scratch_database() -> Iterator[Path]:
-    """Let everything inside read and write an empty, migrated database of its own; the store is not touched.
+    """Use an empty, migrated database during the block; the store is not touched.
 
-    Every thread of the process sees it, so this belongs into a command that does nothing else.
+    All threads of the process see it, so use it only in a command that does nothing else.
     """
     with TemporaryDirectory(prefix="loci-scratch-") as folder:
         path = Path(folder) / "scratch.db"
-        path.write_bytes(_empty_tables())
-        with database_in_place(path):
+        path.write_bytes(empty_database())
+        with use_database(path):
             yield path
 
 
 @contextmanager
-def database_in_place(path: Path) -> Iterator[Path]:
-    """Let everything inside read and write the SQLite file at `path` in the place of the store."""
-    own = connections.settings[DEFAULT_DB_ALIAS]
-    _use(connections.configure_settings(
+def use_database(path: Path) -> Iterator[Path]:
+    """Use the SQLite file at `path` in place of the store during the block."""
+    original = connections.settings[DEFAULT_DB_ALIAS]
+    connect_to(connections.configure_settings(
         {DEFAULT_DB_ALIAS: sqlite_settings(path, storage=settings.LOCI.storage)}
     )[DEFAULT_DB_ALIAS])  # fmt: skip
     try:
         yield path
     finally:
-        _use(own)
+        connect_to(original)
 
 
 @cache
-def _empty_tables() -> bytes:
-    """Give the file of a store without a row, made once in a process: all migrations take seconds, each set needs one."""
+def empty_database() -> bytes:
+    """Bytes of a migrated database without rows, made once per process: migrating takes seconds, and every set needs one."""
     with TemporaryDirectory(prefix="loci-scratch-") as folder:
         whole = Path(folder) / "whole.db"
-        with database_in_place(Path(folder) / "made.db"):
+        with use_database(Path(folder) / "made.db"):
             call_command("migrate", verbosity=0, interactive=False)
             with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
                 cursor.execute("VACUUM INTO %s", [str(whole)])
         return whole.read_bytes()
 
 
-def _use(database: dict[str, object]) -> None:
-    """Make the next connection one to this database."""
+def connect_to(database: dict[str, object]) -> None:
+    """Close the present connection; the next one opens this database."""
     connections[DEFAULT_DB_ALIAS].close()
     del connections[DEFAULT_DB_ALIAS]
     connections.settings[DEFAULT_DB_ALIAS] = database

@@ -1,4 +1,4 @@
-"""What an evaluation found, as tables: Markdown for the documentation, plain text for the terminal."""
+"""Tables of an evaluation's findings: Markdown for the documentation, plain text for the terminal."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -14,80 +14,82 @@ from loci_site.evaluation.run import ModeReport, QuerySet
 from memories.recall.weights import STEPS
 from sources.importing.texts import CORPUS
 
-ANSWERABLE = "answerable"  # the kind of questions that have an answer
+ANSWERABLE = "answerable"  # kind of the questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")
 BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
 
 
 @dataclass
 class Measurements:
-    """Everything that was measured on some sets; what was not asked for is empty.
+    """All measurements of some sets; those that were not requested are empty.
 
-    `rooms` has each set's questions asked within their groups, and in all groups at once.
+    `scopes` has each set's questions within their groups, and in all groups at once.
     """
 
     modes: dict[str, list[ModeReport]] = field(default_factory=dict)
-    rooms: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
+    scopes: dict[str, tuple[ModeReport, ModeReport]] = field(default_factory=dict)
     gains: dict[str, dict[str, Scores]] = field(default_factory=dict)
     folds: list[CrossValidationFold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
 
     def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
-        """Give the findings as JSON values; of one set's modes alone, those at the top."""
-        sets = {name: _modes_dict(reports, with_intervals) for name, reports in self.modes.items()}
-        told: dict[str, Any] = next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
-        if self.rooms:
-            told["everywhere"] = {
+        """The findings as JSON values; the modes of a single set are at the top level."""
+        sets = {name: modes_json(reports, with_intervals) for name, reports in self.modes.items()}
+        result: dict[str, Any] = (
+            next(iter(sets.values())) if len(sets) == 1 else {"sets": sets} if sets else {}
+        )
+        if self.scopes:
+            result["everywhere"] = {
                 name: {"within": within.scores, "everywhere": everywhere.scores}
-                for name, (within, everywhere) in self.rooms.items()
+                for name, (within, everywhere) in self.scopes.items()
             }
         if self.gains:
-            told["ablation"] = self.gains
+            result["ablation"] = self.gains
         if self.folds:
-            told["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
+            result["folds"] = {f.name: {"chosen": f.chosen, "usual": f.usual} for f in self.folds}
         if self.judgements:
-            told["abstention"] = [vars(point) for point in curve(_all(self.judgements))]
+            result["abstention"] = [vars(point) for point in curve(all_judgements(self.judgements))]
         if self.questions:
-            told["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
-        return told
+            result["questions"] = {name: queries.as_dict() for name, queries in self.questions.items()}
+        return result
 
     def left_out(self) -> list[str]:
-        """Say of each set what of its questions no measure can count right."""
-        said = []
+        """For each set, the questions and answers that no measure counts correctly."""
+        notes = []
         for name, queries in self.questions.items():
             if queries.unanswered:
-                unasked = "" if name in self.judgements else ", not asked (--abstain judges them)"
-                said.append(f"{name}: questions without an answer{unasked}: {len(queries.unanswered)}")
+                skipped = "" if name in self.judgements else ", not run (--abstain judges them)"
+                notes.append(f"{name}: questions without an answer{skipped}: {len(queries.unanswered)}")
             if queries.unknown_ids:
-                said.append(
-                    f"{name}: ids of answers that no line of {CORPUS} has, which count as not found: {queries.unknown_ids}"
+                notes.append(
+                    f"{name}: ids of answers missing in {CORPUS}, counted as not found: {queries.unknown_ids}"
                 )
-        return said
+        return notes
 
     def tables(self) -> dict[str, list[list[str]]]:
-        """Give the tables that there is something for, by name: rows of cells, the head first."""
+        """The tables that are not empty, by name: rows of cells, the head first."""
         made = {
-            "modes": _modes_table(self.modes),
-            "intervals": _interval_table(self.modes),
-            "everywhere": _room_table(self.rooms),
-            "ablation": _gain_table(self.gains),
-            "folds": _fold_table(self.folds),
-            "abstention": _curve_table(self.judgements),
-            "unrelated": _kind_table(self.judgements),
-            "separation": _separation_table(self.judgements),
+            "modes": modes_table(self.modes),
+            "intervals": interval_table(self.modes),
+            "everywhere": group_scope_table(self.scopes),
+            "ablation": gain_table(self.gains),
+            "folds": fold_table(self.folds),
+            "abstention": abstention_table(self.judgements),
+            "unrelated": kind_table(self.judgements),
+            "separation": separation_table(self.judgements),
         }
         return {name: rows for name, rows in made.items() if len(rows) > 1}
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Give a table as Markdown has it."""
+    """A table in Markdown."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Give a table in columns of even width."""
+    """A table as aligned text."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -95,10 +97,10 @@ def as_text(rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
-    """Put tables into a Markdown file between their marks; give the names of those whose marks are there.
+    """Write tables between their marks in a Markdown file; return the names of those that have marks.
 
     Raises:
-        InvalidInput: the file has no mark for any of them, or one that does not end.
+        InvalidInput: the file has no mark for any of them, or a mark without its end.
     """
     text = path.read_text(encoding="utf-8")
     written = []
@@ -114,20 +116,21 @@ def write_between_marks(path: Path, tables: Mapping[str, Sequence[Sequence[str]]
     if not written:
         raise InvalidInput(
             f"{path.name} has no marks for tables.",
-            hint=f"Put '{BEGIN.format('modes')}' and '{END.format('modes')}' where it belongs.",
+            hint=f"Add '{BEGIN.format('modes')}' and '{END.format('modes')}' where the table belongs.",
             field="write_docs",
         )
     path.write_text(text, encoding="utf-8")
     return written
 
 
-def _modes_dict(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
-    told = {}
+def modes_json(reports: Sequence[ModeReport], with_intervals: bool) -> dict[str, Any]:
+    """Reports by mode as JSON values."""
+    result = {}
     for report in reports:
-        told[report.mode] = report.as_dict()
+        result[report.mode] = report.as_dict()
         if with_intervals:
-            told[report.mode]["intervals"] = report.intervals()
-    return told
+            result[report.mode]["intervals"] = report.intervals()
+    return result
 
 
 def _percent(value: float) -> str:
@@ -139,7 +142,8 @@ def _signed(value: float) -> str:
     return "0" if float(shown) == 0 else shown.replace("-", "−")
 
 
-def _modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+def modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """Scores of each set by mode."""
     modes = list(dict.fromkeys(report.mode for reports in sets.values() for report in reports))
     rows = [["set (questions)", *modes]]
     for name, reports in sets.items():
@@ -149,8 +153,8 @@ def _modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
     return rows
 
 
-def _interval_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
-    """Hybrid's intervals, and its difference to the better of its arms."""
+def interval_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """Intervals of hybrid search, and its difference to the better of keyword and vector search."""
     rows = [
         ["set", "R@10", "MRR", "nDCG@10", "R@10 against the better arm", "R@5 against it", "MRR against it"]
     ]
@@ -161,18 +165,20 @@ def _interval_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]
         ours = by_mode["hybrid"]
         bounds = ours.intervals()
         cells = [f"{_percent(bounds[m][0])} to {_percent(bounds[m][1])}" for m in SHOWN]
-        rows.append([name, *cells, *(_against(ours, by_mode, m) for m in ("R@10", "R@5", "MRR"))])
+        rows.append([name, *cells, *(difference_cell(ours, by_mode, m) for m in ("R@10", "R@5", "MRR"))])
     return rows
 
 
-def _against(ours: ModeReport, by_mode: Mapping[str, ModeReport], measure: str) -> str:
+def difference_cell(ours: ModeReport, by_mode: Mapping[str, ModeReport], measure: str) -> str:
+    """Mean difference of a measure to the better of keyword and vector search, with its interval."""
     better = max((by_mode["keyword"], by_mode["vector"]), key=lambda report: report.scores[measure])
     low, high = difference_interval([s[measure] for s in ours.each], [s[measure] for s in better.each])
     mean = ours.scores[measure] - better.scores[measure]
     return f"{_signed(mean)} ({_signed(low)} to {_signed(high)})"
 
 
-def _room_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list[list[str]]:
+def group_scope_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list[list[str]]:
+    """Scores of each set within its groups and in all groups at once."""
     rows = [["set", "within its group", "in all groups at once", "R@10 lost"]]
     for name, reports in sets.items():
         cells = [" / ".join(_percent(report.scores[m]) for m in SHOWN) for report in reports]
@@ -181,7 +187,8 @@ def _room_table(sets: Mapping[str, tuple[ModeReport, ModeReport]]) -> list[list[
     return rows
 
 
-def _gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
+def gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
+    """Gain of each step of recall by set."""
     rows = [["step", *sets]]
     for step in STEPS:
         cells = [" / ".join(_signed(gains[step][m]) for m in MEASURES) for gains in sets.values()]
@@ -189,7 +196,8 @@ def _gain_table(sets: Mapping[str, Mapping[str, Scores]]) -> list[list[str]]:
     return rows if sets else []
 
 
-def _fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
+def fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
+    """Held-out scores with parameters chosen on the other folds, and with the present ones."""
     rows = [["set", "chosen on the other folds", "the numbers in use"]]
     for fold in folds:
         cells = [" / ".join(_percent(scores[m]) for m in MEASURES) for scores in (fold.chosen, fold.usual)]
@@ -197,13 +205,15 @@ def _fold_table(folds: Sequence[CrossValidationFold]) -> list[list[str]]:
     return rows
 
 
-def _all(sets: Mapping[str, Sequence[Judgement]]) -> list[Judgement]:
+def all_judgements(sets: Mapping[str, Sequence[Judgement]]) -> list[Judgement]:
+    """Judgements of all sets together."""
     return [judgement for own in sets.values() for judgement in own]
 
 
-def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+def abstention_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """Precision, recall and loss of abstaining by limit."""
     rows = [["limit", "precision", "recall", "R@5 lost"]]
-    every = _all(sets)
+    every = all_judgements(sets)
     points: list[AbstentionPoint] = curve(every) if every else []
     for point in points:
         limit = "as it is" if point.offset == 0 else f"{point.offset:+.2f}".replace("-", "−")
@@ -212,9 +222,9 @@ def _curve_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
     return rows
 
 
-def _kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
-    """The share of questions of each kind on which recall abstains, by set, and what that costs."""
-    kinds = list(dict.fromkeys(j.kind for j in _all(sets)))
+def kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """Share of questions of each kind on which recall abstains, by set, and the loss that this causes."""
+    kinds = list(dict.fromkeys(j.kind for j in all_judgements(sets)))
     rows = [["questions", *sets]]
     for kind in kinds:
         cells = []
@@ -227,18 +237,18 @@ def _kind_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
     return [*rows, ["R@5 lost", *lost]] if kinds else rows
 
 
-def _separation_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
-    """How well the margin tells each kind of questions without an answer from the answerable, whatever the limit."""
-    kinds = [kind for kind in dict.fromkeys(j.kind for j in _all(sets)) if kind != ANSWERABLE]
+def separation_table(sets: Mapping[str, Sequence[Judgement]]) -> list[list[str]]:
+    """How well the margin separates each kind of unanswerable questions from answerable ones, independent of the limit."""
+    kinds = [kind for kind in dict.fromkeys(j.kind for j in all_judgements(sets)) if kind != ANSWERABLE]
     rows = [["questions", *sets]]
     for kind in kinds:
         pairs = [(_margins(own, ANSWERABLE), _margins(own, kind)) for own in sets.values()]
-        rows.append([kind, *(_percent(above_share(*pair)) if all(pair) else "–" for pair in pairs)])
+        rows.append([kind, *(_percent(win_share(*pair)) if all(pair) else "–" for pair in pairs)])
     return rows
 
 
-def above_share(high: Sequence[float], low: Sequence[float]) -> float:
-    """Give the share (0–1) of pairs in which the one of `high` is greater than the one of `low`; an even pair is half one."""
+def win_share(high: Sequence[float], low: Sequence[float]) -> float:
+    """Share (0–1) of pairs in which the value of `high` is greater than that of `low`; a tie counts half."""
     ordered = sorted(low)
     won = sum(bisect_left(ordered, value) + bisect_right(ordered, value) for value in high)
     return won / 2 / (len(high) * len(low))

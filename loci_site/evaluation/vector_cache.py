@@ -1,4 +1,4 @@
-"""Vectors kept on disk by model and text, so that the same texts are embedded once for many evaluations."""
+"""Vectors cached on disk by model and text, so that repeated evaluations embed a text once."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
@@ -16,14 +16,14 @@ RECORD = np.dtype([("digest", "V32"), ("vector", "<f4", DIMENSIONS)])
 
 
 class VectorCache:
-    """A file of records that only grows: the SHA-256 of the model and the text, then the vector (float32[384])."""
+    """An append-only file of records: SHA-256 of the model and the text, then the vector (float32[384])."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
         self._path = path
         whole = path.stat().st_size // RECORD.itemsize
-        # A process that was killed while it wrote leaves a part of a record behind.
+        # A process killed while writing leaves part of a record.
         if path.stat().st_size > whole * RECORD.itemsize:
             with path.open("r+b") as file:
                 file.truncate(whole * RECORD.itemsize)
@@ -34,12 +34,12 @@ class VectorCache:
             self._known = dict(zip(digests, records["vector"], strict=True))
 
     def find(self, model: str, texts: Iterable[str]) -> dict[str, Vectors]:
-        """Give the vectors that are there, by text."""
+        """The cached vectors, by text."""
         digests = {text: _digest(model, text) for text in texts}
         return {text: self._known[digest] for text, digest in digests.items() if digest in self._known}
 
-    def keep(self, model: str, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vector of each text."""
+    def add(self, model: str, texts: Sequence[str], vectors: Vectors) -> None:
+        """Append the vector of each text."""
         records = np.empty(len(texts), dtype=RECORD)
         for index, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
             records[index] = (_digest(model, text), vector)
@@ -50,49 +50,49 @@ class VectorCache:
 
 
 class CachedEncoder(Encoder):
-    """An encoder that embeds only what the cache does not hold."""
+    """An encoder that embeds only texts that are not in the cache."""
 
-    # Encoder's own __init__ is left out on purpose: this one has no session, it hands on to one that has.
+    # Encoder.__init__ is not called on purpose: this encoder has no session and delegates to one that has.
     def __init__(self, encoder: Encoder, cache: VectorCache, *, model: str) -> None:
-        """`model` says which vectors these are: those of 8 bits are not quite those of full weights."""
+        """`model` names the vectors in the cache: 8-bit weights give slightly different ones than full weights."""
         self._encoder = encoder
         self._cache = cache
         self._model = model
         self.model_id, self.max_tokens = encoder.model_id, encoder.max_tokens
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Give float32[n, 384] in the texts' order."""
+        """float32[n, 384], in the order of the texts."""
         known = self._cache.find(self._model, texts)
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
             made = self._encoder.encode(new)
-            self._cache.keep(self._model, new, made)
+            self._cache.add(self._model, new, made)
             known |= dict(zip(new, made, strict=True))
         return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
 
     def encode_query(self, text: str) -> Vectors:
-        """Give float32[384]."""
+        """float32[384]."""
         [vector] = self.encode([text])
         return np.asarray(vector)
 
     def question_vector(self, text: str) -> Future[Vectors]:
-        """Give what encode_query() does, made already."""
+        """The result of encode_query() as a finished future."""
         return resolved_future(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
-        """Give the number of tokens, uncut."""
+        """Number of tokens, without truncation."""
         return self._encoder.count_tokens(text)
 
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Window]:
-        """Give windows that cover the text."""
+        """Windows that cover the text."""
         return self._encoder.split(text, reserve=reserve, overlap=overlap)
 
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Window]]:
-        """Give each text's windows."""
+        """Windows of each text."""
         return self._encoder.split_many(texts, reserves=reserves)
 
     def query_cache_hits(self) -> int:
-        """Give how often the encoder behind remembered a question."""
+        """Number of queries that the wrapped encoder had cached."""
         return self._encoder.query_cache_hits()
 
 

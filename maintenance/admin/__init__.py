@@ -1,4 +1,4 @@
-"""The browser's pages of maintenance; each module registers its own."""
+"""Admin pages of maintenance; each module registers its own."""
 
 from maintenance.admin.runs import RunAdmin
 from maintenance.admin.schedule import ScheduleAdmin

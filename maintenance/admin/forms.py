@@ -1,4 +1,4 @@
-"""What is asked before a run begins."""
+"""The form that starts a run."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from maintenance.cycle import RunPlan
 
 KINDS = (
     ("cycle", "The whole cycle: decay, compact, promote, expire, clean up, find duplicates and conflicts"),
-    ("cleanup", "Cleanup alone"),
+    ("cleanup", "Cleanup only"),
 )
 EVERY = ""
 
 
 class CycleForm(forms.Form):
-    """Which run, over what, and how much of a group it may retire at most."""
+    """Kind of run, its group, and the share of a group's memories that it may retire."""
 
     field_order = ("kind", "group", "max_percent")
 
@@ -27,9 +27,9 @@ class CycleForm(forms.Form):
         required=False,
         min_value=1,
         max_value=100,
-        widget=UnfoldAdminDecimalFieldWidget(attrs={"placeholder": "as set"}),
-        help_text="Percent of a group's memories that it may retire; more than that stops it. "
-        "Empty: what maintenance.max_share says.",
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"placeholder": "default"}),
+        help_text="Percent of a group's memories that the run may retire; it stops beyond that. "
+        "Leave empty to use the setting maintenance.max_share.",
     )
 
     def __init__(self, data: Any = None, *, actor: Actor) -> None:
@@ -43,14 +43,14 @@ class CycleForm(forms.Form):
             label="Where", required=not every, choices=every + named, widget=UnfoldAdminSelectWidget
         )
         self.order_fields(self.field_order)
-        self.has_choice = bool(every + named)  # whether there is something that the actor may run
+        self.has_choice = bool(every + named)  # whether the actor may run anything
 
     def plan(self) -> RunPlan:
-        """Give what was chosen."""
-        said = self.cleaned_data
-        percent = said["max_percent"]
+        """The plan of the run, from the cleaned data."""
+        values = self.cleaned_data
+        percent = values["max_percent"]
         return RunPlan(
-            kind=said["kind"],
-            group=self._groups.get(said["group"]),
+            kind=values["kind"],
+            group=self._groups.get(values["group"]),
             max_share=None if percent is None else percent / 100,
         )

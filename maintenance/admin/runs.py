@@ -1,4 +1,4 @@
-"""Runs of maintenance: what each did, taking one back, and beginning one after a look at what it would do."""
+"""Admin pages of maintenance runs: their changes, undo, and starting a run after a preview."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ from maintenance.runs.wording import format_changes, format_counts, format_steps
 
 CHANGES_SHOWN = 50
 KEPT_SHOWN = 50
-# A browser waits so long for a run; a worker goes on with what is left.
+# How long a browser waits for a run; a worker continues after that.
 REQUEST_S = 20.0
 
 
 @admin.register(Run)
 class RunAdmin(LociAdmin):
-    """What maintenance did, in the groups one may enter; runs over all groups are for superusers."""
+    """Maintenance runs in the user's groups; runs over all groups are for superusers."""
 
     list_name = "Maintenance runs"
     list_display = ("started_at", "kind", "standing", "group", "actor", "counted", "finished_at")
@@ -39,11 +39,11 @@ class RunAdmin(LociAdmin):
     change_list_template = "admin/maintenance/run/list.html"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the runs the actor may see."""
+        """Runs that the actor may see."""
         return rows if actor.all_groups else rows.filter(group__in=actor.roles)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that begins a run, and the one that takes a run back."""
+        """Add the pages that start and undo a run."""
         view = self.admin_site.admin_view
         own = [
             path("begin/", view(self.begin), name="maintenance_run_begin"),
@@ -52,7 +52,7 @@ class RunAdmin(LociAdmin):
         return own + list(super().get_urls())
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the runs, with the way to a new one for who may begin one."""
+        """List the runs, with a link to a new one for users who may start one."""
         form = CycleForm(actor=actor_of(request))
         begin = self.url("begin") if form.has_choice else ""
         shown: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "begin_url": begin})
@@ -61,9 +61,11 @@ class RunAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one run with its steps and, page by page, what it changed."""
+        """One run with its steps and, page by page, its changes."""
         run: Run = self.get_or_404(request, object_id)
-        page = _page_number(request)
+        number = request.GET.get("page", "1")
+        is_number = number.isascii() and number.isdigit() and len(number) < 9
+        page = max(1, int(number)) if is_number else 1
         changes, total = read_changes(run, limit=CHANGES_SHOWN, offset=(page - 1) * CHANGES_SHOWN)
         context = {
             "title": f"Run: {run.kind}",
@@ -76,12 +78,12 @@ class RunAdmin(LociAdmin):
             "last": (page - 1) * CHANGES_SHOWN + len(changes),
             "earlier": page - 1 if page > 1 else None,
             "later": page + 1 if page * CHANGES_SHOWN < total else None,
-            "undo_url": self.url("undo", run.id) if _may_undo(actor_of(request), run) else "",
+            "undo_url": self.url("undo", run.id) if may_undo(actor_of(request), run) else "",
         }
         return self.render(request, "admin/maintenance/run/page.html", context)
 
     def undo(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show what taking a run back would do, found out on a copy; then do it."""
+        """Preview an undo on a copy of the store, then undo the run."""
         run: Run = self.get_or_404(request, object_id)
         if request.method != "POST":
             return HttpResponseRedirect(self.url("change", run.id))
@@ -97,7 +99,7 @@ class RunAdmin(LociAdmin):
             return HttpResponseRedirect(self.url("change", run.id))
 
     def begin(self, request: HttpRequest) -> HttpResponse:
-        """Ask for which run; show what it would do; begin it."""
+        """Choose a run, preview it, and start it."""
         if request.method not in ("GET", "POST"):
             return HttpResponseNotAllowed(["GET", "POST"])
         actor = actor_of(request)
@@ -107,7 +109,15 @@ class RunAdmin(LociAdmin):
             try:
                 if request.POST.get("do") == "run":
                     return self._begun(request, actor, form)
-                context |= _previewed(actor, form)
+                preview = preview_cycle(actor, form.plan())
+                context |= {
+                    "would": preview.run,
+                    "counts": format_counts(preview.run["counts"]),
+                    "steps": format_steps(preview.steps),
+                    "groups": format_changes(preview.changes[:CHANGES_SHOWN]),
+                    "total": preview.total,
+                    "shown": min(preview.total, CHANGES_SHOWN),
+                }
             except LociError as refusal:
                 if refusal.status in (403, 404):
                     raise
@@ -116,11 +126,11 @@ class RunAdmin(LociAdmin):
 
     def _begun(self, request: HttpRequest, actor: Actor, form: CycleForm) -> HttpResponse:
         run = start_alone(actor, form.plan(), seconds=REQUEST_S)
-        said = format_counts(run.counts) or "nothing to do"
+        counts = format_counts(run.counts) or "nothing to do"
         if run.status == RunStatus.RUNNING:
-            messages.info(request, f"Begun: {said} so far. A worker goes on with it within a minute.")
+            messages.info(request, f"Started: {counts} so far. A worker continues within a minute.")
         elif run.status == RunStatus.DONE:
-            messages.success(request, f"Done: {said}.")
+            messages.success(request, f"Done: {counts}.")
         else:
             messages.warning(request, f"{run.status.capitalize()}: {run.error}")
         return HttpResponseRedirect(self.url("change", run.id))
@@ -142,11 +152,10 @@ class RunAdmin(LociAdmin):
 
     def _undone(self, request: HttpRequest, run: Run, *, with_later: bool) -> HttpResponse:
         done = undo_run(actor_of(request), run.id, with_later=with_later)
-        kept = f" {len(done.kept)} stay as they are." if done.kept else ""
-        also = f" So are {len(done.earlier)} later runs." if done.earlier else ""
+        kept = f" {len(done.kept)} rows were left as they are." if done.kept else ""
+        later = f" {len(done.earlier)} later runs were undone first." if done.earlier else ""
         messages.success(
-            request,
-            f"The run is taken back: {done.restored} rows set back, {done.deleted} removed.{kept}{also}",
+            request, f"Run undone: {done.restored} rows restored, {done.deleted} removed.{kept}{later}"
         )
         return HttpResponseRedirect(self.url("change", run.id))
 
@@ -156,33 +165,16 @@ class RunAdmin(LociAdmin):
         labels={"done": "success", "failed": "danger", "stopped": "warning", "running": "info"},
     )
     def standing(self, run: Run) -> str:
-        """Give the status in one word."""
+        """The run's status."""
         return run.status
 
     @column("counts")
     def counted(self, run: Run) -> str:
-        """Give what it counted, in one line."""
+        """The run's counts on one line."""
         return format_counts(run.counts) or "—"
 
 
-def _may_undo(actor: Actor, run: Run) -> bool:
-    """Say whether undo_run() would try: it checks all of it again."""
+def may_undo(actor: Actor, run: Run) -> bool:
+    """True if undo_run() would try; it checks everything again."""
     allowed = actor.may(CURATE, run.group_id) if run.group_id else actor.all_groups and actor.may(CURATE)
     return allowed and run.status in ENDED and not run.dry_run and "expired" not in run.cursor
-
-
-def _previewed(actor: Actor, form: CycleForm) -> dict[str, Any]:
-    would = preview_cycle(actor, form.plan())
-    return {
-        "would": would.run,
-        "counts": format_counts(would.run["counts"]),
-        "steps": format_steps(would.steps),
-        "groups": format_changes(would.changes[:CHANGES_SHOWN]),
-        "total": would.total,
-        "shown": min(would.total, CHANGES_SHOWN),
-    }
-
-
-def _page_number(request: HttpRequest) -> int:
-    said = request.GET.get("page", "1")
-    return max(1, int(said)) if said.isascii() and said.isdigit() and len(said) < 9 else 1

@@ -1,4 +1,4 @@
-"""What Loci does of itself: jobs that are paused, resumed and asked for; backups; and the doctor."""
+"""Admin pages of scheduled jobs (pause, resume, run), backups and the doctor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,33 +26,33 @@ from maintenance.schedule.wording import (
     format_state,
 )
 
-# What each button does, with its icon, its label, and what is said then.
+# For each button: the function, icon, label and success message.
 ACTIONS: dict[str, tuple[Callable[[Actor, str], JobStatus], str, str, str]] = {
     "pause": (pause_job, "pause", "Pause", "The job '{}' is paused until it is resumed."),
     "resume": (resume_job, "play_arrow", "Resume", "The job '{}' is resumed."),
-    "run": (request_run, "bolt", "Run now", "A worker begins the job '{}' within a minute."),
+    "run": (request_run, "bolt", "Run now", "A worker starts the job '{}' within a minute."),
 }
-# What stands first is what needs somebody.
+# Findings that need attention come first.
 URGENCY = (CheckStatus.WRONG, CheckStatus.NOTICE, CheckStatus.OK, CheckStatus.SKIPPED)
 
 
 @admin.register(JobLock)
 class ScheduleAdmin(LociAdmin):
-    """What keeps Loci going; for who may administer every group."""
+    """Scheduled jobs, backups and the doctor, for admins of all groups."""
 
     list_name = "Schedule"
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give no rows: the page shows jobs, not their locks."""
+        """No rows: the page shows jobs, not their locks."""
         return rows.none()
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Those who may administer every group."""
+        """True for admins of all groups."""
         actor = actor_of(request)
         return actor.all_groups and actor.may(ADMIN)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add what the buttons call, and the pages of backups and of the doctor."""
+        """Add the buttons' addresses, and the pages of backups and the doctor."""
         view = self.admin_site.admin_view
         own = [
             path("backups/", view(self.show_backups), name="maintenance_joblock_backups"),
@@ -62,7 +62,7 @@ class ScheduleAdmin(LociAdmin):
         return own + list(super().get_urls())
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show every job with its buttons."""
+        """List all jobs with their buttons."""
         jobs = list_schedule(actor_of(request))
         context = {
             "title": "Schedule",
@@ -73,15 +73,15 @@ class ScheduleAdmin(LociAdmin):
         return self.render(request, "admin/maintenance/joblock/schedule.html", context)
 
     def change_job(self, request: HttpRequest, name: str, action: str) -> HttpResponse:
-        """Do what a button says, and show the schedule again."""
+        """Apply a button's action to a job, and show the schedule again."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if action not in ACTIONS:
-            raise NotFound(f"There is no '{action}' for a job.", hint=f"There are {', '.join(ACTIONS)}.")
-        change, _, _, said = ACTIONS[action]
+            raise NotFound(f"Jobs have no action '{action}'.", hint=f"Use one of {', '.join(ACTIONS)}.")
+        change, _, _, message = ACTIONS[action]
         try:
             change(actor_of(request), name)
-            messages.success(request, said.format(name))
+            messages.success(request, message.format(name))
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
@@ -89,7 +89,7 @@ class ScheduleAdmin(LociAdmin):
         return HttpResponseRedirect(self.url("changelist"))
 
     def show_backups(self, request: HttpRequest) -> HttpResponse:
-        """List the backups; make one where the button was pressed."""
+        """List the backups; on POST, make one."""
         actor = actor_of(request)
         if request.method == "POST":
             made = make_backup(actor)
@@ -109,7 +109,7 @@ class ScheduleAdmin(LociAdmin):
         return self.render(request, "admin/maintenance/joblock/backups.html", context)
 
     def show_doctor(self, request: HttpRequest) -> HttpResponse:
-        """Show what a quick look finds, or a whole examination; repair where the button was pressed."""
+        """Findings of a quick or a full examination; on POST, repair first."""
         actor, is_whole = actor_of(request), "whole" in request.GET
         found = repair(actor) if request.method == "POST" else examine(actor, quick=not is_whole)
         context = {
@@ -117,26 +117,27 @@ class ScheduleAdmin(LociAdmin):
             **self._place(),
             "found": found,
             "findings": sorted(found.findings, key=lambda one: URGENCY.index(one.verdict)),
-            "counts": _counted(found),
+            "counts": count_verdicts(found),
             "is_whole": is_whole or request.method == "POST",
             "has_repaired": request.method == "POST",
         }
         return self.render(request, "admin/maintenance/joblock/doctor.html", context)
 
     def _place(self) -> dict[str, str]:
-        """Give what the heading says of where one is: these pages are no part of the schedule."""
+        """The page heading's list name and address: these pages belong to maintenance, not to the schedule."""
         return {"list_name": "Maintenance", "list_url": reverse("admin:maintenance_run_changelist")}
 
     def _row(self, job: JobStatus) -> dict[str, Any]:
+        state = format_state(job).removesuffix(f": {job.error}")
         return {
             "job": job,
             "word": job.state,
-            "every": f"every {format_interval(job)}" if job.every_s else "never of itself",
+            "every": f"every {format_interval(job)}" if job.every_s else "not scheduled",
             "meaning": JOB_DESCRIPTIONS.get(job.name, ""),
-            "says": "" if (says := format_state(job).removesuffix(f": {job.error}")) == job.state else says,
+            "says": "" if state == job.state else state,
             "took": format_duration(job.took_s),
             "next": format_next_run(job),
-            "actions": [self._action(job, name) for name in _actions_of(job)],
+            "actions": [self._action(job, name) for name in job_actions(job)],
         }
 
     def _action(self, job: JobStatus, name: str) -> dict[str, str]:
@@ -144,8 +145,8 @@ class ScheduleAdmin(LociAdmin):
         return {"url": self.url("job", job.name, name), "icon": icon, "label": label}
 
 
-def _actions_of(job: JobStatus) -> list[str]:
-    """Name the buttons that make sense now."""
+def job_actions(job: JobStatus) -> list[str]:
+    """Names of the buttons that apply in the job's state."""
     if job.name == HEARTBEAT:
         return []
     if job.state == "paused":
@@ -153,7 +154,9 @@ def _actions_of(job: JobStatus) -> list[str]:
     return ["pause"] if job.state in ("running", "asked") else ["run", "pause"]
 
 
-def _counted(found: Diagnosis) -> list[tuple[str, int]]:
-    """Give how many checks ended how, those that need somebody first."""
-    counts = [(verdict.value, sum(one.verdict is verdict for one in found.findings)) for verdict in URGENCY]
+def count_verdicts(diagnosis: Diagnosis) -> list[tuple[str, int]]:
+    """Numbers of checks by outcome, the most urgent first; outcomes without a check are left out."""
+    counts = [
+        (verdict.value, sum(one.verdict is verdict for one in diagnosis.findings)) for verdict in URGENCY
+    ]
     return [(word, count) for word, count in counts if count]

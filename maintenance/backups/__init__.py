@@ -1,4 +1,4 @@
-"""Backups: a whole, verified copy of the store in one file, made while everybody works on."""
+"""Backups: a complete, verified copy of the store in one file, made while the store is in use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,34 +14,34 @@ from access import audit
 from access.actor import ADMIN, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
-from maintenance.backups.archive import DATABASE, BackupManifest, Contents, drafts_of, write_archive
+from maintenance.backups.archive import DATABASE, ArchiveContents, BackupManifest, drafts_of, write_archive
 from maintenance.backups.folder import (
     PLAIN,
     Backup,
+    backup_lock,
     managed_backups,
     new_path,
-    only_writer,
     rotate,
     work_folder,
 )
 from maintenance.backups.open_copy import (
     check_database_kind,
-    describe,
-    file_faults,
+    database_faults,
+    describe_store,
     key_files,
     memory_ids,
-    opened,
     snapshot_of_store,
     table_counts,
+    use_copy,
 )
 from memories.store.tombstones import key_missing_text, missing_keys
 
-Progress = Callable[[str, int, int], None]  # what is being done, how much is done, of how much
+Progress = Callable[[str, int, int], None]  # step, done, total
 
 
 @dataclass(frozen=True)
 class BackupResult:
-    """A backup that was made and verified, and the older ones that went for it."""
+    """A backup that was made and verified, and the names of older ones deleted in exchange."""
 
     path: Path
     size_bytes: int
@@ -53,24 +53,25 @@ class BackupResult:
 def make_backup(
     actor: Actor, *, to: Path | None = None, label: str = PLAIN, progress: Progress | None = None
 ) -> BackupResult:
-    """Back the store up into LOCI_HOME/backups, or into the file `to`, which Loci then never touches again.
+    """Back up the store into LOCI_HOME/backups, or into the file `to`, which Loci never touches again.
 
-    1. copy the file with SQLite's online backup, within one snapshot
-    2. open the copy: integrity, row counts, the audit chain's head, the tombstone keys
-    3. compress it with the keys and a manifest; sync, rename; then the oldest beyond maintenance.backups_kept go
+    1. copy the database with SQLite's online backup, from one snapshot
+    2. verify the copy: integrity, row counts, end of the audit log, tombstone keys
+    3. compress it with the keys and a manifest, sync and rename; delete the oldest beyond maintenance.backups_kept
 
     Raises:
-        NotPermitted: the actor may not administer everything.
-        Unavailable: the store is not on SQLite, or the copy is not sound; no file was written.
+        NotPermitted: the actor does not administer all groups.
+        Unavailable: the store is not on SQLite, or the copy is faulty; no file was written.
         Conflict: another backup is being made.
-        InvalidInput: `to` names a folder, or one that is not there.
+        InvalidInput: `to` exists, is a folder, or its folder does not exist.
     """
-    check_right(actor)
+    require_admin(actor)
     check_database_kind()
-    _check_target(to)
-    with only_writer():
+    if to is not None:
+        check_target(to)
+    with backup_lock():
         target = to or new_path(label, timezone.now())
-        made = write_backup(target, progress or say_nothing)
+        made = write_backup(target, progress or ignore_progress)
         rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)
     audit.append(
         actor,
@@ -82,45 +83,44 @@ def make_backup(
 
 
 def list_backups(actor: Actor) -> list[Backup]:
-    """List the backups in LOCI_HOME/backups, newest first; a damaged one with its fault."""
-    check_right(actor)
+    """The backups in LOCI_HOME/backups, newest first; a damaged one has its `fault` set."""
+    require_admin(actor)
     return managed_backups()
 
 
 def backup_job(actor: Actor) -> str:
-    """Make the backup that the schedule asks for; say which, or why there is none."""
+    """Make the scheduled backup and return its file name, or why there is none."""
     if connection.vendor != "sqlite":
-        return f"none: {connection.vendor} has tools of its own"
+        return f"none: use the tools of {connection.vendor}"
     return make_backup(actor).path.name
 
 
-def check_right(actor: Actor) -> None:
-    """Raise NotPermitted where the actor may not back up and restore."""
+def require_admin(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor administers all groups."""
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted(
-            "Only an admin of everything may back up and restore.", hint="Use the command on the machine."
+            "Only an admin of all groups may back up and restore.", hint="Run the command on the server."
         )
 
 
-def _check_target(to: Path | None) -> None:
-    if to is None:
-        return
+def check_target(to: Path) -> None:
+    """Raise InvalidInput unless `to` is a new file in an existing folder."""
     if to.is_dir() or not to.parent.is_dir():
         raise InvalidInput(
-            f"{to} is no place for a file.", hint="Name a file in a folder that is there.", field="to"
+            f"{to} is a folder, or its folder does not exist.",
+            hint="Name a new file in an existing folder.",
+            field="to",
         )
     if to.exists():
-        raise InvalidInput(
-            f"{to} is there already.", hint="Name another file, or delete that one.", field="to"
-        )
+        raise InvalidInput(f"{to} already exists.", hint="Name another file, or delete this one.", field="to")
 
 
 def write_backup(target: Path, progress: Progress) -> BackupResult:
-    """Copy, verify and pack the store; the caller is the only one that writes backups."""
+    """Copy, verify and pack the store; the caller holds the backup lock."""
     with work_folder() as folder:
         copy = folder / DATABASE
         with snapshot_of_store() as store:
-            manifest = describe()
+            manifest = describe_store()
             store.copy_to(copy, progress=partial(progress, "copying"))
         progress("verifying", 0, 1)
         ids, warning = verify_copy(copy, manifest)
@@ -128,35 +128,35 @@ def write_backup(target: Path, progress: Progress) -> BackupResult:
         for draft in drafts_of(target):
             draft.unlink()
         manifest = replace(manifest, database_bytes=copy.stat().st_size)
-        manifest = write_archive(target, manifest, Contents(copy, ids, key_files()))
+        manifest = write_archive(target, manifest, ArchiveContents(copy, ids, key_files()))
         progress("done", 1, 1)
     return BackupResult(target, target.stat().st_size, manifest, warning=warning)
 
 
 def verify_copy(copy: Path, manifest: BackupManifest) -> tuple[frozenset[UUID], str]:
-    """Open a copy and compare it with what was read of the store; give its memories' ids and what to warn of.
+    """Compare an opened copy with the manifest of the store; return its memory ids and a warning about missing keys.
 
-    Raises Unavailable where it is not the same.
+    Raises Unavailable if they differ or the copy is damaged.
     """
-    with opened(copy):
-        faults = file_faults()
+    with use_copy(copy):
+        faults = database_faults()
         counts = table_counts()
         faults += [
             f"{table} has {counts.get(table)} rows instead of {count}"
             for table, count in manifest.counts.items()
             if counts.get(table) != count
         ]
-        found = describe()
+        found = describe_store()
         if (found.audit_seq, found.audit_hash) != (manifest.audit_seq, manifest.audit_hash):
-            faults.append("the audit log ends elsewhere")
+            faults.append("the audit log ends at another row")
         ids, warning = memory_ids(), key_missing_text(missing_keys())
     if faults:
         raise Unavailable(
-            f"The copy is not sound, so no backup was written: {'; '.join(faults)}.",
+            f"The copy is faulty, so no backup was written: {'; '.join(faults)}.",
             hint="Run 'loci doctor'.",
         )
     return ids, warning
 
 
-def say_nothing(_what: str, _done: int, _of: int) -> None:
-    """Nobody looks."""
+def ignore_progress(_step: str, _done: int, _total: int) -> None:
+    """Progress callback that does nothing."""

@@ -1,6 +1,6 @@
-"""The file of a backup: a zip with the database, the tombstone keys, the ids of its memories and a manifest.
+"""The backup file: a zip with the database, the tombstone keys, the memory ids and a manifest.
 
-Only a whole file ever bears its name: it is written under a draft's name, synced and renamed.
+It is written under a temporary name, synced and renamed, so a file with the final name is always complete.
 """
 
 import hashlib
@@ -20,20 +20,20 @@ from uuid import UUID
 from access.errors import InvalidInput
 
 FORMAT = 1
-# What reading a damaged zip raises: a wrong bit in its data, in a length, or where it says how it is packed.
+# Errors that a damaged zip raises: wrong bits in its data, in a length, or in the compression method.
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
 MANIFEST, DATABASE, IDS, KEYS = "manifest.json", "memory.db", "memories.ids", "keys/"
-# Half of a store is vectors, which nothing compresses: level 6 and LZMA save 0.3 and 1.3 percent of the size more
-# than level 1 and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
+# Half of a store is vectors, which do not compress: compared with level 1, level 6 and LZMA save 0.3 % and 1.3 % of
+# the size and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
 LEVEL = 1
 BLOCK_BYTES = 1024 * 1024
 ID_BYTES = 16
-DRAFT_END = ".part"
+DRAFT_SUFFIX = ".part"
 
 
 @dataclass(frozen=True)
 class BackupManifest:
-    """What manifest.json says of a backup: when and of what it was made, and what its parts must be."""
+    """Contents of manifest.json: when and from what the backup was made, and the hashes of its parts."""
 
     made_at: datetime
     loci_version: str
@@ -42,33 +42,33 @@ class BackupManifest:
     groups: dict[str, int]  # memories by group
     audit_seq: int
     audit_hash: str
-    model: str  # whose vectors the index holds
+    model: str  # that made the indexed vectors
     database_bytes: int
     sha256: dict[str, str] = field(default_factory=dict)
-    purged_at: datetime | None = None  # when something was last taken out of it
+    purged_at: datetime | None = None  # when memories were last removed from it
     format: int = FORMAT
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What goes into a backup beside its manifest."""
+class ArchiveContents:
+    """Files and memory ids that go into a backup, besides the manifest."""
 
     database: Path
     ids: frozenset[UUID]
     keys: Sequence[Path] = ()
 
 
-def write_archive(target: Path, manifest: BackupManifest, contents: Contents) -> BackupManifest:
-    """Write a backup for its owner alone, in place of any file of that name; give the manifest with its hashes."""
+def write_archive(target: Path, manifest: BackupManifest, contents: ArchiveContents) -> BackupManifest:
+    """Write a backup readable by its owner only, replacing any file of that name; return the manifest with hashes."""
     ids = b"".join(sorted(id_.bytes for id_ in contents.ids))
     hashes = {DATABASE: sha256_of(contents.database), IDS: hashlib.sha256(ids).hexdigest()}
     hashes |= {KEYS + path.name: sha256_of(path) for path in contents.keys}
     whole = BackupManifest(**{**vars(manifest), "sha256": hashes})
     with (
-        _whole_file(target) as file,
+        write_atomically(target) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as out,
     ):
-        out.writestr(MANIFEST, json.dumps(asdict(whole), default=_plain, indent=1))
+        out.writestr(MANIFEST, json.dumps(asdict(whole), default=datetime.isoformat, indent=1))
         out.writestr(IDS, ids)
         for path in contents.keys:
             out.write(path, KEYS + path.name)
@@ -77,74 +77,74 @@ def write_archive(target: Path, manifest: BackupManifest, contents: Contents) ->
 
 
 def read_manifest(archive: Path) -> BackupManifest:
-    """Give what a backup says of itself, without unpacking it.
+    """The manifest of a backup, without unpacking it.
 
     Raises:
-        InvalidInput: the file is none of ours, is cut off, or is of a later version of the format.
+        InvalidInput: the file is not a Loci backup, is truncated, or has a later format version.
     """
     try:
         with zipfile.ZipFile(archive) as file:
-            said = json.loads(file.read(MANIFEST))
-        if said.get("format") != FORMAT:
+            values = json.loads(file.read(MANIFEST))
+        if values.get("format") != FORMAT:
             raise InvalidInput(
-                f"{archive.name} has the format {said.get('format')}, this version of Loci reads {FORMAT}.",
-                hint="Restore it with the version of Loci that made it, or a later one.",
+                f"{archive.name} has the format {values.get('format')}, this version of Loci reads {FORMAT}.",
+                hint="Use the version of Loci that made it, or a later one.",
                 field="file",
             )
         for name in ("made_at", "purged_at"):
-            said[name] = said[name] and datetime.fromisoformat(said[name])
-        return BackupManifest(**said)
+            values[name] = values[name] and datetime.fromisoformat(values[name])
+        return BackupManifest(**values)
     except FileNotFoundError:
         raise InvalidInput(
-            f"There is no file {archive}.", hint="'loci backup --list' names them.", field="file"
+            f"There is no file {archive}.", hint="'loci backup --list' shows the backups.", field="file"
         ) from None
     except (*DAMAGED, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"{archive.name} is no backup of Loci, or is cut off: {error}.",
-            hint="Take another one.",
+            f"{archive.name} is not a Loci backup, or is truncated: {error}.",
+            hint="Use another file.",
             field="file",
         ) from error
 
 
 def read_ids(archive: Path) -> frozenset[UUID]:
-    """Give the ids of the memories in a backup, without unpacking its database."""
+    """The memory ids in a backup, without unpacking its database."""
     with zipfile.ZipFile(archive) as file:
         raw = file.read(IDS)
     return frozenset(UUID(bytes=raw[at : at + ID_BYTES]) for at in range(0, len(raw), ID_BYTES))
 
 
 def unpack(archive: Path, folder: Path) -> BackupManifest:
-    """Unpack a backup into an empty folder, and check every part's hash.
+    """Unpack a backup into an empty folder and check the hash of every part.
 
     Raises:
-        InvalidInput: a part is missing or is not what was written; the folder may then hold parts.
+        InvalidInput: a part is missing or has another hash; the folder may then hold some parts.
     """
     manifest = read_manifest(archive)
     (folder / KEYS).mkdir(mode=0o700, exist_ok=True)
     try:
         with zipfile.ZipFile(archive) as file:
             wrong = [
-                name for name, hash_ in manifest.sha256.items() if _unpacked(file, name, folder) != hash_
+                name for name, hash_ in manifest.sha256.items() if unpack_part(file, name, folder) != hash_
             ]
     except DAMAGED as error:
         wrong = [str(error)]
     if wrong or DATABASE not in manifest.sha256:
         raise InvalidInput(
-            f"{archive.name} is damaged: {', '.join(wrong) or 'it holds no database'}.",
-            hint="Nothing was changed. Take another backup: 'loci backup --list'.",
+            f"{archive.name} is damaged: {', '.join(wrong) or 'it has no database'}.",
+            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
             field="file",
         )
     return manifest
 
 
 def sha256_of(path: Path) -> str:
-    """Give the SHA-256 of a file's bytes, in hex."""
+    """SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync_folder(folder: Path) -> None:
-    """Have a folder's names written to the disk."""
+    """Flush a folder's entries to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -153,13 +153,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def drafts_of(target: Path) -> list[Path]:
-    """Find what writers that were killed left of a file."""
-    return list(target.parent.glob(f".{target.name}.*{DRAFT_END}"))
+    """Temporary files that killed writers of `target` left behind."""
+    return list(target.parent.glob(f".{target.name}.*{DRAFT_SUFFIX}"))
 
 
 @contextmanager
-def _whole_file(target: Path) -> Iterator[IO[bytes]]:
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT_END}")
+def write_atomically(target: Path) -> Iterator[IO[bytes]]:
+    """A temporary file, readable by its owner only, that replaces `target` once the block succeeds."""
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT_SUFFIX}")
     try:
         with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
             yield file
@@ -171,11 +172,10 @@ def _whole_file(target: Path) -> Iterator[IO[bytes]]:
         draft.unlink(missing_ok=True)
 
 
-def _unpacked(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
-    """Write one part where it belongs, for its owner alone; give its hash."""
-    path = (
-        folder / (KEYS if name.startswith(KEYS) else "") / Path(name).name
-    )  # whatever the name says, it stays inside
+def unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
+    """Write one part into the folder, readable by its owner only; return its SHA-256 in hex."""
+    # Only the last component of the name is used, so a forged name cannot leave the folder.
+    path = folder / (KEYS if name.startswith(KEYS) else "") / Path(name).name
     digest = hashlib.sha256()
     with archive.open(name) as part, os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
         while block := part.read(BLOCK_BYTES):
@@ -184,9 +184,3 @@ def _unpacked(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
         out.flush()
         os.fsync(out.fileno())
     return digest.hexdigest()
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} does not go into a manifest")

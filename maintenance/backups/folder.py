@@ -1,4 +1,4 @@
-"""LOCI_HOME/backups: which backups are there, one writer at a time, and nothing left of those that were killed."""
+"""LOCI_HOME/backups: its backups, the lock for a single writer, and removal of what killed writers left."""
 
 import fcntl
 import os
@@ -15,18 +15,18 @@ from pathlib import Path
 from django.conf import settings
 
 from access.errors import Conflict, InvalidInput
-from maintenance.backups.archive import DRAFT_END, BackupManifest, read_manifest
+from maintenance.backups.archive import DRAFT_SUFFIX, BackupManifest, read_manifest
 
 PLAIN, BEFORE_RESTORE = "loci", "before-restore"
-_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
-_WORK = ".work-"
-LOCK_WAIT_S = 600.0  # another backup of a large store takes this long at most
-LOOK_EVERY_S = 0.05
+BACKUP_NAME = re.compile(rf"({PLAIN}|{BEFORE_RESTORE})-(\d{{8}}T\d{{6}})Z-[0-9a-f]{{4}}\.zip")
+WORK_PREFIX = ".work-"
+LOCK_WAIT_S = 600.0  # longest expected time of another backup, of a large store
+POLL_S = 0.05
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup in the folder, and what it says of itself; `fault` where it cannot be read."""
+    """A backup in the folder with its manifest; `fault` says why it cannot be read."""
 
     path: Path
     size_bytes: int
@@ -40,56 +40,60 @@ class Backup:
 
 
 def backups_folder() -> Path:
-    """Give the folder, made for its owner alone where it is missing."""
+    """The folder, created for its owner only if missing."""
     folder = Path(settings.LOCI.home) / "backups"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
 def new_path(label: str, at: datetime) -> Path:
-    """Name a new backup of the folder."""
+    """Path for a new backup in the folder."""
     return backups_folder() / f"{label}-{at:%Y%m%dT%H%M%S}Z-{secrets.token_hex(2)}.zip"
 
 
 def backup_paths() -> list[Path]:
-    """Find the backups that Loci made of itself, newest first."""
-    paths = [path for path in backups_folder().iterdir() if _NAME.fullmatch(path.name)]
-    return sorted(paths, key=lambda path: (_stamp(path), path.name), reverse=True)
+    """Backups in the folder that Loci named itself, newest first."""
+    stamped = [
+        (match[2], path.name, path)
+        for path in backups_folder().iterdir()
+        if (match := BACKUP_NAME.fullmatch(path.name))
+    ]
+    return [path for _, _, path in sorted(stamped, reverse=True)]
 
 
 def managed_backups() -> list[Backup]:
-    """List the backups of the folder, newest first."""
-    return [look_at(path) for path in backup_paths()]
+    """All backups of the folder, newest first."""
+    return [read_backup(path) for path in backup_paths()]
 
 
-def look_at(path: Path) -> Backup:
-    """Give one backup; a damaged one with its fault."""
+def read_backup(path: Path) -> Backup:
+    """One backup; a damaged one has its `fault` set."""
     size = path.stat().st_size if path.exists() else 0
     try:
         return Backup(path, size, read_manifest(path))
-    except InvalidInput as wrong:
-        return Backup(path, size, None, wrong.message)
+    except InvalidInput as error:
+        return Backup(path, size, None, error.message)
 
 
 def rotate(label: str, *, keep: int) -> list[str]:
-    """Delete the oldest backups of a kind beyond `keep`; give their names."""
-    mine = [path for path in backup_paths() if path.name.startswith(f"{label}-")]
-    for path in mine[keep:]:
+    """Delete the oldest backups with this label beyond `keep`; return their names."""
+    labelled = [path for path in backup_paths() if path.name.startswith(f"{label}-")]
+    for path in labelled[keep:]:
         path.unlink()
-    return [path.name for path in mine[keep:]]
+    return [path.name for path in labelled[keep:]]
 
 
 @contextmanager
-def only_writer(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """Be the only one that writes backups; first takes away what a killed one left.
+def backup_lock(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+    """Hold the lock of the backups folder during the block; first removes what a killed writer left.
 
     Raises:
-        Conflict: another one is at work and does not end within `wait_s`.
+        Conflict: another process holds the lock for longer than `wait_s`.
     """
     handle = os.open(backups_folder() / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _take(handle, wait_s)
-        _tidy()
+        take_lock(handle, wait_s)
+        delete_leftovers()
         yield
     finally:
         os.close(handle)
@@ -97,8 +101,8 @@ def only_writer(*, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """Give an empty folder for unpacked copies, for its owner alone; it is gone afterwards."""
-    folder = backups_folder() / f"{_WORK}{secrets.token_hex(4)}"
+    """An empty folder for unpacked copies, for its owner only; deleted after the block."""
+    folder = backups_folder() / f"{WORK_PREFIX}{secrets.token_hex(4)}"
     folder.mkdir(mode=0o700)
     try:
         yield folder
@@ -106,7 +110,8 @@ def work_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def _take(handle: int, wait_s: float) -> None:
+def take_lock(handle: int, wait_s: float) -> None:
+    """Lock the file, polling for up to `wait_s`; raises Conflict after that."""
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -114,20 +119,15 @@ def _take(handle: int, wait_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise Conflict(
-                    "Another backup is being written.", hint="Try again when it is done."
+                    "Another backup is being written.", hint="Try again when it has finished."
                 ) from None
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_S)
 
 
-def _tidy() -> None:
-    """Nobody else is at work, so what looks half-done was killed. Unpacked copies hold what may have been purged."""
+def delete_leftovers() -> None:
+    """Delete half-done files: the caller holds the lock, so their writers are dead. They may hold purged texts."""
     for path in backups_folder().iterdir():
-        if path.name.startswith(_WORK):
+        if path.name.startswith(WORK_PREFIX):
             shutil.rmtree(path)
-        elif path.name.startswith(".") and path.name.endswith(DRAFT_END):
+        elif path.name.startswith(".") and path.name.endswith(DRAFT_SUFFIX):
             path.unlink()
-
-
-def _stamp(path: Path) -> str:
-    match = _NAME.fullmatch(path.name)
-    return match[2] if match else ""

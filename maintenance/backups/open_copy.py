@@ -1,4 +1,4 @@
-"""Working on a copy of the store as if it were the store: the same models, rules and SQL, on another file."""
+"""Work on a copy of the store as if it were the store: the same models, rules and SQL, on another file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,63 +32,68 @@ from memories.store.pieces import indexed_model
 
 
 def check_database_kind() -> None:
-    """Raise Unavailable where the store is not a SQLite file."""
+    """Raise Unavailable unless the store is a SQLite file."""
     if connection.vendor != "sqlite":
         raise Unavailable(
-            f"Loci backs up its SQLite file; this store is on {connection.vendor}.",
-            hint="Use the database's own tools, such as pg_dump, and copy keys/ of LOCI_HOME with it.",
+            f"Loci backs up SQLite only; this store is on {connection.vendor}.",
+            hint="Use the database's own tools, such as pg_dump, and also copy keys/ in LOCI_HOME.",
         )
 
 
 def database_path() -> Path:
-    """Give the file of the store."""
+    """Path of the store's database file."""
     return Path(str(connection.settings_dict["NAME"]))
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[None]:
-    """Let this thread's models read and write the SQLite file at `path` for the time of the block.
+def use_copy(path: Path) -> Iterator[None]:
+    """Point this thread's models at the SQLite file `path` during the block.
 
-    Other threads go on with the store. On the way out the file is whole by itself: its log of pages is written back.
+    Other threads keep using the store. Afterwards the file is complete by itself: its write-ahead log is written back.
     """
-    with _standing_in(path, mode="IMMEDIATE") as copy:
+    with connect_to(path, mode="IMMEDIATE") as copy:
         copy.is_private_copy = True
         yield
 
 
 @contextmanager
 def snapshot_of_store() -> Iterator[Any]:
-    """Read the store as it stands now, whatever others write meanwhile; gives the connection that does.
+    """A connection that reads the store as of now, whatever others write during the block.
 
-    Writers are not kept waiting: the transaction never takes the write lock.
+    Writers are not blocked: the transaction never takes the write lock.
     """
-    with _standing_in(database_path(), mode="DEFERRED") as reader, transaction.atomic():
-        # The first read, not the beginning, decides which state is seen.
+    with connect_to(database_path(), mode="DEFERRED") as reader, transaction.atomic():
+        # The snapshot is taken by the first read, not by BEGIN.
         Group.objects.exists()
         yield reader
 
 
 @contextmanager
-def _standing_in(path: Path, *, mode: str) -> Iterator[Any]:
+def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
+    """Replace this thread's default connection by one to the SQLite file `path` during the block."""
     before = connections[DEFAULT_DB_ALIAS]
-    stand_in: Any = before.copy()
-    stand_in.settings_dict["NAME"] = str(path)
-    stand_in.settings_dict["OPTIONS"] = {**stand_in.settings_dict["OPTIONS"], "transaction_mode": mode}
-    # Connections are each thread's own, so this changes nothing for any other.
-    connections[DEFAULT_DB_ALIAS] = stand_in
+    replacement: Any = before.copy()
+    replacement.settings_dict["NAME"] = str(path)
+    replacement.settings_dict["OPTIONS"] = {**replacement.settings_dict["OPTIONS"], "transaction_mode": mode}
+    # Connections are thread-local, so other threads are not affected.
+    connections[DEFAULT_DB_ALIAS] = replacement
     try:
-        yield stand_in
+        yield replacement
     finally:
         connections[DEFAULT_DB_ALIAS] = before
-        stand_in.close()
+        replacement.close()
 
 
-def describe() -> BackupManifest:
-    """Say what the opened store holds; hashes and sizes are for whoever writes the file."""
+def describe_store() -> BackupManifest:
+    """Manifest of the opened store, still without the hashes and the size of the file."""
     head = AuditHead.objects.filter(origin=audit.OWN).first()
+    try:
+        loci_version = version("loci-memory")
+    except PackageNotFoundError:  # a checkout that was not installed
+        loci_version = "checkout"
     return BackupManifest(
         made_at=timezone.now(),
-        loci_version=_loci_version(),
+        loci_version=loci_version,
         migrations=applied_migrations(),
         counts=table_counts(),
         groups=memories_by_group(),
@@ -100,7 +105,7 @@ def describe() -> BackupManifest:
 
 
 def table_counts() -> dict[str, int]:
-    """Count the rows of every table of ours."""
+    """Number of rows in each of Loci's tables."""
     return {
         model._meta.db_table: model._default_manager.count()
         for model in apps.get_models()
@@ -109,44 +114,44 @@ def table_counts() -> dict[str, int]:
 
 
 def memories_by_group() -> dict[str, int]:
-    """Count the memories of each group, in any state."""
+    """Number of memories in each group, in any state."""
     counted = Memory.objects.order_by().values_list("group__slug").annotate(count=Count("key"))
     return dict(sorted(counted))
 
 
 def memory_ids() -> frozenset[UUID]:
-    """Give the ids of all memories, in any state."""
+    """Ids of all memories, in any state."""
     return frozenset(Memory.objects.order_by().values_list("id", flat=True).iterator(chunk_size=5000))
 
 
 def applied_migrations() -> dict[str, list[str]]:
-    """Name the migrations that made the opened store, by app."""
+    """Names of the opened store's migrations, by app."""
     found: dict[str, list[str]] = {}
     for app, name in sorted(MigrationLoader(connection).applied_migrations):
         found.setdefault(app, []).append(name)
     return found
 
 
-def refuse_later_version(archive: Path, manifest: BackupManifest) -> None:
-    """Raise InvalidInput where a backup's tables are of a later version of Loci than this one."""
-    here = {*(MigrationLoader(None).disk_migrations or ()), *REPLACED_NAMES}
+def check_version(archive: Path, manifest: BackupManifest) -> None:
+    """Raise InvalidInput if the backup was made by a later version of Loci, with unknown migrations."""
+    known = {*(MigrationLoader(None).disk_migrations or ()), *REPLACED_NAMES}
     unknown = [
         f"{app}.{name}"
         for app, names in manifest.migrations.items()
         for name in names
-        if (app, name) not in here
+        if (app, name) not in known
     ]
     if unknown:
         raise InvalidInput(
             f"{archive.name} was made by a later version of Loci ({manifest.loci_version}): "
-            f"this one does not know {', '.join(unknown[:3])}.",
+            f"the migrations {', '.join(unknown[:3])} are unknown here.",
             hint="Install that version of Loci, then restore.",
             field="file",
         )
 
 
 def pending_migrations() -> list[str]:
-    """Name the migrations that the opened store still lacks, in order."""
+    """Migrations that the opened store lacks, in order."""
     replaces = refuse_early_store()
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -155,7 +160,7 @@ def pending_migrations() -> list[str]:
 
 
 def migrate_copy() -> list[str]:
-    """Bring the opened copy's tables up to date; give the migrations that ran."""
+    """Migrate the opened copy; return the migrations that ran."""
     adopt_squashed()
     pending = pending_migrations()
     if pending:
@@ -163,27 +168,20 @@ def migrate_copy() -> list[str]:
     return pending
 
 
-def file_faults(*, is_quick: bool = False) -> list[str]:
-    """Let SQLite check the opened file from end to end, and every reference in it.
+def database_faults(*, is_quick: bool = False) -> list[str]:
+    """Faults that SQLite finds in the opened file and its foreign keys.
 
-    `is_quick` leaves out comparing indexes with their tables, most of the time that it takes.
+    `is_quick` skips comparing the indexes with their tables, which takes most of the time.
     """
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA quick_check" if is_quick else "PRAGMA integrity_check")
-        said = [str(row[0]) for row in cursor.fetchall()]
+        results = [str(row[0]) for row in cursor.fetchall()]
         cursor.execute("PRAGMA foreign_key_check")
         broken = cursor.fetchall()
-    faults = [] if said == ["ok"] else said[:3]
-    return faults + ([f"{len(broken)} rows point to rows that are not there"] if broken else [])
+    faults = [] if results == ["ok"] else results[:3]
+    return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
 
 
 def key_files() -> list[Path]:
-    """List the tombstone keys of this home."""
+    """The tombstone keys in LOCI_HOME."""
     return sorted((Path(settings.LOCI.home) / "keys").glob("tombstone-*.key"))
-
-
-def _loci_version() -> str:
-    try:
-        return version("loci-memory")
-    except PackageNotFoundError:  # a checkout that was not installed
-        return "checkout"

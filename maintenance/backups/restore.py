@@ -1,6 +1,6 @@
-"""Restoring a backup: shown first, checked before anything is touched, swapped in at once, and undone by another restore.
+"""Restore a backup: previewed and checked first, swapped in at once, and undone by restoring the previous store.
 
-A process that is killed at any point leaves the old store or the new one, whole.
+A process killed at any point leaves either the old store or the new one, complete.
 """
 
 import os
@@ -19,7 +19,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, Unavailable
-from maintenance.backups import Progress, check_right, say_nothing, write_backup
+from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
 from maintenance.backups.archive import (
     DATABASE,
     KEYS,
@@ -29,33 +29,33 @@ from maintenance.backups.archive import (
     sync_folder,
     unpack,
 )
-from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_kept
+from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
 from maintenance.backups.folder import (
     BEFORE_RESTORE,
+    backup_lock,
     backups_folder,
     new_path,
-    only_writer,
     rotate,
     work_folder,
 )
 from maintenance.backups.open_copy import (
     check_database_kind,
+    check_version,
+    database_faults,
     database_path,
-    file_faults,
     memories_by_group,
     migrate_copy,
-    opened,
     pending_migrations,
-    refuse_later_version,
+    use_copy,
 )
 from memories.models import Memory
 
-HOLDERS = "Stop Loci (Ctrl-C in its window, or stop its service), and agents that run 'loci mcp --stdio'."
+STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
 
 @dataclass(frozen=True)
 class GroupDifference:
-    """One group: its memories in the backup and now, and how many of now's are not in the backup."""
+    """One group: its memories in the backup and now, and how many of the present ones are not in the backup."""
 
     group: str
     in_backup: int
@@ -65,23 +65,23 @@ class GroupDifference:
 
 @dataclass(frozen=True)
 class RestorePreview:
-    """What a backup holds, and what would be lost by restoring it. `fault` says why it cannot be."""
+    """What a backup holds, and what restoring it would change or lose."""
 
     path: Path
     size_bytes: int
     manifest: BackupManifest
     groups: tuple[GroupDifference, ...]
-    lost: int  # memories that are here and not in the backup
-    returned: int  # memories that are in the backup and not here; purged ones are taken out again
+    lost: int  # memories of the present store that are not in the backup
+    returned: int  # memories of the backup that are not in the present store; purged ones are purged again
     purged_again: int
     migrations: tuple[str, ...]
-    present: str = "readable"  # or none, or damaged
-    in_use: str = ""
+    present: str = "readable"  # the present store: "readable", "none" or "damaged"
+    in_use: str = ""  # which processes have the store open, and what to do
 
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """What was restored, what was carried over into it, and where the store of before is."""
+    """What was restored and carried over, and the backup or folder that keeps the previous store."""
 
     path: Path
     manifest: BackupManifest
@@ -91,87 +91,89 @@ class RestoreResult:
     warning: str = ""
 
 
-def find_backup(named: str) -> Path:
-    """Give the file that a person names: a path, or the name of one in LOCI_HOME/backups."""
-    path = Path(named).expanduser()
+def find_backup(name: str) -> Path:
+    """Path of a backup, given as a path or as the name of a file in LOCI_HOME/backups."""
+    path = Path(name).expanduser()
     managed = backups_folder() / path.name
-    if not path.exists() and path.name == named and managed.exists():
+    if not path.exists() and path.name == name and managed.exists():
         return managed
     return path.absolute()
 
 
 def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
-    """Say what a backup holds and what restoring it would change; changes nothing.
+    """What a backup holds and what restoring it would change; read-only.
 
     Raises:
-        NotPermitted: the actor may not administer everything.
-        InvalidInput: the file is no backup of ours, damaged, or of a later version.
+        NotPermitted: the actor does not administer all groups.
+        InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version.
     """
-    manifest = _looked_at(actor, archive)
-    with only_writer(), work_folder() as folder:
+    manifest = check_archive(actor, archive)
+    with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with opened(folder / DATABASE):
-            _refuse_unsound(archive)
+        with use_copy(folder / DATABASE):
+            check_integrity(archive)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
-    present = _state_of_present()
-    kept, here, newer = Withdrawals(), dict[str, int](), dict[str, int]()
+    present = present_state()
+    withdrawals, present_counts, lost_by_group = Withdrawals(), dict[str, int](), dict[str, int]()
     seen = 0
     if present == "readable":
-        kept, here = read_kept(), memories_by_group()
+        withdrawals, present_counts = read_withdrawals(), memories_by_group()
         rows = Memory.objects.order_by().values_list("id", "group__slug")
         for id_, slug in rows.iterator(chunk_size=5000):
             seen += id_ in ids
             if id_ not in ids:
-                newer[slug] = newer.get(slug, 0) + 1
+                lost_by_group[slug] = lost_by_group.get(slug, 0) + 1
     groups = tuple(
-        GroupDifference(slug, manifest.groups.get(slug, 0), here.get(slug, 0), newer.get(slug, 0))
-        for slug in sorted({*manifest.groups, *here})
+        GroupDifference(
+            slug, manifest.groups.get(slug, 0), present_counts.get(slug, 0), lost_by_group.get(slug, 0)
+        )
+        for slug in sorted({*manifest.groups, *present_counts})
     )
     return RestorePreview(
         path=archive,
         size_bytes=archive.stat().st_size,
         manifest=manifest,
         groups=groups,
-        lost=sum(newer.values()),
+        lost=sum(lost_by_group.values()),
         returned=len(ids) - seen,
-        purged_again=len(ids & kept.purged),
+        purged_again=len(ids & withdrawals.purged),
         migrations=migrations,
         present=present,
-        in_use=_who_is_in_the_way(),
+        in_use=store_users(),
     )
 
 
 def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = None) -> RestoreResult:
-    """Put a backup in the place of the store.
+    """Replace the store by a backup.
 
-    1. check the manifest, every hash, the file's integrity; bring older tables up to date; all on a copy
-    2. be alone with the store; keep it as a backup of its own
-    3. carry over into the copy what may not come back: tombstones, purges, revoked tokens
+    1. check the manifest, every hash and the database, and migrate it; all on a copy
+    2. take exclusive access to the store; back it up
+    3. carry tombstones, purges and revoked tokens over into the copy
     4. rename the copy over the store
 
     Raises:
-        NotPermitted: the actor may not administer everything.
-        InvalidInput: the file is no backup of ours, damaged, or of a later version; nothing was changed.
+        NotPermitted: the actor does not administer all groups.
+        InvalidInput: the file is not a Loci backup, is damaged, or comes from a later version; nothing was changed.
         Conflict: another process has the store open; nothing was changed.
     """
-    say = progress or say_nothing
-    manifest = _looked_at(actor, archive)
-    with only_writer(), work_folder() as folder:
-        say("checking", 0, 4)
+    report = progress or ignore_progress
+    manifest = check_archive(actor, archive)
+    with backup_lock(), work_folder() as folder:
+        report("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / DATABASE
-        with opened(copy):
-            _refuse_unsound(archive)
+        with use_copy(copy):
+            check_integrity(archive)
             migrated = migrate_copy()
         with ExitStack() as stack:
             try:
-                stack.enter_context(_alone())
-            except DatabaseError as other:
-                raise Conflict(f"Nothing was restored: {other}.", hint=HOLDERS) from other
-            restored = _exchange(actor, archive, copy, say)
+                stack.enter_context(exclusive_access())
+            except DatabaseError as error:
+                raise Conflict(f"Nothing was restored: {error}.", hint=STOP_OTHERS) from error
+            restored = exchange_store(actor, archive, copy, report)
         rotate(BEFORE_RESTORE, keep=settings.LOCI.maintenance.backups_kept)
-    say("done", 4, 4)
+    report("done", 4, 4)
     return RestoreResult(
         archive,
         manifest,
@@ -183,65 +185,79 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
 
 
 @dataclass(frozen=True)
-class _Exchanged:
+class Exchange:
+    """Where the previous store is kept, and what was carried over from it."""
+
     before: Path | None
     carried: CarriedOver
     warning: str = ""
 
 
-def _exchange(actor: Actor, archive: Path, copy: Path, say: Progress) -> _Exchanged:
-    """Keep the present store, carry over, swap; the caller is alone with it."""
-    present, warning = _state_of_present(), ""
+def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) -> Exchange:
+    """Keep the present store, carry withdrawals over, swap; the caller has exclusive access."""
+    present, warning = present_state(), ""
     before: Path | None = None
-    kept = Withdrawals()
-    say("keeping the present store", 1, 4)
+    withdrawals = Withdrawals()
+    report("keeping the present store", 1, 4)
     if present == "readable":
-        kept = read_kept()
-        before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), say_nothing).path
+        withdrawals = read_withdrawals()
+        before = write_backup(new_path(BEFORE_RESTORE, timezone.now()), ignore_progress).path
     elif present == "damaged":
-        before = _set_aside()
-        warning = "the present store cannot be read: what was withdrawn since the backup was made may be back"
-    say("carrying over what was withdrawn since", 2, 4)
-    with opened(copy):
-        carried = carry_over(actor, kept)
-        _log(actor, archive, carried)
-        if faults := file_faults(is_quick=True):  # it was checked in full before
+        before = copy_damaged_store()
+        warning = "the present store cannot be read, so texts withdrawn since the backup may have returned"
+    report("carrying over what was withdrawn since", 2, 4)
+    with use_copy(copy):
+        carried = carry_over(actor, withdrawals)
+        audit.append(
+            actor,
+            Operation.BACKUP,
+            subject=f"backup:{archive.name}",
+            payload={
+                "action": "restore",
+                "tombstones": carried.tombstones,
+                "retracted": carried.retracted,
+                "purged": carried.purged,
+            },
+        )
+        if faults := database_faults(is_quick=True):  # it was checked in full before
             raise Unavailable(
-                f"The restored copy is not sound: {'; '.join(faults)}.", hint="Nothing was changed."
+                f"The restored copy is faulty: {'; '.join(faults)}.", hint="Nothing was changed."
             )
-    say("swapping", 3, 4)
-    _keep_keys(sorted((copy.parent / KEYS).iterdir()))
-    _swap(copy, has_log_of_pages=present == "readable")
-    return _Exchanged(before, carried, warning)
+    report("swapping", 3, 4)
+    add_keys(sorted((copy.parent / KEYS).iterdir()))
+    swap_database(copy, has_wal=present == "readable")
+    return Exchange(before, carried, warning)
 
 
-def _looked_at(actor: Actor, archive: Path) -> BackupManifest:
-    check_right(actor)
+def check_archive(actor: Actor, archive: Path) -> BackupManifest:
+    """The manifest of a backup that the actor may restore here."""
+    require_admin(actor)
     check_database_kind()
     manifest = read_manifest(archive)
-    refuse_later_version(archive, manifest)
+    check_version(archive, manifest)
     return manifest
 
 
-def _refuse_unsound(archive: Path) -> None:
-    if faults := file_faults():
+def check_integrity(archive: Path) -> None:
+    """Raise InvalidInput if the opened database of this backup is damaged."""
+    if faults := database_faults():
         raise InvalidInput(
-            f"{archive.name} holds a damaged database: {'; '.join(faults)}.",
-            hint="Nothing was changed. Take another backup: 'loci backup --list'.",
+            f"The database in {archive.name} is damaged: {'; '.join(faults)}.",
+            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
             field="file",
         )
 
 
-def _state_of_present() -> str:
-    """Say how the store in place is: none, readable or damaged.
+def present_state() -> str:
+    """State of the present store: "none", "readable" or "damaged".
 
-    Raises Conflict where its tables are not up to date: what it knows of withdrawn texts could not be read.
+    Raises Conflict if it lacks migrations: its withdrawals could not be read.
     """
     path = database_path()
     if not path.exists() or path.stat().st_size == 0:
         return "none"
     try:
-        if file_faults(is_quick=True):
+        if database_faults(is_quick=True):
             return "damaged"
         pending = pending_migrations()
     except DatabaseError:
@@ -254,39 +270,26 @@ def _state_of_present() -> str:
     return "readable"
 
 
-def _alone() -> AbstractContextManager[None]:
-    engine: Any = connection  # our own, which has this; SQLite was checked for
-    alone: AbstractContextManager[None] = engine.exclusive_access()
-    return alone
+def exclusive_access() -> AbstractContextManager[None]:
+    """Keep every other process out of the store during the block; DatabaseError if one has it open."""
+    engine: Any = connection  # our own SQLite backend, checked by check_database_kind()
+    exclusive: AbstractContextManager[None] = engine.exclusive_access()
+    return exclusive
 
 
-def _who_is_in_the_way() -> str:
+def store_users() -> str:
+    """Which processes have the store open, and how to stop them; empty if none has."""
     if not database_path().exists():
         return ""
     try:
-        with _alone():
+        with exclusive_access():
             return ""
-    except DatabaseError as other:
-        return f"{other}. {HOLDERS}"
+    except DatabaseError as error:
+        return f"{error}. {STOP_OTHERS}"
 
 
-def _log(actor: Actor, archive: Path, carried: CarriedOver) -> None:
-    """Say in the restored store's own log that it was restored."""
-    audit.append(
-        actor,
-        Operation.BACKUP,
-        subject=f"backup:{archive.name}",
-        payload={
-            "action": "restore",
-            "tombstones": carried.tombstones,
-            "retracted": carried.retracted,
-            "purged": carried.purged,
-        },
-    )
-
-
-def _keep_keys(keys: Sequence[Path]) -> None:
-    """Add the backup's tombstone keys to those here; none is ever replaced."""
+def add_keys(keys: Sequence[Path]) -> None:
+    """Add the backup's tombstone keys to those in LOCI_HOME; a different key of the same name gets another name."""
     folder = Path(settings.LOCI.home) / "keys"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for key in keys:
@@ -301,31 +304,33 @@ def _keep_keys(keys: Sequence[Path]) -> None:
     sync_folder(folder)
 
 
-def _set_aside() -> Path:
-    """Copy a store that cannot be read as it is: somebody may still save something of it."""
+def copy_damaged_store() -> Path:
+    """Copy the files of an unreadable store as they are, so that someone may still save part of it."""
     folder = backups_folder() / f"damaged-{timezone.now():%Y%m%dT%H%M%S}Z"
     folder.mkdir(mode=0o700)
-    for path in _files(database_path()):
+    for path in database_files(database_path()):
         if path.exists():
             shutil.copy2(path, folder / path.name)
     return folder
 
 
-def _swap(copy: Path, *, has_log_of_pages: bool) -> None:
-    """Rename the copy over the store. No log of pages of the old one may be left: SQLite would read it into the new."""
-    database, log, shared = _files(database_path())
+def swap_database(copy: Path, *, has_wal: bool) -> None:
+    """Rename the copy over the store. The old write-ahead log must be gone, or SQLite would replay it into the new file."""
+    database, log, shared = database_files(database_path())
     ready = database.with_name(f".{database.name}.restored")
     ready.unlink(missing_ok=True)
-    shutil.move(copy, ready)  # a rename, unless the database is kept on another disk than the backups
+    shutil.move(copy, ready)  # a rename, unless the database is on another disk than the backups
     handle = os.open(ready, os.O_RDWR)
     os.fsync(handle)
     os.close(handle)
-    if has_log_of_pages:
+    if has_wal:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
         if log.exists() and log.stat().st_size:
-            raise Unavailable("The store's log of pages cannot be written back.", hint="Nothing was changed.")
+            raise Unavailable(
+                "The store's write-ahead log cannot be written back.", hint="Nothing was changed."
+            )
     connection.close()
     for path in (log, shared):
         with suppress(FileNotFoundError):
@@ -335,5 +340,6 @@ def _swap(copy: Path, *, has_log_of_pages: bool) -> None:
     sync_folder(database.parent)
 
 
-def _files(database: Path) -> tuple[Path, Path, Path]:
+def database_files(database: Path) -> tuple[Path, Path, Path]:
+    """The database file, its write-ahead log and its shared memory."""
     return database, database.with_name(f"{database.name}-wal"), database.with_name(f"{database.name}-shm")

@@ -1,34 +1,36 @@
-"""What is wrong with a store, and the repair of what can be made anew from the memories themselves."""
+"""The doctor: checks of the store and its environment, and repair of derived data."""
 
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
-from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from access.actor import ADMIN, Actor
 from access.errors import LociError, NotPermitted
-from maintenance.doctor import environment as place
-from maintenance.doctor import rows, schema
+from maintenance.doctor import environment, rows, schema
+from maintenance.doctor.repairs import (
+    repair_contexts,
+    repair_indexes,
+    repair_modes,
+    repair_pieces,
+    repair_queue,
+    repair_vectors,
+)
 from maintenance.doctor.report import CheckStatus, Diagnosis, Finding
 from maintenance.doctor.text_columns import check_folds, check_forms, repair_folds, repair_forms
-from maintenance.embeddings.backfill import embed_owed
-from memories.embedding import ModelUnavailable
-from memories.models import Memory, Piece
-from memories.search.base import search_index
-from memories.store.search_columns import refresh_context
 
 __all__ = ["CheckStatus", "Diagnosis", "Finding", "examine", "repair"]
 
 Check = Callable[[], Finding]
-ROWS_AT_ONCE = 100  # in one transaction
 
-PLACE: tuple[Check, ...] = (place.check_driver, place.check_home, place.check_disk)
-# Asked of a database whose migrations are applied; what reads every row is left out of a quick look.
-QUICK: tuple[Check, ...] = (
+ENVIRONMENT_CHECKS: tuple[Check, ...] = (
+    environment.check_driver,
+    environment.check_home,
+    environment.check_disk,
+)
+# These need a migrated database. A quick examination skips the deep checks, which read every row.
+QUICK_CHECKS: tuple[Check, ...] = (
     schema.check_schema,
     rows.check_index_objects,
     rows.check_index_model,
@@ -37,11 +39,11 @@ QUICK: tuple[Check, ...] = (
     rows.check_pieces,
     rows.check_tombstones,
     rows.check_clock,
-    place.check_jobs,
-    place.check_queue,
-    place.check_backups,
+    environment.check_jobs,
+    environment.check_queue,
+    environment.check_backups,
 )
-DEEP: tuple[Check, ...] = (
+DEEP_CHECKS: tuple[Check, ...] = (
     rows.check_integrity,
     rows.check_indexes,
     rows.check_chains,
@@ -55,151 +57,81 @@ DEEP: tuple[Check, ...] = (
 def examine(
     actor: Actor, *, quick: bool = False, report: Callable[[str], object] = lambda check: None
 ) -> Diagnosis:
-    """Run every check, or with `quick` those that take less than a second; changes nothing.
+    """Run every check, or with `quick` those that take less than a second; read-only.
 
-    `report` hears the name of each check before it runs.
+    `report` receives the name of each check before it runs.
 
-    Raises NotPermitted where the actor may not administer everything.
+    Raises NotPermitted unless the actor administers all groups.
     """
-    _check_right(actor)
-    return Diagnosis(tuple(_findings(quick=quick, report=report)))
+    require_admin(actor)
+    return Diagnosis(tuple(run_checks(quick=quick, report=report)))
 
 
 def repair(actor: Actor, *, report: Callable[[str], object] = lambda check: None) -> Diagnosis:
-    """Make anew what is derived (indexes, contexts, missing pieces, owed vectors), then run every check.
+    """Rebuild derived data (indexes, contexts, missing pieces and vectors), then run every check.
 
-    Files that others can read become their owner's alone, and messages that nobody took are dropped. Memories,
-    relations and the audit log are never changed.
+    Also makes exposed files private and deletes stale messages from the queue. Memories, relations and the audit log
+    are never changed. With unapplied migrations nothing is repaired.
+
+    Raises NotPermitted unless the actor administers all groups.
     """
-    _check_right(actor)
+    require_admin(actor)
     if schema.check_migrations().verdict is CheckStatus.WRONG:
         return examine(actor, report=report)
-    # Indexes first: writing a context anew takes the old one's words out, which a broken index does not have.
+    # Indexes first: rewriting a context removes the old context's words from the index, and a broken one lacks them.
     steps = (
-        _repair_modes,
-        _repair_queue,
-        _repair_indexes,
-        _repair_pieces,
-        _repair_contexts,
+        repair_modes,
+        repair_queue,
+        repair_indexes,
+        repair_pieces,
+        repair_contexts,
         repair_forms,
         repair_folds,
     )
-    done = [said for step in steps if (said := _told(step, report)())]
-    repairs = (*done, *_repair_vectors(actor))
-    return Diagnosis(tuple(_findings(quick=False, report=report)), repairs)
+    repairs: list[str] = []
+    for step in steps:
+        report(step.__name__.replace("_", " "))
+        if repaired := step():
+            repairs.append(repaired)
+    repairs += repair_vectors(actor)
+    return Diagnosis(tuple(run_checks(quick=False, report=report)), tuple(repairs))
 
 
-def _check_right(actor: Actor) -> None:
+def require_admin(actor: Actor) -> None:
+    """Raise NotPermitted unless the actor administers all groups."""
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only an admin of everything may examine the store.")
+        raise NotPermitted("Only an admin of all groups may examine the store.")
 
 
-def _findings(*, quick: bool, report: Callable[[str], object]) -> Iterator[Finding]:
-    model = place.check_model_is_there if quick else place.check_model
-    yield from _run((*PLACE, model), report)
-    migrations = _timed(schema.check_migrations, report)
+def run_checks(*, quick: bool, report: Callable[[str], object]) -> Iterator[Finding]:
+    """Findings in the order of the checks; after unapplied migrations, no check of the tables runs."""
+    model = environment.check_model_is_there if quick else environment.check_model
+    for check in (*ENVIRONMENT_CHECKS, model):
+        yield run_check(check, report)
+    migrations = run_check(schema.check_migrations, report)
     yield migrations
     if migrations.verdict is not CheckStatus.OK:
         return
+    for check in QUICK_CHECKS if quick else (*QUICK_CHECKS, *DEEP_CHECKS):
+        if quick or check is not rows.check_index_objects:  # check_indexes covers it
+            yield run_check(check, report)
     if quick:
-        yield from _run(QUICK, report)
-        for check in DEEP:
-            if check is not rows.check_indexes:  # its tables were looked for
-                yield Finding(_name(check), CheckStatus.SKIPPED, "left out of a quick look")
-    else:
-        yield from _run([check for check in (*QUICK, *DEEP) if check is not rows.check_index_objects], report)
+        for check in DEEP_CHECKS:
+            if check is not rows.check_indexes:  # check_index_objects reports on the same tables
+                yield Finding(_name(check), CheckStatus.SKIPPED, "not part of a quick examination")
 
 
-def _run(checks: Sequence[Check], report: Callable[[str], object]) -> Iterator[Finding]:
-    for check in checks:
-        yield _timed(check, report)
-
-
-def _timed(check: Check, report: Callable[[str], object]) -> Finding:
+def run_check(check: Check, report: Callable[[str], object]) -> Finding:
+    """A check's finding with its duration; an error inside the check becomes a finding, so the others still run."""
     report(_name(check))
     began = time.perf_counter()
-    found = _guarded(check)
-    return replace(found, seconds=round(time.perf_counter() - began, 3))
-
-
-def _guarded(check: Check) -> Finding:
-    """Run a check; one that cannot look says so, and the others go on."""
     try:
-        return check()
+        found = check()
     except (DatabaseError, LociError, OSError) as error:
-        advice = "look at the findings above it first"
-        return Finding(_name(check), CheckStatus.WRONG, f"the check itself failed: {error}", advice)
+        advice = "see the findings above first"
+        found = Finding(_name(check), CheckStatus.WRONG, f"the check itself failed: {error}", advice)
+    return replace(found, seconds=round(time.perf_counter() - began, 3))
 
 
 def _name(check: Check) -> str:
     return getattr(check, "__name__", "").removeprefix("check_").replace("_", " ")
-
-
-def _told(step: Callable[[], str], report: Callable[[str], object]) -> Callable[[], str]:
-    report(step.__name__.strip("_").replace("_", " "))
-    return step
-
-
-def _repair_modes() -> str:
-    """Take from others what only the owner may read."""
-    home = Path(settings.LOCI.home)
-    folders = [folder for folder in (home, home / "keys") if _is_open(folder)]
-    # Which files are exposed is found before the folder above them guards them.
-    paths = [*place.exposed_files(), *(p for p in [home / "keys" / "django.key"] if _is_open(p))]
-    for folder in folders:
-        folder.chmod(0o700)
-    for path in dict.fromkeys(paths):
-        path.chmod(0o600)
-    count = len(folders) + len(dict.fromkeys(paths))
-    return f"made {count} files and folders their owner's alone" if count else ""
-
-
-def _is_open(path: Path) -> bool:
-    return os.name != "nt" and path.exists() and bool(path.stat().st_mode & place.OTHERS)
-
-
-def _repair_queue() -> str:
-    stale = place.stale_messages()
-    for path in stale:
-        path.unlink(missing_ok=True)  # a worker may take it at this moment
-    return f"dropped {len(stale)} messages that nobody took" if stale else ""
-
-
-def _repair_pieces() -> str:
-    """Give each memory without a piece the one that waits for its vector."""
-    count = 0
-    while lacking := list(rows.without_pieces().order_by("key")[:ROWS_AT_ONCE]):
-        with transaction.atomic():
-            still = rows.without_pieces().filter(key__in=[memory.key for memory in lacking])
-            made = Piece.objects.bulk_create(
-                [Piece(memory=m, ordinal=0, start=0, end=len(m.content), tokens=0) for m in still]
-            )
-        count += len(made)
-    return f"gave {count} memories their missing piece" if count else ""
-
-
-def _repair_contexts() -> str:
-    stale = [memory.key for memory in rows.stale_contexts()]
-    count = 0
-    for at in range(0, len(stale), ROWS_AT_ONCE):
-        with transaction.atomic():
-            batch = Memory.objects.filter(key__in=stale[at : at + ROWS_AT_ONCE])
-            count += sum(refresh_context(memory) for memory in batch)
-    return f"wrote {count} contexts anew" if count else ""
-
-
-def _repair_indexes() -> str:
-    faults = search_index().find_errors()
-    if not faults:
-        return ""
-    search_index().rebuild()
-    return f"made the search indexes anew ({'; '.join(faults)})"
-
-
-def _repair_vectors(actor: Actor) -> Iterator[str]:
-    try:
-        result = embed_owed(actor, limit=10_000)
-    except ModelUnavailable:
-        return
-    if result.memories:
-        yield f"embedded {result.memories} memories"

@@ -1,4 +1,4 @@
-"""Whether the place Loci works in is sound: library, folder, disk, model, queue, jobs and backups."""
+"""Checks of the environment: database library, home folder, disk, model, queue, jobs and backups."""
 
 import os
 import shutil
@@ -25,91 +25,90 @@ from memories.models import Memory
 
 SITE_TAG = "loci"  # the site's own checks: the SQLite library, LOCI_HOME, host names
 HOME_CHECKS = frozenset({"loci.E004", "loci.W001"})
-LEAST_FREE_BYTES = 200 * 1024**2
-STALE_MESSAGE_S = 3600  # a message that nobody took for so long has expired
-MOST_QUEUED_BYTES = 10 * 1024**2
+MIN_FREE_BYTES = 200 * 1024**2
+STALE_MESSAGE_S = 3600  # a message that no worker took within this time has expired
+MAX_QUEUE_BYTES = 10 * 1024**2
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 WORKER_SILENT = timedelta(minutes=5)  # it reports every 20 s
-KEYWORDS = "Until then recall works by keywords."
+KEYWORDS_ONLY = "Until then recall uses keywords only."
 
 
 def check_driver() -> Finding:
-    """The database library can what Loci needs."""
+    """The database library has every feature that Loci needs."""
     version = ".".join(str(part) for part in connection.get_database_version())
-    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, _engine(version))
-
-
-def _engine(version: str) -> str:
-    """Give the database with its own version, which is not that of what is loaded into it."""
+    # The version is the database's own, so it goes before any extension in the display name.
     name, joined, extension = connection.display_name.partition(" with ")
-    return f"{name} {version}{joined}{extension}"
+    return _of_messages("driver", lambda m: m.id not in HOME_CHECKS, f"{name} {version}{joined}{extension}")
 
 
 def check_home() -> Finding:
-    """LOCI_HOME can be written, and nobody else reads what lies there."""
-    found = _of_messages("home", lambda m: m.id in HOME_CHECKS, "its owner alone can read it")
+    """LOCI_HOME is writable, and only its owner can read its files."""
+    found = _of_messages("home", lambda m: m.id in HOME_CHECKS, "only its owner can read it")
     exposed = [path.name for path in exposed_files()]
     if exposed:
-        return wrong("home", f"others can read {first_of(exposed)}", f"{REPAIR}, or chmod them to 600")
+        return wrong("home", f"others can read {first_of(exposed)}", f"{REPAIR}, or set their mode to 600")
     return found
 
 
 def exposed_files() -> Iterator[Path]:
-    """Give the files with memories or secrets that others can read: a folder for its owner alone guards what is in it."""
+    """Files with memories or secrets that others can read, outside of any folder that only its owner can open."""
     home = Path(settings.LOCI.home)
-    if os.name == "nt" or not home.is_dir():  # no permission bits there
+    if os.name == "nt" or not home.is_dir():  # Windows has no permission bits
         return
     database = Path(str(connection.settings_dict["NAME"]))
-    beside = (database.with_name(database.name + end) for end in ("", "-wal", "-shm"))
-    named = [*beside, home / "config.toml", *(home / "keys").glob("*"), *(home / "backups").glob("*")]
+    siblings = (database.with_name(database.name + end) for end in ("", "-wal", "-shm"))
+    named = [*siblings, home / "config.toml", *(home / "keys").glob("*"), *(home / "backups").glob("*")]
     for path in named:
-        if path.is_file() and path.stat().st_mode & OTHERS and not _is_guarded(path):
-            yield path
+        if path.is_file() and path.stat().st_mode & OTHERS:
+            is_guarded = any(not folder.stat().st_mode & OTHERS for folder in path.resolve().parents)
+            if not is_guarded:
+                yield path
 
 
-def _is_guarded(path: Path) -> bool:
-    return any(not folder.stat().st_mode & OTHERS for folder in path.resolve().parents)
-
-
-def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], well: str) -> Finding:
+def _of_messages(name: str, wanted: Callable[[CheckMessage], bool], fine: str) -> Finding:
+    """Finding from Django's system checks of the site; `fine` is the detail if none complains."""
     messages = [m for m in run_checks(tags=[SITE_TAG]) if m.level >= WARNING and wanted(m)]
     if not messages:
-        return ok(name, well)
+        return ok(name, fine)
     return wrong(name, " ".join(m.msg for m in messages), " ".join(m.hint or "" for m in messages).strip())
 
 
 def check_disk() -> Finding:
-    """There is room to write."""
+    """The disk has free space."""
     free = shutil.disk_usage(settings.LOCI.home).free
-    said = f"{free / 1e9:.1f} GB free"
-    if free < LEAST_FREE_BYTES:
-        return wrong("disk", said, "make room: old backups in LOCI_HOME/backups may go first")
-    return ok("disk", said)
+    detail = f"{free / 1e9:.1f} GB free"
+    if free < MIN_FREE_BYTES:
+        return wrong(
+            "disk", detail, "free some space, for example by deleting old backups in LOCI_HOME/backups"
+        )
+    return ok("disk", detail)
 
 
 def check_model() -> Finding:
-    """The model's files are what they should be, and it embeds as it should."""
+    """The model's files have the right hashes, and it computes the expected vectors."""
     try:
         report = verify_model(model_folder(settings.LOCI.home))
     except ModelUnavailable as absent:
-        return wrong("model", f"{absent} {KEYWORDS}", "run 'loci model install'")
+        return wrong("model", f"{absent} {KEYWORDS_ONLY}", "run 'loci model install'")
     wanted = settings.LOCI.embedding.precision
     if report.precision in PRECISIONS and report.precision != wanted:
-        said = f"{report.model_id} is sound, in {report.precision}; the setting embedding.precision says {wanted}"
-        return notice("model", said, "run 'loci model install'; the vectors stay")
-    return ok("model", f"{report.model_id}, hashes and vectors as they should be")
+        detail = (
+            f"{report.model_id} works, in {report.precision}; the setting embedding.precision is {wanted}"
+        )
+        return notice("model", detail, "run 'loci model install'; stored vectors stay valid")
+    return ok("model", f"{report.model_id}, hashes and vectors are correct")
 
 
 def check_model_is_there() -> Finding:
-    """The model is installed; its files are not read."""
+    """The model is installed, without reading its files."""
     state = model_status().state
     if state in ("absent", "failed"):
-        return wrong("model", f"it is {state}. {KEYWORDS}", "run 'loci model install'")
-    return ok("model", f"{state}; its files were not read")
+        return wrong("model", f"it is {state}. {KEYWORDS_ONLY}", "run 'loci model install'")
+    return ok("model", f"{state}; its files were not checked")
 
 
 def check_queue() -> Finding:
-    """Messages to the worker are taken, and their folder stays small."""
+    """Workers take the messages, and the queue's folder stays small."""
     if settings.LOCI.redis_url:
         return ok("queue", "on Redis")
     messages = [
@@ -118,28 +117,28 @@ def check_queue() -> Finding:
     size = sum(about.st_size for _, about in messages)
     waiting = [about.st_mtime for path, about in messages if path.suffix == ".msg"]
     stale = sum(1 for at in waiting if time.time() - at > STALE_MESSAGE_S)
-    if stale or size > MOST_QUEUED_BYTES:
+    if stale or size > MAX_QUEUE_BYTES:
         return notice(
             "queue",
-            f"{stale} messages wait for more than an hour; the folder holds {size / 1e6:.1f} MB",
-            f"start the worker ('loci up'), or {REPAIR.removeprefix('run ')}: what is due is asked for again",
+            f"{stale} messages have waited for more than an hour; the folder holds {size / 1e6:.1f} MB",
+            f"start the worker ('loci up'), or {REPAIR}: due jobs are queued again",
         )
-    return ok("queue", f"{len(waiting)} messages wait")
+    return ok("queue", f"{len(waiting)} messages waiting")
 
 
 def stale_messages() -> list[Path]:
-    """Give the messages that nobody took in time. The next tick asks again for whatever is due."""
+    """Messages that no worker took in time. The next tick queues due jobs again."""
     paths = (Path(settings.LOCI.home) / "queue").rglob("*.msg")
     return [path for path in paths if time.time() - path.stat().st_mtime > STALE_MESSAGE_S]
 
 
 def check_jobs() -> Finding:
-    """What Loci does of itself works."""
+    """Scheduled jobs run and succeed."""
     now = timezone.now()
     rows = list(JobLock.objects.order_by("name"))
     failing = [f"{row.name}: {row.last_error}" for row in rows if row.last_error]
     if failing:
-        return wrong("jobs", f"the last time failed: {'; '.join(failing)}"[:500], "'loci schedule' says more")
+        return wrong("jobs", f"the last run failed: {'; '.join(failing)}"[:500], "see 'loci schedule'")
     dead = [row.name for row in rows if row.holder and row.held_until and row.held_until < now]
     paused = [f"{row.name} by {row.paused_by}" for row in rows if row.paused_at]
     silent = [
@@ -147,39 +146,38 @@ def check_jobs() -> Finding:
         for row in rows
         if row.name == HEARTBEAT and row.last_finished and now - row.last_finished > WORKER_SILENT
     ]
-    said = [
-        *(f"{name} was left in the middle" for name in dead),
+    notes = [
+        *(f"{name} was interrupted" for name in dead),
         *(f"paused: {name}" for name in paused),
         *("no worker has reported for a while" for _ in silent),
     ]
-    if said:
+    if notes:
         return notice(
-            "jobs", "; ".join(said), "'loci schedule' shows and resumes them; 'loci up' starts the worker"
+            "jobs", "; ".join(notes), "'loci schedule' shows and resumes them; 'loci up' starts the worker"
         )
     return ok("jobs", f"{len(rows)} have run, none failed" if rows else "none has run yet")
 
 
 def check_backups() -> Finding:
-    """There is a backup, and it is not too old."""
+    """A recent backup exists."""
     days = settings.LOCI.maintenance.backup_days
     if not days:
         return notice(
-            "backups", "they are switched off (maintenance.backup_days is 0)", "run 'loci backup' yourself"
+            "backups",
+            "scheduled backups are off (maintenance.backup_days is 0)",
+            "run 'loci backup' yourself",
         )
     newest = max((path.stat().st_mtime for path in backup_paths()), default=None)
     if newest is None:
-        is_empty = not Memory.objects.exists()
-        return (
-            ok("backups", "nothing to keep yet")
-            if is_empty
-            else notice("backups", "there is none yet", "run 'loci backup'")
-        )
+        if Memory.objects.exists():
+            return notice("backups", "there are none yet", "run 'loci backup'")
+        return ok("backups", "nothing to back up yet")
     age = timezone.now() - datetime.fromtimestamp(newest, UTC)
-    said = f"the newest is {age.total_seconds() / 86_400:.1f} days old"
+    detail = f"the newest is {age.total_seconds() / 86_400:.1f} days old"
     if age > timedelta(days=2 * days):
         return wrong(
             "backups",
-            f"{said}; one is due every {days:g} days",
-            "run 'loci backup'; 'loci schedule' says why",
+            f"{detail}; one is due every {days:g} days",
+            "run 'loci backup'; 'loci schedule' shows why it did not run",
         )
-    return ok("backups", said)
+    return ok("backups", detail)

@@ -1,4 +1,4 @@
-"""What the doctor says: one finding for each check, and all of them together."""
+"""Findings of the doctor: one per check, and the diagnosis that collects them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from enum import StrEnum
 
 
 class CheckStatus(StrEnum):
-    """How a check ended."""
+    """Outcome of a check."""
 
     OK = "ok"
     NOTICE = "notice"  # worth knowing, nothing is broken
     WRONG = "wrong"
-    SKIPPED = "skipped"  # a quick look leaves it out
+    SKIPPED = "skipped"  # not part of a quick examination
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One check: what was looked at, how it is, what to do about it (empty where nothing), and how long it took."""
+    """Result of one check: what was found, what to do about it (empty if nothing), and the duration in seconds."""
 
     check: str
     verdict: CheckStatus
@@ -27,14 +27,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor found, and what was repaired before that."""
+    """All findings, and the repairs made before the checks ran."""
 
     findings: tuple[Finding, ...]
     repairs: tuple[str, ...] = ()
 
     @property
     def is_well(self) -> bool:
-        """True where nothing is wrong."""
+        """True if nothing is wrong."""
         return all(finding.verdict is not CheckStatus.WRONG for finding in self.findings)
 
 
@@ -42,28 +42,28 @@ REPAIR = "run 'loci doctor --repair'"
 MAX_NAMED = 5
 
 
-def stale_or_ok(check: str, stale: Iterable[object], *, said: str, fine: str) -> Finding:
-    """Give the finding of a check of what repair() makes anew: how many rows are stale, and what is `said` of them."""
+def stale_or_ok(check: str, stale: Iterable[object], *, problem: str, fine: str) -> Finding:
+    """Finding about derived rows: wrong with the number of stale rows and the `problem`, else ok with `fine`."""
     count = sum(1 for _ in stale)
-    return wrong(check, f"{count} {said}", REPAIR) if count else ok(check, fine)
+    return wrong(check, f"{count} {problem}", REPAIR) if count else ok(check, fine)
 
 
 def ok(check: str, detail: str) -> Finding:
-    """Give the finding of a check that found nothing."""
+    """Finding of a check that passed."""
     return Finding(check, CheckStatus.OK, detail)
 
 
 def wrong(check: str, detail: str, advice: str) -> Finding:
-    """Give the finding of a check that found something broken."""
+    """Finding of something broken."""
     return Finding(check, CheckStatus.WRONG, detail, advice)
 
 
 def notice(check: str, detail: str, advice: str = "") -> Finding:
-    """Give a finding that is worth knowing."""
+    """Finding that is worth knowing, with nothing broken."""
     return Finding(check, CheckStatus.NOTICE, detail, advice)
 
 
-def first_of(named: list[str]) -> str:
-    """Name the first few, and say how many more there are."""
-    more = len(named) - MAX_NAMED
-    return ", ".join(named[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+def first_of(names: list[str]) -> str:
+    """The first five names, and the number of further ones."""
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

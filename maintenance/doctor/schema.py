@@ -1,4 +1,4 @@
-"""Whether the database holds the tables, columns, indexes and triggers that this version of Loci stands on."""
+"""Checks of the schema: migrations, tables, columns, indexes and constraints."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from django.db.models import Model
 from maintenance.doctor.report import Finding, first_of, notice, ok, wrong
 from memories.search.schema import created_names
 
-# Made by the databases and by virtual tables (each keeps shadow tables of its own name).
+# Tables of the database itself; virtual tables add shadow tables with their own name as the prefix.
 FOREIGN_PREFIXES = ("sqlite_", "pg_", "django_migrations")
-BACKUP = "restore a backup, or make the database anew from an export"
+BACKUP = "restore a backup, or import an export into a new database"
 
 
 def check_migrations() -> Finding:
@@ -25,37 +25,36 @@ def check_migrations() -> Finding:
 
 
 def check_schema() -> Finding:
-    """Tables, columns, indexes and constraints are those of the models."""
+    """Tables, columns, indexes and constraints match the models."""
     with connection.cursor() as cursor:
         there = {info.name for info in connection.introspection.get_table_list(cursor) if info.type == "t"}
     models = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
     wanted = {model._meta.db_table: model for model in models}
     faults = [f"the table {name} is missing" for name in sorted(wanted.keys() - there)]
     for name in sorted(wanted.keys() & there):
-        faults += _column_faults(wanted[name])
+        faults += column_faults(wanted[name])
     if faults:
         return wrong("schema", first_of(faults), BACKUP)
-    extra = sorted(name for name in there - wanted.keys() if not _is_known(name))
+    known = (*FOREIGN_PREFIXES, *created_names(connection.vendor))
+    extra = sorted(name for name in there - wanted.keys() if not name.startswith(known))
     if extra:
         return notice(
-            "schema", f"tables that are not Loci's: {first_of(extra)}", "drop them if nobody needs them"
+            "schema",
+            f"tables that do not belong to Loci: {first_of(extra)}",
+            "drop them if nobody needs them",
         )
-    return ok("schema", f"{len(wanted)} tables as the models have them")
+    return ok("schema", f"{len(wanted)} tables match the models")
 
 
-def _is_known(name: str) -> bool:
-    virtual = tuple(created_names(connection.vendor))
-    return name.startswith((*FOREIGN_PREFIXES, *virtual))
-
-
-def _column_faults(model: type[Model]) -> Iterator[str]:
+def column_faults(model: type[Model]) -> Iterator[str]:
+    """Differences between a model and its table: missing and unknown columns, missing indexes and constraints."""
     table = model._meta.db_table
     rules = {str(rule.name) for rule in (*model._meta.indexes, *model._meta.constraints)}
     with connection.cursor() as cursor:
         columns = {info.name for info in connection.introspection.get_table_description(cursor, table)}
-        # Reading a table's constraints means parsing its SQL: 20 ms for each.
+        # Skip if there are none: reading a table's constraints parses its SQL, 20 ms per table.
         named = set(connection.introspection.get_constraints(cursor, table)) if rules else set()
     wanted = {str(field.column) for field in model._meta.local_concrete_fields}
     yield from (f"{table} lacks the column {name}" for name in sorted(wanted - columns))
-    yield from (f"{table} has a column {name} that no model knows" for name in sorted(columns - wanted))
+    yield from (f"{table} has an unknown column {name}" for name in sorted(columns - wanted))
     yield from (f"{table} lacks the index or constraint {name}" for name in sorted(rules - named))

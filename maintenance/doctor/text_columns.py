@@ -1,6 +1,6 @@
-"""The hash of each text without what only looks different, by which texts are looked up: is it what this Loci makes of it?
+"""Checks and repairs of the columns derived from each memory's text: word forms, and the hash of its folded text.
 
-Another version of Loci, or of Python with its newer Unicode, may fold a rare letter in another way.
+Another version of Loci, or of Python with a newer Unicode, may fold a rare letter differently.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,63 +13,63 @@ from memories.language.word_forms import forms_of
 from memories.models import Memory
 from storage.bulk_update import write_columns
 
-ROWS_AT_ONCE = 500
+BATCH_ROWS = 500
 
 
 def check_forms() -> Finding:
-    """Every memory has the forms of its words that this version of Loci searches by."""
-    fine = "the forms of all words are up to date"
-    return stale_or_ok("forms", stale_forms(), said="are out of date", fine=fine)
+    """The word forms of every memory match this version of Loci."""
+    fine = "all word forms are up to date"
+    return stale_or_ok("forms", stale_forms(), problem="memories have outdated word forms", fine=fine)
 
 
 def stale_forms() -> Iterator[Memory]:
-    """Give the memories whose forms are not what they should be, with the fresh ones set."""
+    """Memories with outdated word forms; the fresh value is set on each, not saved."""
     return stale_of_text("forms", forms_of)
 
 
-def stale_of_text(column: str, make: Callable[[str], str]) -> Iterator[Memory]:
-    """Give the memories whose column is not what `make` gives of their text, with the fresh value set."""
-    for memory in Memory.objects.only("key", "content", column).order_by("key").iterator(ROWS_AT_ONCE):
-        fresh = make(memory.content)
+def stale_of_text(column: str, derive: Callable[[str], str]) -> Iterator[Memory]:
+    """Memories whose column differs from `derive(content)`; the fresh value is set on each, not saved."""
+    for memory in Memory.objects.only("key", "content", column).order_by("key").iterator(BATCH_ROWS):
+        fresh = derive(memory.content)
         if fresh != getattr(memory, column):
             setattr(memory, column, fresh)
             yield memory
 
 
 def repair_forms() -> str:
-    """Write the forms that are out of date; say how many, empty where none was."""
+    """Rewrite outdated word forms and return the number as a sentence, empty if there were none."""
     stale = list(stale_forms())
-    for start in range(0, len(stale), ROWS_AT_ONCE):
-        batch = stale[start : start + ROWS_AT_ONCE]
+    for start in range(0, len(stale), BATCH_ROWS):
+        batch = stale[start : start + BATCH_ROWS]
         with transaction.atomic():
             write_columns(Memory, [row.key for row in batch], {"forms": [row.forms for row in batch]})
-    return f"wrote the word forms of {len(stale)} memories anew" if stale else ""
+    return f"rewrote the word forms of {len(stale)} memories" if stale else ""
 
 
 def check_folds() -> Finding:
-    """Every memory is found by the folded text that this version of Loci looks for."""
-    said = "are found by another spelling than their own"
-    return stale_or_ok("folds", stale_folds(), said=said, fine="all texts are found by their own spelling")
+    """The text hash of every memory matches this version of Loci, so lookups by text find it."""
+    problem = "memories have an outdated text hash, so a lookup by their text misses them"
+    return stale_or_ok("folds", stale_folds(), problem=problem, fine="all text hashes are up to date")
 
 
 def stale_folds() -> Iterator[Memory]:
-    """Give the memories whose folded text's hash is not what it should be, with the fresh one set."""
+    """Memories with an outdated hash of their folded text; the fresh hash is set on each, not saved."""
     return stale_of_text("fold_hash", fold_hash)
 
 
 def repair_folds() -> str:
-    """Write the hashes that are not right; say how many, empty where none was.
+    """Rewrite outdated text hashes and return the numbers as a sentence, empty if there were none.
 
-    One of two live memories with one text stays as it is, for a person to merge.
+    If two live memories turn out to have the same text, one keeps its old hash until a person merges them.
     """
-    written, twins = 0, 0
+    written, duplicates = 0, 0
     for memory in list(stale_folds()):
         try:
             with transaction.atomic():
                 written += write_columns(Memory, [memory.key], {"fold_hash": [memory.fold_hash]})
         except IntegrityError:
-            twins += 1
-    said = [f"wrote the spelling of {written} memories anew"] if written else []
-    if twins:
-        said.append(f"{twins} say what another live memory says: merge them")
-    return "; ".join(said)
+            duplicates += 1
+    repairs = [f"rewrote the text hash of {written} memories"] if written else []
+    if duplicates:
+        repairs.append(f"{duplicates} have the same text as another live memory: merge them")
+    return "; ".join(repairs)

@@ -1,4 +1,4 @@
-"""Chains of versions that do not hold together: loops, and roots that are none."""
+"""Faulty version chains: cycles, and wrong roots."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from memories.models import Memory
 
 @dataclass(frozen=True)
 class ChainFault:
-    """A version that does not fit its chain, and why."""
+    """A version that breaks its chain, and why."""
 
     id: UUID
     why: str
 
 
 def faulty_chains() -> list[ChainFault]:
-    """List the versions that lead in a circle, or whose root is not the first of its chain."""
-    return [*_loops(), *_wrong_roots()]
+    """Versions that supersede themselves in a circle, then versions whose root is not the first of the chain."""
+    return [*_cycles(), *_wrong_roots()]
 
 
-def _loops() -> Iterator[ChainFault]:
+def _cycles() -> Iterator[ChainFault]:
     successors = dict(
         Memory.objects.filter(superseded_by__isnull=False).order_by("key").values_list("key", "superseded_by")
     )
-    in_circle = keys_in_circles(successors)
-    for memory in Memory.objects.filter(key__in=in_circle).order_by("key").only("id"):
+    in_cycle = keys_in_cycles(successors)
+    for memory in Memory.objects.filter(key__in=in_cycle).order_by("key").only("id"):
         yield ChainFault(memory.id, "leads back to itself")
 
 
-def keys_in_circles(successors: Mapping[int, int | None]) -> list[int]:
-    """Give the keys from which following the successors comes back to the same key."""
+def keys_in_cycles(successors: Mapping[int, int | None]) -> list[int]:
+    """Sorted keys that lie on a cycle of successors."""
     found: list[int] = []
     done: set[int] = set()
     for start in successors:
@@ -54,4 +54,4 @@ def _wrong_roots() -> Iterator[ChainFault]:
     for memory in rows.filter(root=F("key")):
         yield ChainFault(memory.id, "names itself as its root")
     for memory in rows.filter(root__root__isnull=False).exclude(root=F("key")):
-        yield ChainFault(memory.id, "has a root that is no root")
+        yield ChainFault(memory.id, "has a root that has a root itself")

@@ -1,1 +1,1 @@
-"""Vectors of stored memories: filling in and re-embedding."""
+"""Vectors of stored memories: backfill of missing ones, and re-embedding with another model."""

@@ -1,4 +1,4 @@
-"""What `compact` and `cleanup` share: one run, or its preview, with a bar while it works."""
+"""Base of `compact` and `cleanup`: one run or its preview, with a progress bar."""
 
 import sys
 from dataclasses import asdict
@@ -33,13 +33,15 @@ class CycleCommand(FaceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--dry-run", action="store_true", help="say exactly what would happen; change nothing"
+            "--dry-run", action="store_true", help="show exactly what would happen; change nothing"
         )
         parser.add_argument(
             "--max-share", type=float, metavar="0–1", help="share of a group's memories that may be retired"
         )
-        parser.add_argument("--max-seconds", type=float, metavar="S", help="stop then; the next call goes on")
-        parser.add_argument("--now", metavar="TIME", help="take this moment for now")
+        parser.add_argument(
+            "--max-seconds", type=float, metavar="S", help="stop after this time; the next call continues"
+        )
+        parser.add_argument("--now", metavar="TIME", help="use this moment as the current time")
         parser.add_argument(
             "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})"
         )
@@ -47,7 +49,7 @@ class CycleCommand(FaceCommand):
     def act(self, options: dict[str, Any]) -> int:
         actor = operator()
         with tqdm(file=sys.stderr, disable=None, leave=False, unit="group") as bar:
-            plan = _plan(actor, options, kind=self.kind, bar=bar)
+            plan = parse_plan(actor, options, kind=self.kind, bar=bar)
             if options["dry_run"]:
                 return self._show_preview(preview_cycle(actor, plan), options)
             return self._show(run_alone(actor, plan), options)
@@ -57,7 +59,7 @@ class CycleCommand(FaceCommand):
             self.print_json({**run_json(run), "steps": run.steps})
         else:
             print_steps(self, run.steps)
-            self.stdout.write(_summary(run))
+            self.stdout.write(outcome_text(run))
         return 1 if run.status in (RunStatus.STOPPED, RunStatus.FAILED) else 0
 
     def _show_preview(self, preview: RunPreview, options: dict[str, Any]) -> int:
@@ -74,21 +76,23 @@ class CycleCommand(FaceCommand):
         print_steps(self, preview.steps)
         print_changes(self, preview.changes[: options["changes"]], total=preview.total)
         if not preview.total:
-            self.stdout.write("It would change nothing: the store is as it should be.")
+            self.stdout.write("It would change nothing.")
         if preview.run["error"]:
             self.stdout.write(preview.run["error"])
         self.stdout.write("Dry run: nothing was changed.")
         return 0
 
 
-def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:
+def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]") -> RunPlan:
+    """The run's plan from the command's options; its progress moves the bar."""
+
     def report(progress: RunProgress) -> None:
         bar.total, bar.n = progress.groups, progress.groups_done
         bar.set_postfix_str(f"{progress.group}: {progress.step}")
 
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:
-        raise InvalidInput(f"{share:g} is no share.", hint="Use a number from 0 to 1.", field="max_share")
+        raise InvalidInput(f"{share:g} is not a share.", hint="Use a number from 0 to 1.", field="max_share")
     return RunPlan(
         kind=kind,
         group=find_group(actor, options["group"]) if options["group"] else None,
@@ -99,11 +103,12 @@ def _plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[Any]")
     )
 
 
-def _summary(run: Run) -> str:
+def outcome_text(run: Run) -> str:
+    """How the run ended, and the command that undoes it."""
     if run.status == RunStatus.STOPPED:
-        return f"Stopped: {run.error}\nTake back what it did: loci runs undo {run.id}"
+        return f"Stopped: {run.error}\nUndo what it did: loci runs undo {run.id}"
     if run.status == RunStatus.RUNNING:
-        return "The time that was given is over; the next call goes on from here."
+        return "The time limit is reached; the next call continues from here."
     if not run.counts:
-        return "Nothing to do: the store is as it should be."
-    return f"Done. Take it back: loci runs undo {run.id}"
+        return "Nothing to do."
+    return f"Done. To undo: loci runs undo {run.id}"

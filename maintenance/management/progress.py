@@ -1,4 +1,4 @@
-"""A progress bar for work in named steps; on standard error, and only where somebody looks at it."""
+"""A progress bar for work in named steps, on standard error and only in a terminal."""
 
 import sys
 from typing import Any
@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 
 class StepBar:
-    """One bar at a time: a new step begins a new one."""
+    """One bar at a time; a new step starts a new bar."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -23,7 +23,7 @@ class StepBar:
             self._bar = None
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Draw how far a step is."""
+        """Draw the progress of a step."""
         if self._bar is None or step != self._step:
             self.__exit__()
             self._step = step

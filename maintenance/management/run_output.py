@@ -1,4 +1,4 @@
-"""How commands print a run: its steps and its changes."""
+"""Tables of a run's steps and changes in commands."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from memories.management.output import FaceCommand
 
 
 def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
-    """Print a line for each step that did something."""
+    """Print one line per step."""
     rows = [
         [
             step["step"],
@@ -24,24 +24,24 @@ def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
 
 
 def print_changes(command: FaceCommand, changes: Sequence[PreviewedChange], *, total: int) -> None:
-    """Print a line for each row that was or would be changed."""
-    rows = [[c.step, c.id[-12:], _said(c), c.text or c.table] for c in changes]
+    """Print one line per row that was or would be changed, and the number of changes that are not listed."""
+    rows = [[c.step, c.id[-12:], change_text(c), c.text or c.table] for c in changes]
     if rows:
         command.print_table(rows, header=["step", "id", "change", "memory"])
     if total > len(rows):
         command.stdout.write(f"{total - len(rows):,} more changes; --changes {total} lists all.")
 
 
-def _said(change: PreviewedChange) -> str:
+def change_text(change: PreviewedChange) -> str:
+    """The changed fields as "name old → new", without timestamps; "created" for a new row."""
     if change.made:
-        return "made"
-    told = {
-        n: v for n, v in change.fields.items() if n not in ("updated_at", "state_changed_at", "retired_at")
-    }
-    return ", ".join(f"{name} {_value(old)} → {_value(new)}" for name, (old, new) in told.items())
+        return "created"
+    times = ("updated_at", "state_changed_at", "retired_at")
+    fields = {name: values for name, values in change.fields.items() if name not in times}
+    return ", ".join(f"{name} {_cell(old)} → {_cell(new)}" for name, (old, new) in fields.items())
 
 
-def _value(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return str(value)[:16] if value is not None else "–"

@@ -1,4 +1,4 @@
-"""Importing in the browser: a file is sent, looked through, and imported once its person says yes."""
+"""Admin pages of imports: upload a file, check it, and import it after confirmation."""
 
 from typing import Any
 from uuid import UUID
@@ -23,9 +23,9 @@ from sources.uploads import (
     begin_import,
     discard_upload,
     find_upload,
-    keep_upload,
     may_import,
     own_uploads,
+    receive_upload,
 )
 
 STATE_LABELS = {
@@ -36,19 +36,19 @@ STATE_LABELS = {
     "import": "info",
 }
 HEADINGS = {
-    UploadState.CHECK: "Looking through the file",
+    UploadState.CHECK: "Checking the file",
     UploadState.CHECKED: "What would be imported",
     UploadState.IMPORT: "Importing",
     UploadState.DONE: "Imported",
     UploadState.FAILED: "Not imported",
-    UploadState.DISCARDED: "Taken back before it was imported",
+    UploadState.DISCARDED: "Discarded before import",
 }
-DO = {"import": begin_import, "discard": discard_upload}
+ACTIONS = {"import": begin_import, "discard": discard_upload}
 
 
 @admin.register(Upload)
 class UploadAdmin(LociAdmin):
-    """The imports of whoever looks, and a new one."""
+    """The user's imports, and the form for a new one."""
 
     list_name = "Imports"
     add_label = "Import a file"
@@ -56,30 +56,28 @@ class UploadAdmin(LociAdmin):
     list_display_links = ("name",)
     list_filter = ("state",)
     ordering = ("-key",)
-    empty_hint = (
-        "Import a file of texts, or an export of Loci: you see what would be stored before anything is."
-    )
+    empty_hint = "Import a file of texts, or an export of Loci. You see a preview before anything is stored."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the actor's own."""
+        """The actor's own uploads."""
         return own_uploads(actor)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Who may write somewhere."""
+        """True for users who may write in any group."""
         return may_import(actor_of(request))
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Ask for a file, keep it, and show what would become of it."""
+        """Receive a file, then show what would be imported."""
         if not self.has_add_permission(request):
             raise PermissionDenied(
-                "You may not import: that takes the role contributor in some group. Ask an admin of one."
+                "You may not import: you need the role contributor in a group. Ask an admin of one."
             )
         actor = actor_of(request)
         form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()), actor=actor)
         if form.is_valid():
             try:
-                kept = keep_upload(actor, form.sent(), form.rules())
-                return HttpResponseRedirect(self.url("change", kept.id))
+                upload = receive_upload(actor, form.sent(), form.rules())
+                return HttpResponseRedirect(self.url("change", upload.id))
             except LociError as refusal:
                 show_error(form, refusal)
         context = {**self._place(), "title": "Import memories", "form": form, "back": self._memories()}
@@ -89,28 +87,28 @@ class UploadAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show how far a file has come; do what a button says."""
+        """The progress and result of an import; on POST, apply a button's action."""
         try:
             upload = find_upload(actor_of(request), UUID(object_id))
         except ValueError:
             raise Http404 from None
         if request.method == "POST":
-            return self._done(request, upload)
+            return self._apply(request, upload)
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "POST"])
-        return self.render(request, "admin/sources/upload/page.html", self._shown(upload))
+        return self.render(request, "admin/sources/upload/page.html", self._page_context(upload))
 
-    def _done(self, request: HttpRequest, upload: Upload) -> HttpResponse:
-        do = DO.get(request.POST.get("do", ""))
-        if do is None:
+    def _apply(self, request: HttpRequest, upload: Upload) -> HttpResponse:
+        act = ACTIONS.get(request.POST.get("do", ""))
+        if act is None:
             raise Http404
         try:
-            do(actor_of(request), upload.id)
+            act(actor_of(request), upload.id)
         except LociError as refusal:
             messages.error(request, str(refusal))
         return HttpResponseRedirect(self.url("change", upload.id))
 
-    def _shown(self, upload: Upload) -> dict[str, Any]:
+    def _page_context(self, upload: Upload) -> dict[str, Any]:
         taken = sum(count for _, count in upload.report)
         return {
             **self._place(),
@@ -127,7 +125,7 @@ class UploadAdmin(LociAdmin):
         }
 
     def _place(self) -> dict[str, str]:
-        """Give what the heading says of where one is."""
+        """The page heading's list name and address."""
         return {"list_name": "Imports", "list_url": self.url("changelist")}
 
     def _memories(self) -> str:
@@ -135,20 +133,20 @@ class UploadAdmin(LociAdmin):
 
     @column("state", ordering="state", labels=STATE_LABELS)
     def standing(self, upload: Upload) -> str:
-        """Give how far it has come, in one word."""
+        """The upload's state."""
         return upload.state
 
     @column("counts")
     def counted(self, upload: Upload) -> str:
-        """Give what it counted, in one line."""
+        """The upload's counts on one line."""
         return ", ".join(f"{count:,} {word}" for word, count in upload.report) or "—"
 
     @column("not taken", ordering="fault_count")
     def not_taken(self, upload: Upload) -> str:
-        """Give how many lines were not taken."""
+        """Number of rejected lines."""
         return f"{upload.fault_count:,}" if upload.fault_count else "—"
 
     @column("size", ordering="size")
     def size_said(self, upload: Upload) -> str:
-        """Give the file's size."""
+        """The file's size."""
         return filesizeformat(upload.size)

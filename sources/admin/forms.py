@@ -1,4 +1,4 @@
-"""The form on which a person chooses a file, and what is to become of its lines."""
+"""The upload form: a file, and the rules for its lines."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ class UploadForm(forms.Form):
     """A file and the rules for its lines."""
 
     file = forms.FileField(
-        help_text="An export of Loci; or one JSON object a line, with id and text, and with group, timestamp, session "
-        "and speaker where you have them.",
-        allow_empty_file=True,  # the service says what is wrong with it
+        help_text="An export of Loci, or one JSON object per line with id and text, and optionally group, timestamp, "
+        "session and speaker.",
+        allow_empty_file=True,  # receive_upload() rejects it with a reason
         widget=forms.FileInput(attrs={"accept": ACCEPTED, "class": "loci-file"}),
     )
     group = forms.ChoiceField(
         required=False,
-        help_text="Where each line goes.",
+        help_text="The group of every line.",
         widget=UnfoldAdminSelectWidget(),
     )
     type = forms.ChoiceField(
         required=False,
-        choices=[("", "an event where it has a session, else a fact"), *Type.choices],
-        help_text="What each line is.",
+        choices=[("", "episodic with a session, else semantic"), *Type.choices],
+        help_text="The type of every line.",
         widget=UnfoldAdminSelectWidget(),
     )
     scope = forms.ChoiceField(
@@ -41,22 +41,22 @@ class UploadForm(forms.Form):
     source = forms.CharField(
         required=False,
         max_length=200,
-        help_text="Where it comes from. Left empty: the file's name. The same line of the same source is stored once.",
+        help_text="Defaults to the file's name. The same line of the same source is stored only once.",
         widget=UnfoldAdminTextInputWidget(),
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
-        self.fields["group"].choices = [("", "as each line says"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", "as given in each line"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
         self.fields["group"].initial = groups[0] if len(groups) == 1 else ""
 
     def sent(self) -> SentUpload:
-        """Give the file."""
+        """The uploaded file."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         return SentUpload(file.name or "", file.size or 0, file.chunks())
 
     def rules(self) -> LineRules:
-        """Give what becomes of its lines."""
-        said = self.cleaned_data
-        return LineRules(said["source"], said["group"], said["type"], said["scope"])
+        """The rules for its lines."""
+        values = self.cleaned_data
+        return LineRules(values["source"], values["group"], values["type"], values["scope"])

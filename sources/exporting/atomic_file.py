@@ -1,4 +1,4 @@
-"""Writing a file so that it is there whole or not at all."""
+"""Writing a file completely or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import TextIO
 
 
 @contextmanager
-def replaced_file(path: Path) -> Iterator[TextIO]:
-    """Give a file to write to that takes `path`'s place, readable by its owner alone, once it is on disk.
+def replace_file(path: Path) -> Iterator[TextIO]:
+    """A file that replaces `path` once it is on disk, readable by its owner only.
 
-    A device or pipe is written to as it is: taking its place would destroy it.
+    A device or pipe is written directly, because replacing it would destroy it.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="\n") as file:

@@ -1,17 +1,17 @@
-"""A steady view of the database: many queries that see one moment, without keeping writers waiting."""
+"""A read transaction: many queries that see the same moment, without blocking writers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import connection
 
-# Django's own atomic() takes SQLite's write lock at once, which a long read must not hold.
+# Django's atomic() takes SQLite's write lock at once, which a long read must not hold.
 _BEGIN = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"}
 
 
 @contextmanager
-def steady_view() -> Iterator[None]:
-    """Let every query inside see the database as it was at the first one. Nothing may be written inside."""
+def read_transaction() -> Iterator[None]:
+    """All queries in the block see the database as of the first one. The block must not write."""
     if connection.in_atomic_block:
         yield
         return

@@ -1,4 +1,4 @@
-"""Vectors that an export carries, so that an import need not embed again."""
+"""Vectors in an export, so that an import need not embed again."""
 
 import base64
 from typing import Any
@@ -9,11 +9,11 @@ from memories.embedding import DIMENSIONS, Window, configured_model_id
 from memories.models import Piece
 from memories.store.pieces import EmbeddedText
 
-UNIT_SLACK = 1e-3  # how far from 1 a vector's length may be
+UNIT_TOLERANCE = 1e-3  # allowed difference of a vector's length from 1
 
 
 def piece_record(piece: Piece) -> dict[str, Any]:
-    """Give a piece as JSON values; its vector as base64 of little-endian float32."""
+    """A piece as JSON values; its vector as base64 of little-endian float32."""
     blob = None if piece.embedding is None else base64.b64encode(bytes(piece.embedding)).decode()
     return {
         "start": piece.start,
@@ -25,7 +25,7 @@ def piece_record(piece: Piece) -> dict[str, Any]:
 
 
 def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
-    """Give a text's pieces as a line carries them; None where they are not all sound and of this model."""
+    """The pieces that a line carries for a text; None unless all are valid and made by the configured model."""
     try:
         model = configured_model_id()
         if not pieces or any(piece["model"] != model for piece in pieces):
@@ -39,6 +39,6 @@ def carried_pieces(content: str, pieces: Any) -> EmbeddedText | None:
         return None
     vectors = vectors.reshape(-1, DIMENSIONS)
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    # No number is near none: what is not a number fails here as well.
-    is_unit = bool((np.abs(np.sqrt(squares) - 1) <= UNIT_SLACK).all())
+    # NaN fails this comparison as well.
+    is_unit = bool((np.abs(np.sqrt(squares) - 1) <= UNIT_TOLERANCE).all())
     return EmbeddedText(spans, vectors, model) if is_unit else None

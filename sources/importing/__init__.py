@@ -1,4 +1,4 @@
-"""One door for files that come in: looks at the first line and takes the file as what it is."""
+"""Import of files: the first line decides whether it is an export of Loci or JSON lines."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from sources.importing.texts import LineRules, LinesReport, import_lines
 
 
 def is_export(path: Path) -> bool:
-    """Say whether a file is an export of Loci."""
+    """True if the file is an export of Loci."""
     first = next(read_lines(path), None)
     return first is not None and first.value.get("format") == FORMAT
 
@@ -25,12 +25,12 @@ def import_file(
     dry_run: bool = False,
     strict: bool = False,
 ) -> LinesReport | RestoreReport:
-    """Take a file in: an export of Loci row by row under its own ids, other JSON lines by `rules`.
+    """Import a file: an export of Loci row by row with its own ids, other JSON lines by `rules`.
 
     Raises:
         NotFound: the file cannot be opened.
-        NotPermitted: it is an export, and the actor does not administrate the whole store.
-        StrictStop: `strict`, and a line was at fault.
+        NotPermitted: it is an export, and the actor does not administer the whole store.
+        StrictStop: `strict`, and a line was rejected.
     """
     if is_export(path):
         return restore_export(actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict)

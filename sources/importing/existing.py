@@ -1,4 +1,4 @@
-"""Finding the stored rows that an export's records speak of."""
+"""Finds the stored rows that correspond to an export's records."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -17,13 +17,13 @@ from sources.importing.references import is_id
 from storage.compiled_queries import CompiledQuery
 
 
-def name_of(kind: RecordKind, record: dict[str, Any]) -> str:
-    """Give what a record is known by first: its id."""
+def id_name(kind: RecordKind, record: dict[str, Any]) -> str:
+    """A record's key by its id; empty for an alias, which has none."""
     return "" if kind is ALIAS else f"id:{record.get('id')}"
 
 
 def natural_name(kind: RecordKind, record: dict[str, Any]) -> str:
-    """Give what a row is known by beside its id; empty where it has nothing else."""
+    """A record's key by its natural name; empty if its kind has none."""
     match kind.name:
         case "group":
             return f"slug:{record.get('slug')}"
@@ -35,7 +35,7 @@ def natural_name(kind: RecordKind, record: dict[str, Any]) -> str:
 
 
 def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Model]:
-    """Give the rows that records name, by id and by what else they are known by."""
+    """Stored rows of the records, by id and by natural name."""
     ids = [str(id_) for record in records if is_id(id_ := record.get("id"))]
     wanted: Q | None = None
     match kind.name:
@@ -47,7 +47,7 @@ def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Mo
             wanted = Q(id__in=ids)
             wanted |= Q(group__slug__in=_texts(records, "group"), name__in=_texts(records, "name"))
     found: dict[str, Model] = {}
-    for row in _rows_with_ids(kind, ids) if wanted is None else _rows(kind, wanted):
+    for row in rows_with_ids(kind, ids) if wanted is None else _rows(kind, wanted):
         found[f"id:{getattr(row, 'id', '')}"] = row
         if isinstance(row, Group):
             found[f"slug:{row.slug}"] = row
@@ -59,18 +59,18 @@ def stored_rows(kind: RecordKind, records: list[dict[str, Any]]) -> dict[str, Mo
 
 
 def _rows(kind: RecordKind, wanted: Q) -> "QuerySet[Any]":
-    return kind.model._default_manager.filter(wanted).select_related(*kind.ties)
+    return kind.model._default_manager.filter(wanted).select_related(*kind.references)
 
 
-def _rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
+def rows_with_ids(kind: RecordKind, ids: list[str]) -> Iterable[Model]:
     if connection.features.has_native_uuid_field:
         return _rows(kind, Q(id__in=ids))
-    return read_rows(lambda count: _with_ids(kind, count), [UUID(id_).hex for id_ in ids])
+    return read_rows(lambda count: compile_id_query(kind, count), [UUID(id_).hex for id_ in ids])
 
 
 @cache
-def _with_ids(kind: RecordKind, count: int) -> CompiledQuery[Any]:
-    # The column holds the id's digits; as a UUIDField it would take no text.
+def compile_id_query(kind: RecordKind, count: int) -> CompiledQuery[Any]:
+    # The column holds the id's hex digits as text, which a UUIDField value would not accept.
     return CompiledQuery(
         lambda *digits: _rows(
             kind, Q(id__in=[Value(digit, output_field=CharField()) for digit in digits])

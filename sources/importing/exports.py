@@ -1,4 +1,4 @@
-"""Taking an export in: every row under its own id, nothing overwritten, and the store's log beside ours."""
+"""Import of an export: every row keeps its id, nothing is overwritten, and the file's log is stored beside this one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +36,8 @@ from sources.format import (
     differences,
 )
 from sources.importing.audit_chain import ChainIntake
-from sources.importing.barred import barred
-from sources.importing.existing import name_of, natural_name, stored_rows
+from sources.importing.barred import find_barred
+from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.rows import build_row, insert_rows
@@ -51,7 +51,7 @@ _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
 
 @dataclass(frozen=True)
 class RestoreReport:
-    """What became of an export's lines, by kind; `loose` counts successors that are nowhere to be found."""
+    """Number of lines by kind and result; `loose` counts successors that are in neither file nor store."""
 
     origin: str
     added: dict[str, int]
@@ -59,12 +59,12 @@ class RestoreReport:
     faults: tuple[LineFault, ...]
     loose: int = 0
     purged_payloads: int = 0
-    missing_keys: dict[str, int] = field(default_factory=dict)  # of tombstones that recognise nothing here
+    missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
 
 
 @dataclass(frozen=True)
 class ExportLine:
-    """One line of an export: its number, its record, and all that stands in it."""
+    """One line of an export: its number, its row's columns, and the whole JSON object."""
 
     number: int
     record: dict[str, Any]
@@ -80,39 +80,43 @@ def restore_export(
     dry_run: bool = False,
     strict: bool = False,
 ) -> RestoreReport:
-    """Take in every line of an export that is not here yet. A batch of lines per transaction; running it again goes on.
+    """Import the rows of an export that are not in the store yet, one transaction per batch of lines; repeatable.
 
-    A line whose id is here with other content is a fault and changes nothing here. The file's log is checked row by
-    row and kept under its origin; our own log notes its head.
+    A line whose id exists here with other content is rejected. The file's audit log is verified row by row and stored
+    under its origin; this store's log records its head.
 
     Raises:
-        NotPermitted: the actor may not administrate the whole store.
-        InvalidInput: the file is no export, or one of a later version.
-        StrictStop: `strict`, and a line was at fault.
+        NotPermitted: the actor does not administer the whole store.
+        InvalidInput: the file is not an export, or one of a later version.
+        StrictStop: `strict`, and a line was rejected.
     """
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted(
-            "Taking in an export needs an admin of the whole store.", hint="Run 'loci import' on its machine."
+            "Only an admin of the whole store may import an export.", hint="Run 'loci import' on the server."
         )
     lines = read_lines(path)
-    intake = _Intake(actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run)
-    # Later lines point to earlier ones, so a trial must see what it wrote until its end.
+    intake = ExportIntake(actor, header_origin(next(lines, None)), encoder=encoder, dry_run=dry_run)
+    # Later lines refer to earlier ones, so a dry run keeps its rows until the end.
     with transaction.atomic() if dry_run else nullcontext():
-        fault = _take_all(intake, lines, on_progress=on_progress, strict=strict)
+        fault = take_all(intake, lines, on_progress=on_progress, strict=strict)
         report = intake.finish()
         if dry_run:
             transaction.set_rollback(True)
     if fault is not None:
-        raise StrictStop(f"Line {fault.line}: {fault.why}", hint="What came before it is stored.")
+        raise StrictStop(f"Line {fault.line}: {fault.why}", hint="The lines before it are stored.")
     return report
 
 
-def _take_all(
-    intake: "_Intake", lines: Iterator[RawLine], *, on_progress: Callable[[int], object] | None, strict: bool
+def take_all(
+    intake: "ExportIntake",
+    lines: Iterator[RawLine],
+    *,
+    on_progress: Callable[[int], object] | None,
+    strict: bool,
 ) -> LineFault | None:
-    """Take all batches in; `strict`: up to the first with a fault, which is given."""
+    """Import all batches. With `strict`, stop after the first batch with a rejected line and return that line."""
     with bulk_work(), pages_moved_between() as move_pages:
-        for batch in _batches(lines):
+        for batch in split_batches(lines):
             faults = intake.take(batch)
             move_pages()
             if faults and strict:
@@ -123,27 +127,27 @@ def _take_all(
 
 
 def header_origin(line: RawLine | None) -> str:
-    """Give the store that an export came from, by its first line.
+    """Id of the store that an export came from, by its first line.
 
     Raises:
-        InvalidInput: it is no export's, or one of a later version.
+        InvalidInput: the line is not an export's header, or its version is unknown.
     """
     head = line.value if line is not None else {}
     if head.get("format") != FORMAT or not isinstance(head.get("origin"), str):
         raise InvalidInput(
-            "The file is no export of Loci.", hint="Its first line is no header.", field="file"
+            "The file is not an export of Loci.", hint="Its first line is not a header.", field="file"
         )
     if head.get("version") != VERSION:
         raise InvalidInput(
-            f"The export has version {head.get('version')}; this Loci reads {VERSION}.",
+            f"The export has version {head.get('version')}; this version of Loci reads {VERSION}.",
             hint="Use a newer Loci.",
             field="file",
         )
     return str(head["origin"])
 
 
-def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
-    """Cut into runs of lines of one kind."""
+def split_batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
+    """Consecutive lines of one kind, at most LINES_AT_ONCE per batch."""
     batch: list[RawLine] = []
     for line in lines:
         if batch and (len(batch) == LINES_AT_ONCE or batch[0].value.get("kind") != line.value.get("kind")):
@@ -155,8 +159,8 @@ def _batches(lines: Iterator[RawLine]) -> Iterator[list[RawLine]]:
 
 
 @dataclass
-class _Intake:
-    """One export on its way in."""
+class ExportIntake:
+    """State of one import of an export: counts, rejected lines, and what is left to do at its end."""
 
     actor: Actor
     origin: str
@@ -175,7 +179,7 @@ class _Intake:
         self.chain = ChainIntake(instance_id())
 
     def take(self, batch: list[RawLine]) -> list[LineFault]:
-        """Take lines of one kind in; give those at fault."""
+        """Import lines of one kind; return the rejected ones."""
         self.last_line = batch[-1].number
         name = batch[0].value.get("kind")
         faults = [LineFault(line.number, line.why) for line in batch if line.why]
@@ -189,24 +193,24 @@ class _Intake:
         elif kind is not None:
             faults += self._take_rows(kind, good)
         else:
-            faults += [LineFault(line.number, f"there is no kind {name!r}") for line in good]
+            faults += [LineFault(line.number, f"the kind {name!r} is unknown") for line in good]
         self.faults += faults
         return faults
 
     def finish(self) -> RestoreReport:
-        """Log the import, tie successors, set contexts right; give what happened.
+        """Log the import, link successors and refresh contexts; return the report.
 
-        Small transactions, so that other writers need not wait for the whole file. Killed between two of them, the
-        next import of the same file does what is left.
+        Uses small transactions, so that other writers do not wait for the whole file. After a kill in between, the next
+        import of the same file does the rest.
         """
         if not self.is_complete:
-            self.faults.append(LineFault(self.last_line, "the file ends too early: export it again"))
+            self.faults.append(LineFault(self.last_line, "the file is incomplete: export it again"))
         self.added += Counter({LOG.name: self.chain.added})
         self.unchanged += Counter({LOG.name: self.chain.unchanged})
         with transaction.atomic():
-            self._note()
-        loose = self._tie_successors()
-        # A trial holds the write lock until its end, and shall not do what nobody will see.
+            self._log_import()
+        loose = self._link_successors()
+        # A dry run holds the write lock until its end, so it skips work that is rolled back unseen.
         for thread in [] if self.dry_run else sorted(self.threads):
             with transaction.atomic():
                 refresh_threads([thread])
@@ -220,48 +224,48 @@ class _Intake:
             missing_keys(),
         )
 
-    def _note(self) -> None:
-        """Log what came in, with the heads of the chains that came along."""
+    def _log_import(self) -> None:
+        """Log the numbers of added rows, with the heads of the imported chains."""
         if +self.added:
             heads = {origin: {"seq": seq, "hash": hash_} for origin, (seq, hash_) in self.chain.heads.items()}
             payload = {"added": dict(+self.added), "heads": heads}
             audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
-        faults, lines = _with_records(raw)
-        there = stored_rows(kind, [line.record for line in lines])
+        faults, lines = split_records(raw)
+        stored = stored_rows(kind, [line.record for line in lines])
         fresh = []
         for line in lines:
-            row = there.get(name_of(kind, line.record)) or there.get(natural_name(kind, line.record))
+            row = stored.get(id_name(kind, line.record)) or stored.get(natural_name(kind, line.record))
             if row is None:
                 fresh.append(line)
             elif why := self._compare(kind, row, line):
                 faults.append(LineFault(line.number, why))
-            self._remember(kind, row, line)
-        # A chain's root must have its key before its versions can point to it.
+            self._note_targets(kind, row, line)
+        # Roots first: their versions refer to their keys.
         for part in (
             [x for x in fresh if not x.record.get("root")],
             [x for x in fresh if x.record.get("root")],
         ):
-            faults += self._add(kind, part)
+            faults += self._add_rows(kind, part)
         return faults
 
     def _compare(self, kind: RecordKind, row: Model, line: ExportLine) -> str:
-        """Say how a stored row differs from its line. A group or thread of the same name is taken for the same."""
+        """Why a stored row conflicts with its line, or "". A group or thread with the same name counts as the same."""
         if "id" in kind.fields and str(getattr(row, "id", "")) != line.record.get("id"):
             self.unchanged[kind.name] += 1
             return ""
         if differing := differences(kind, row, line.record):
-            return f"{kind.name} {line.record.get('id')} is here with another {', '.join(differing)}"
+            return f"{kind.name} {line.record.get('id')} exists here with another {', '.join(differing)}"
         self.unchanged[kind.name] += 1
         if kind is MEMORY:
-            self._remember_successor(line)
+            self._note_successor(line)
         return ""
 
-    def _remember(self, kind: RecordKind, row: Model | None, line: ExportLine) -> None:
-        """Note what the file calls a group or thread that is here, and whose contexts are to be looked at.
+    def _note_targets(self, kind: RecordKind, row: Model | None, line: ExportLine) -> None:
+        """Note the row of a group's or thread's name in the file, and the threads whose contexts need a refresh.
 
-        That of a row stored before as well: what stored it may have been killed before it came to the contexts.
+        That includes threads of rows stored earlier: the import that stored them may have been killed before the refresh.
         """
         if kind is GROUP and isinstance(row, Group):
             self.targets.groups[str(line.record.get("slug"))] = row
@@ -270,37 +274,37 @@ class _Intake:
         elif isinstance(row, Memory) and row.thread_id is not None:
             self.threads.add(row.thread_id)
 
-    def _remember_successor(self, line: ExportLine) -> None:
-        """Note what took a memory's place; it may stand on a later line."""
+    def _note_successor(self, line: ExportLine) -> None:
+        """Note a memory's successor, which may be on a later line."""
         successor = line.record.get("superseded_by")
         if is_id(successor):
             self.successors[line.record["id"]] = str(successor)
 
-    def _add(self, kind: RecordKind, lines: list[ExportLine]) -> list[LineFault]:
-        """Write rows that are not here; give the lines that could not be."""
-        self.targets.look_up(
-            [line.record for line in lines], [id_ for line in lines for id_ in _evidence(line)]
+    def _add_rows(self, kind: RecordKind, lines: list[ExportLine]) -> list[LineFault]:
+        """Insert new rows; return the rejected lines."""
+        self.targets.fetch_memories(
+            [line.record for line in lines], [id_ for line in lines for id_ in evidence_ids(line)]
         )
         faults, built = [], list[tuple[ExportLine, Model]]()
         for line in lines:
             try:
                 built.append((line, build_row(kind, line.record, self.targets)))
-            except (ValueError, TypeError) as fault:
-                faults.append(LineFault(line.number, str(fault)))
+            except (ValueError, TypeError) as error:
+                faults.append(LineFault(line.number, str(error)))
         if kind is MEMORY:
-            kept_out = barred([row for _, row in built if isinstance(row, Memory)])
-            faults += [LineFault(built[at][0].number, why) for at, why in kept_out.items()]
-            built = [pair for at, pair in enumerate(built) if at not in kept_out]
+            barred = find_barred([row for _, row in built if isinstance(row, Memory)])
+            faults += [LineFault(built[at][0].number, why) for at, why in barred.items()]
+            built = [pair for at, pair in enumerate(built) if at not in barred]
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])
-            kept = [(at, *pair) for at, pair in enumerate(built) if at not in refused]
-            self._follow(kind, kept, embedded)
-        self.added[kind.name] += len(kept)
+            inserted = [(at, *pair) for at, pair in enumerate(built) if at not in refused]
+            self._write_dependents(kind, inserted, embedded)
+        self.added[kind.name] += len(inserted)
         return faults + [LineFault(built[at][0].number, why) for at, why in refused.items()]
 
     def _embed(self, built: list[tuple[ExportLine, Model]]) -> list[EmbeddedText]:
-        """Give each memory its pieces: those of the file where they are this model's, else made anew."""
+        """Pieces of each memory: those in the file if the configured model made them, else embedded now."""
         carried = {
             at: carried_pieces(line.record["content"], line.whole.get("pieces"))
             for at, (line, _) in enumerate(built)
@@ -314,47 +318,48 @@ class _Intake:
         ready |= {at: pieces for (at, _), pieces in zip(rest, made, strict=True)}
         return [ready[at] for at in range(len(built))]
 
-    def _follow(
+    def _write_dependents(
         self,
         kind: RecordKind,
-        kept: Sequence[tuple[int, ExportLine, Model]],
+        inserted: Sequence[tuple[int, ExportLine, Model]],
         embedded: Sequence[EmbeddedText],
     ) -> None:
-        """Write what hangs on new rows: pieces, evidence; note names and successors."""
-        pieces, proofs = list[tuple[Memory, EmbeddedText]](), list[RelationEvidence]()
-        for at, line, row in kept:
-            self._remember(kind, row, line)
+        """Write the pieces and evidence of inserted rows, and note targets and successors."""
+        pieces, evidence = list[tuple[Memory, EmbeddedText]](), list[RelationEvidence]()
+        for at, line, row in inserted:
+            self._note_targets(kind, row, line)
             if isinstance(row, Group):
-                # The column sets itself on every save.
+                # Every save sets this column to the present.
                 Group.objects.filter(pk=row.pk).update(updated_at=line.record["updated_at"])
             elif isinstance(row, Memory):
                 pieces += [(row, embedded[at])] if embedded else []
-                self._remember_successor(line)
+                self._note_successor(line)
             elif kind is RELATION and isinstance(row, Relation):
-                found = [self.targets.memory(id_) for id_ in _evidence(line)]
-                proofs += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
+                found = [self.targets.memory(id_) for id_ in evidence_ids(line)]
+                evidence += [RelationEvidence(relation=row, memory=memory) for memory in found if memory]
         insert_pieces(pieces)
-        RelationEvidence.objects.bulk_create(proofs)
+        RelationEvidence.objects.bulk_create(evidence)
 
-    def _tie_successors(self) -> int:
-        """Point superseded rows to what took their place; give how many successors are missing."""
+    def _link_successors(self) -> int:
+        """Link superseded rows to their successors; return the number of successors that are missing."""
         loose, names = 0, list(self.successors)
         for start in range(0, len(names), LINES_AT_ONCE):
             with transaction.atomic():
-                loose += self._tie(names[start : start + LINES_AT_ONCE])
+                loose += self._link(names[start : start + LINES_AT_ONCE])
         return loose
 
-    def _tie(self, names: list[str]) -> int:
+    def _link(self, names: list[str]) -> int:
         rows = {str(r.id): r for r in Memory.objects.filter(id__in=names, superseded_by=None)}
-        ends = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
-        found = {str(r.id): r for r in ends}
+        successors = Memory.objects.filter(id__in=[self.successors[name] for name in rows])
+        found = {str(r.id): r for r in successors}
         for name, row in rows.items():
             row.superseded_by = found.get(self.successors[name])
         Memory.objects.bulk_update(rows.values(), ["superseded_by"], batch_size=100)
         return sum(row.superseded_by is None for row in rows.values())
 
 
-def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
+def split_records(raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
+    """Separate lines without a row, which are rejected, from lines with one."""
     faults, lines = [], []
     for line in raw:
         record = line.value.get("row")
@@ -365,7 +370,7 @@ def _with_records(raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]
     return faults, lines
 
 
-def _evidence(line: ExportLine) -> list[str]:
-    """Give the ids of the memories that prove a relation."""
+def evidence_ids(line: ExportLine) -> list[str]:
+    """Ids of the memories that are evidence of a relation."""
     named = line.whole.get("evidence")
     return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []

@@ -1,4 +1,4 @@
-"""What is wrong with a line of a file that comes in."""
+"""Lines of an import file, and why a line is rejected."""
 
 import json
 from collections.abc import Iterator
@@ -8,24 +8,24 @@ from typing import Any
 
 from access.errors import InvalidInput, NotFound
 
-READ_AT_ONCE = 2**20  # bytes; a thread that reads waits for its turn after each
+READ_BYTES = 2**20  # per read
 
 
 @dataclass(frozen=True)
 class LineFault:
-    """A line that was not taken, by its number from 1, and why. Nothing of it was written."""
+    """A rejected line, by its number from 1, and the reason. Nothing of it was written."""
 
     line: int
     why: str
 
 
 class StrictStop(InvalidInput):
-    """A strict import met a line at fault and stopped there; what came before is stored."""
+    """A strict import stopped at a rejected line; the lines before it are stored."""
 
 
 @dataclass(frozen=True)
 class RawLine:
-    """A line of a file: the JSON object that it holds, or why it holds none."""
+    """A line of a file: its JSON object, or the reason why it has none."""
 
     number: int
     value: dict[str, Any]
@@ -33,39 +33,40 @@ class RawLine:
 
 
 def read_lines(path: Path) -> Iterator[RawLine]:
-    """Give each line of a JSON lines file that is not blank.
+    """The lines of a JSON lines file, without blank ones.
 
     Raises:
         NotFound: the file cannot be opened.
     """
     try:
-        file = path.open("rb", buffering=READ_AT_ONCE)
-    except OSError as fault:
-        raise NotFound(f"{path} cannot be read: {fault.strerror}.", field="file") from None
+        file = path.open("rb", buffering=READ_BYTES)
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.", field="file") from None
     with file:
         for number, raw in enumerate(file, start=1):
             if raw.strip():
-                yield _read(number, raw)
+                yield parse_line(number, raw)
 
 
-def _read(number: int, raw: bytes) -> RawLine:
+def parse_line(number: int, raw: bytes) -> RawLine:
+    """Parse one line; a line that is not a JSON object of valid text has `why` set."""
     try:
         value = json.loads(raw)
     except UnicodeDecodeError:
         return RawLine(number, {}, "it is not UTF-8")
-    except (ValueError, RecursionError) as fault:
-        return RawLine(number, {}, f"it is not JSON: {fault}")
+    except (ValueError, RecursionError) as error:
+        return RawLine(number, {}, f"it is not JSON: {error}")
     if not isinstance(value, dict):
-        return RawLine(number, {}, "it is no JSON object")
-    # Only an escape can bring half of a pair in; no database takes one.
-    if b"\\u" in raw and not _is_text(value):
-        return RawLine(number, {}, "it holds half of a surrogate pair, which is no character")
+        return RawLine(number, {}, "it is not a JSON object")
+    # Only an escape can produce a lone surrogate; no database accepts one.
+    if b"\\u" in raw and _has_lone_surrogate(value):
+        return RawLine(number, {}, "it contains a lone surrogate, which is not a valid character")
     return RawLine(number, value)
 
 
-def _is_text(value: dict[str, Any]) -> bool:
+def _has_lone_surrogate(value: dict[str, Any]) -> bool:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return True
+    return False

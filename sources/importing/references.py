@@ -1,4 +1,4 @@
-"""What the lines of an export point to, found in this store."""
+"""Resolves the references of an export's lines to rows of this store."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from django.db.models import Model
 from access.models import ApiToken, Group
 from memories.models import Memory, Thread
 
-MEMORY_TIES = frozenset({"source", "target", "subject", "object", "memory", "root"})
+MEMORY_REFERENCES = frozenset({"source", "target", "subject", "object", "memory", "root"})
 
 
 class MissingTarget(ValueError):
-    """A line points to something that is neither in the file nor in the store."""
+    """A line refers to a row that is neither in the file nor in the store."""
 
 
 class Targets:
-    """Finds the rows that lines name: groups and threads by what the file calls them, memories by their ids.
+    """The rows that lines refer to: groups and threads by their names in the file, memories by id.
 
-    Tokens and users that are not here are left out: they belong to the machine they were made on.
+    Tokens and users that do not exist here resolve to None: they belong to the machine they were made on.
     """
 
     def __init__(self) -> None:
@@ -30,22 +30,21 @@ class Targets:
         self._tokens = {str(token.id): token for token in ApiToken.objects.all()}
         self._memories: dict[str, Memory] = {}
 
-    def look_up(self, records: Sequence[dict[str, Any]], also: Sequence[str] = ()) -> None:
-        """Fetch the memories that some records point to, in one query."""
-        named = [record[tie] for record in records for tie in MEMORY_TIES & record.keys()]
+    def fetch_memories(self, records: Sequence[dict[str, Any]], also: Sequence[str] = ()) -> None:
+        """Fetch the memories that the records refer to, and those with the ids in `also`, in one query."""
+        named = [record[name] for record in records for name in MEMORY_REFERENCES & record.keys()]
         ids = {UUID(id_) for id_ in [*named, *also] if is_id(id_)}
-        rows = (
-            Memory.objects.filter(id__in=ids) if ids else []
-        )  # as of most memories: asking for none takes longer than one
+        # Most memories refer to none, and an empty query takes longer than no query.
+        rows = Memory.objects.filter(id__in=ids) if ids else []
         self._memories = {str(row.id): row for row in rows}
 
-    def find(self, tie: str, name: Any, record: dict[str, Any]) -> Model | None:
-        """Give the row that a record's tie names; None where it names none, or a token or user that is not here."""
+    def find(self, column: str, name: Any, record: dict[str, Any]) -> Model | None:
+        """The row that a record's column refers to; None for an empty one, or an unknown token or user."""
         if not name:
             return None
         if not isinstance(name, str):
-            raise MissingTarget(f"'{tie}' is {name!r}")
-        match tie:
+            raise MissingTarget(f"'{column}' is {name!r}")
+        match column:
             case "group":
                 return _found(self.groups.get(name), f"group '{name}'")
             case "thread":
@@ -54,10 +53,10 @@ class Targets:
                 return self._users.get(name)
             case "token":
                 return self._tokens.get(name)
-        return _found(self._memories.get(name), f"memory {name}, its {tie},")
+        return _found(self._memories.get(name), f"memory {name}, its {column},")
 
     def memory(self, id_: str) -> Memory | None:
-        """Give a memory that was looked up."""
+        """A memory that fetch_memories() found."""
         return self._memories.get(id_)
 
 
@@ -68,7 +67,7 @@ def _found(row: Model | None, what: str) -> Model:
 
 
 def is_id(text: Any) -> bool:
-    """Say whether a record's value is an id."""
+    """True if a record's value is an id."""
     try:
         return isinstance(text, str) and bool(UUID(text))
     except ValueError:

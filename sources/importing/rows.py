@@ -1,4 +1,4 @@
-"""Rows built from an export's records: every value checked against its column."""
+"""Builds rows from an export's records, with every value checked against its column."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -20,72 +20,75 @@ from sources.importing.references import Targets
 from storage.bulk_insert import ManyInsert, like
 
 M = TypeVar("M", bound=Model)
-PLAIN_NUMBER = 30_000  # every column of whole numbers takes these
-MAX_PLAIN = 2**62
+MAX_PLAIN_INT = 30_000  # accepted by every integer column
+UNLIMITED_CHARS = 2**62
 
 
 def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Model:
-    """Give the unsaved row of a record, without `superseded_by`, which may point to a later line.
+    """The unsaved row of a record, without `superseded_by`, which may refer to a later line.
 
     Raises:
-        ValueError: a value does not fit its column, or what it points to is missing; it says which.
+        ValueError: a value does not fit its column, or a reference has no target; the message names it.
     """
-    for name in (*kind.fields, *kind.ties):
+    for name in (*kind.fields, *kind.references):
         if name not in record:
             raise ValueError(f"it has no '{name}'")
-    values = {name: read(record[name]) for name, read in _readers(kind)}
-    ties: dict[str, Model] = {}
-    for name in kind.ties:
+    values = {name: read(record[name]) for name, read in column_readers(kind)}
+    references: dict[str, Model] = {}
+    for name in kind.references:
         if name != "superseded_by":
             target = targets.find(name, record[name], record)
             if target is not None:
-                ties[name] = target
+                references[name] = target
             elif not kind.model._meta.get_field(name).null:
                 raise ValueError(f"'{name}' is missing")
     if kind is not MEMORY:
-        return kind.model(**values, **ties)
-    memory: Memory = like(_example(Memory), values, ties)
-    _derive(memory)
+        return kind.model(**values, **references)
+    memory: Memory = like(blank_row(Memory), values, references)
+    derive_columns(memory)
     return memory
 
 
 @cache
-def _example(model: type[M]) -> M:
+def blank_row(model: type[M]) -> M:
+    """An empty row of a table, made once, as the pattern for others."""
     return model()
 
 
 def insert_rows(rows: list[Model]) -> dict[int, str]:
-    """Insert rows of one table; give the places of those that the database refused, with its reason.
+    """Insert rows of one table; return the positions of those that the database rejected, with the reason.
 
-    All at once where all fit, else one by one, so that one row at fault keeps no other out.
+    All at once if every row fits, else one by one, so that a bad row does not keep out the others.
     """
     if not rows:
         return {}
     try:
         with transaction.atomic():
-            _inserts(type(rows[0])).add(rows)
+            bulk_inserter(type(rows[0])).add(rows)
     except (DatabaseError, ValueError, OverflowError):
-        return {at: why for at, row in enumerate(rows) if (why := _insert_alone(row))}
+        return {at: why for at, row in enumerate(rows) if (why := insert_alone(row))}
     return {}
 
 
 @cache
-def _inserts(model: type[Model]) -> ManyInsert[Any]:
+def bulk_inserter(model: type[Model]) -> ManyInsert[Any]:
+    """Bulk insert of one table, cached."""
     return ManyInsert(model)
 
 
-def _insert_alone(row: Model) -> str:
+def insert_alone(row: Model) -> str:
+    """Insert one row in its own savepoint; return why the database rejected it, or ""."""
     row.pk, row._state.adding = None, True
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-    except (DatabaseError, ValueError, OverflowError) as fault:
-        return f"it does not fit beside what is stored: {fault}"
+    except (DatabaseError, ValueError, OverflowError) as error:
+        return f"it conflicts with a stored row: {error}"
     return ""
 
 
-def _derive(memory: Memory) -> None:
-    """Fill the columns that follow from others; the words of neighbours come once all are there."""
+def derive_columns(memory: Memory) -> None:
+    """Fill the derived columns; the neighbours' words are added to the context after all lines are in."""
     if not memory.content.strip():
         raise ValueError("its content is empty")
     memory.content_hash, memory.fold_hash = content_hash(memory.content), fold_hash(memory.content)
@@ -95,35 +98,38 @@ def _derive(memory: Memory) -> None:
 
 
 @cache
-def _readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    return tuple((name, _reader(kind.model, name)) for name in kind.fields)
+def column_readers(kind: RecordKind) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """Columns of a table with the function that parses each one's values."""
+    return tuple((name, column_reader(kind.model, name)) for name in kind.fields)
 
 
-def _reader(model: type[Model], name: str) -> Callable[[Any], Any]:
-    """Give what reads a column's values: the plain ones at once, whatever else by its field, which is slower."""
-    read = partial(_value, model, name)
+def column_reader(model: type[Model], name: str) -> Callable[[Any], Any]:
+    """A function that parses a column's values: plain ones directly, others by the field, which is slower."""
+    parse = partial(parse_value, model, name)
     field = next((f for f in model._meta.concrete_fields if f.name == name), None)
-    plain, may_be_null = _plain_reader(field), field is not None and field.null
+    plain, may_be_null = plain_reader(field), field is not None and field.null
 
-    def read_plain(raw: Any) -> Any:
+    def read(raw: Any) -> Any:
         if raw is None and may_be_null:
             return None
         value = plain(raw)
-        return read(raw) if value is None else value
+        return parse(raw) if value is None else value
 
-    return read_plain
+    return read
 
 
-def _plain_reader(field: Any) -> Callable[[Any], Any]:
-    """Give what gives a plain value as the column holds it, and None for any other."""
-    if field is None or not all(isinstance(v, MaxLengthValidator) for v in _own_validators(field)):
+def plain_reader(field: Any) -> Callable[[Any], Any]:
+    """A function that returns a plain value as the column holds it, and None for any other value."""
+    own_validators = [] if field is None else [*field.default_validators, *field._validators]
+    if field is None or not all(isinstance(v, MaxLengthValidator) for v in own_validators):
         return lambda raw: None
     match field:
         case models.CharField() | models.TextField():
-            words, most = dict(field.flatchoices or ()), field.max_length or MAX_PLAIN
+            choices, most = dict(field.flatchoices or ()), field.max_length or UNLIMITED_CHARS
             return lambda raw: (
                 raw
-                if type(raw) is str and (raw in words if words else len(raw) <= most and "\x00" not in raw)
+                if type(raw) is str
+                and (raw in choices if choices else len(raw) <= most and "\x00" not in raw)
                 else None
             )
         case models.DateTimeField():
@@ -131,7 +137,7 @@ def _plain_reader(field: Any) -> Callable[[Any], Any]:
         case models.UUIDField():
             return lambda raw: _uuid(raw) if type(raw) is str else None
         case models.IntegerField():
-            return lambda raw: raw if type(raw) is int and 0 <= raw <= PLAIN_NUMBER else None
+            return lambda raw: raw if type(raw) is int and 0 <= raw <= MAX_PLAIN_INT else None
         case models.FloatField() | models.BooleanField():
             wanted = float if isinstance(field, models.FloatField) else bool
             return lambda raw: raw if type(raw) is wanted else None
@@ -140,12 +146,7 @@ def _plain_reader(field: Any) -> Callable[[Any], Any]:
     return lambda raw: None
 
 
-def _own_validators(field: Any) -> list[Any]:
-    """Give the checks that a field has beside those of its kind of column."""
-    return [*field.default_validators, *field._validators]
-
-
-@lru_cache(maxsize=2048)  # the rows of a batch often share their moments
+@lru_cache(maxsize=2048)  # the rows of a batch often have the same times
 def _moment(raw: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(raw)
@@ -161,28 +162,31 @@ def _uuid(raw: str) -> UUID | None:
         return None
 
 
-def _value(model: type[Model], name: str, raw: Any) -> Any:
-    """Give a JSON value as its column holds it."""
+def parse_value(model: type[Model], name: str, raw: Any) -> Any:
+    """A JSON value as its column holds it, validated by the field.
+
+    Raises ValueError or TypeError for a value that does not fit; the message names the column.
+    """
     try:
         field = model._meta.get_field(name)
     except FieldDoesNotExist:
         raise ValueError(f"there is no column '{name}'") from None
     if not isinstance(field, models.Field):
-        raise TypeError(f"'{name}' is no column")
+        raise TypeError(f"'{name}' is not a column")
     if raw is None and field.null:
         return None
-    is_written = isinstance(field, models.CharField | models.TextField | models.UUIDField)
-    if raw is None or (is_written and not isinstance(raw, str)):
+    needs_text = isinstance(field, models.CharField | models.TextField | models.UUIDField)
+    if raw is None or (needs_text and not isinstance(raw, str)):
         raise ValueError(f"'{name}' is {raw!r}")
     if isinstance(raw, str) and "\x00" in raw:
-        raise ValueError(f"'{name}' holds a NUL character")
+        raise ValueError(f"'{name}' contains a NUL character")
     try:
         value = field.to_python(raw)
         field.run_validators(value)
-    except (ValidationError, TypeError, OverflowError) as fault:
-        raise ValueError(f"'{name}' is {raw!r}: {fault}") from None
+    except (ValidationError, TypeError, OverflowError) as error:
+        raise ValueError(f"'{name}' is {raw!r}: {error}") from None
     if field.choices and value not in dict(field.flatchoices):
-        raise ValueError(f"'{name}' is {raw!r}, which is none of its words")
+        raise ValueError(f"'{name}' is {raw!r}, which is not one of its values")
     if isinstance(value, datetime) and value.tzinfo is None:
         raise ValueError(f"'{name}' has no time zone")
     return value

@@ -1,4 +1,4 @@
-"""Turns and texts that come as JSON lines: {id, text, group, timestamp, session, speaker}, stored as they are."""
+"""Import of conversation turns and texts as JSON lines: {id, text, group, timestamp, session, speaker}."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,17 +20,17 @@ from memories.store.bulk import BATCH_DRAFTS, store_many
 from memories.types import Scope, Type
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 
-# At the end of each part the encoder waits for the last batch to be written.
+# At the end of each batch of lines the encoder waits for the last drafts to be written.
 LINES_AT_ONCE = 16 * BATCH_DRAFTS
-STRICT_LINES = 4 * BATCH_DRAFTS  # what a strict import may have stored behind a line that is refused
-# What a line says about its place; whatever else it says is kept as metadata.
-PLACED = frozenset({"id", "text", "group", "timestamp", "session"})
-CORPUS = "corpus.jsonl"  # a file of this name is called after its folder
+STRICT_LINES = 4 * BATCH_DRAFTS  # most lines that a strict import may have stored after a rejected one
+# Fields that become columns; all others are kept as metadata.
+COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
+CORPUS = "corpus.jsonl"  # a file of this name is named after its folder
 
 
 @dataclass(frozen=True)
 class LinesReport:
-    """What became of a file's lines, counted; `lines` leaves blank ones out."""
+    """Number of lines by result; `lines` does not count blank ones."""
 
     source: str
     lines: int
@@ -43,7 +43,7 @@ class LinesReport:
 
 @dataclass(frozen=True)
 class LineRules:
-    """How lines become drafts: `group` takes all lines, `type` "" means episodic with a session, else semantic."""
+    """How lines become drafts. `group` overrides the lines' own; `type` "" means episodic with a session, else semantic."""
 
     source: str
     group: str = ""
@@ -52,8 +52,8 @@ class LineRules:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Some lines that follow each other: the drafts with their line numbers, and the lines at fault."""
+class LineBatch:
+    """Consecutive lines: the drafts with their line numbers, and the rejected lines."""
 
     numbers: list[int]
     drafts: list[Draft]
@@ -61,11 +61,22 @@ class _Part:
 
     @property
     def last(self) -> int:
+        """Number of the last line."""
         return max([*self.numbers, *(fault.line for fault in self.faults)])
+
+    def add(self, line: RawLine, rules: LineRules) -> None:
+        """Add a line as a draft, or as a rejected line."""
+        try:
+            if line.why:
+                raise InvalidInput(line.why)
+            self.drafts.append(draft_of(line.value, rules))
+            self.numbers.append(line.number)
+        except LociError as error:
+            self.faults.append(LineFault(line.number, str(error)))
 
 
 def source_name(path: Path) -> str:
-    """Give what a file's memories are said to come from: its name without the ending."""
+    """Source of a file's memories: its name without the suffix."""
     return path.absolute().parent.name if path.name == CORPUS else path.stem
 
 
@@ -79,17 +90,17 @@ def import_lines(
     dry_run: bool = False,
     strict: bool = False,
 ) -> LinesReport:
-    """Store every line of a file as a memory, in order; run again, it goes on where it stopped.
+    """Store every line of a file as a memory, in order; a repeated call continues where the last one stopped.
 
-    A line at fault is left out whole and told with its number. `on_progress` hears the last line that is done.
+    A rejected line is left out completely and reported by number. `on_progress` receives the last finished line.
 
     Raises:
         NotFound: the file cannot be opened.
-        StrictStop: `strict`, and a line was at fault; what came before it is stored.
+        StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
     counts: Counter[str] = Counter()
     faults: list[LineFault] = []
-    for part in _parts(path, rules, strict=strict):
+    for part in read_batches(path, rules, strict=strict):
         told = _told(part, on_progress)
         result = store_many(actor, part.drafts, encoder=encoder, on_progress=told, dry_run=dry_run)
         refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
@@ -107,91 +118,14 @@ def import_lines(
         if strict and faults:
             break
     if not dry_run:
-        _note(actor, rules.source, counts)
+        log_import(actor, rules.source, counts)
     if strict and faults:
-        raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="What came before it is stored.")
-    return _report(rules.source, counts, faults)
+        raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
+    return make_report(rules.source, counts, faults)
 
 
-def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
-    """Give the draft of a line.
-
-    Raises:
-        LociError: something in it is missing or not allowed.
-    """
-    session = _text(line, "session")
-    draft = Draft(
-        content=_text(line, "text", needed=True),
-        type=rules.type or (Type.EPISODIC if session else Type.SEMANTIC),
-        group=rules.group or _text(line, "group") or None,
-        scope=rules.scope,
-        thread=session,
-        metadata={name: value for name, value in line.items() if name not in PLACED and value is not None},
-        source=rules.source,
-        source_ref=_text(line, "id", needed=True),
-        valid_from=_moment(line.get("timestamp")),
-    )
-    return check_draft(draft)
-
-
-def _parts(path: Path, rules: LineRules, *, strict: bool) -> Iterator[_Part]:
-    """Give the file in parts; a strict one ends with the first line at fault."""
-    lines = read_lines(path)
-    most = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
-    while chunk := list(islice(lines, most)):
-        part = _Part([], [], [])
-        for line in chunk:
-            _add(part, line, rules)
-            if strict and part.faults:
-                break
-        yield part
-
-
-def _told(part: _Part, on_progress: Callable[[int], object] | None) -> Callable[[int], object] | None:
-    """Give what tells of a part's drafts as they are stored, by the number of the line."""
-    return on_progress and (lambda done: on_progress(part.numbers[done - 1]))
-
-
-def _add(part: _Part, line: RawLine, rules: LineRules) -> None:
-    try:
-        if line.why:
-            raise InvalidInput(line.why)
-        part.drafts.append(draft_of(line.value, rules))
-        part.numbers.append(line.number)
-    except LociError as fault:
-        part.faults.append(LineFault(line.number, str(fault)))
-
-
-def _text(line: dict[str, Any], name: str, *, needed: bool = False) -> str:
-    """Give a line's text; a number is written out, since ids often are numbers."""
-    value = line.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if value is None and not needed:
-        return ""
-    if not isinstance(value, str) or (needed and not value.strip()):
-        raise InvalidInput(
-            f"'{name}' is missing." if value in (None, "") else f"'{name}' is no text.", field=name
-        )
-    return value
-
-
-def _moment(value: Any) -> datetime | None:
-    """Give the time that a line names, as every face reads it; None where it names none."""
-    if value in (None, ""):
-        return None
-    if not isinstance(value, str):
-        raise InvalidInput(f"'timestamp' is {str(value)[:40]!r}.", hint=FORMS, field="timestamp")
-    return parse_moment(value, field="timestamp")
-
-
-def _note(actor: Actor, source: str, counts: Counter[str]) -> None:
-    """Log an import that brought something; each memory has its own row besides."""
-    if counts.total() > counts[Outcome.UNCHANGED]:
-        audit.append(actor, Operation.IMPORT, subject=f"source:{source}", payload={"counts": dict(counts)})
-
-
-def _report(source: str, counts: Counter[str], faults: list[LineFault]) -> LinesReport:
+def make_report(source: str, counts: Counter[str], faults: list[LineFault]) -> LinesReport:
+    """The report from the number of lines by outcome and the rejected lines."""
     return LinesReport(
         source=source,
         lines=counts.total() + len(faults),
@@ -201,3 +135,73 @@ def _report(source: str, counts: Counter[str], faults: list[LineFault]) -> Lines
         queued=counts[Outcome.QUEUED],
         faults=tuple(faults),
     )
+
+
+def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
+    """The draft of a line.
+
+    Raises:
+        LociError: a value is missing or not allowed.
+    """
+    session = _text(line, "session")
+    draft = Draft(
+        content=_text(line, "text", required=True),
+        type=rules.type or (Type.EPISODIC if session else Type.SEMANTIC),
+        group=rules.group or _text(line, "group") or None,
+        scope=rules.scope,
+        thread=session,
+        metadata={
+            name: value for name, value in line.items() if name not in COLUMN_FIELDS and value is not None
+        },
+        source=rules.source,
+        source_ref=_text(line, "id", required=True),
+        valid_from=parse_timestamp(line.get("timestamp")),
+    )
+    return check_draft(draft)
+
+
+def read_batches(path: Path, rules: LineRules, *, strict: bool) -> Iterator[LineBatch]:
+    """The file in batches; a strict one ends with the first rejected line."""
+    lines = read_lines(path)
+    limit = min(LINES_AT_ONCE, STRICT_LINES) if strict else LINES_AT_ONCE
+    while chunk := list(islice(lines, limit)):
+        part = LineBatch([], [], [])
+        for line in chunk:
+            part.add(line, rules)
+            if strict and part.faults:
+                break
+        yield part
+
+
+def _told(part: LineBatch, on_progress: Callable[[int], object] | None) -> Callable[[int], object] | None:
+    """Progress callback for the number of stored drafts, reported as line numbers."""
+    return on_progress and (lambda done: on_progress(part.numbers[done - 1]))
+
+
+def _text(line: dict[str, Any], name: str, *, required: bool = False) -> str:
+    """A text of the line; an integer is converted, because ids are often numbers."""
+    value = line.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str) or (required and not value.strip()):
+        raise InvalidInput(
+            f"'{name}' is missing." if value in (None, "") else f"'{name}' is not a text.", field=name
+        )
+    return value
+
+
+def parse_timestamp(value: Any) -> datetime | None:
+    """The line's timestamp, in any form that Loci accepts; None if it has none."""
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str):
+        raise InvalidInput(f"'timestamp' is {str(value)[:40]!r}.", hint=FORMS, field="timestamp")
+    return parse_moment(value, field="timestamp")
+
+
+def log_import(actor: Actor, source: str, counts: Counter[str]) -> None:
+    """Log an import that changed something; each memory also has its own row."""
+    if counts.total() > counts[Outcome.UNCHANGED]:
+        audit.append(actor, Operation.IMPORT, subject=f"source:{source}", payload={"counts": dict(counts)})

@@ -1,4 +1,4 @@
-"""Tables of this room: files that people send in the browser."""
+"""Tables of this package: files uploaded in the browser."""
 
 from sources.models.upload import Upload, UploadState
 

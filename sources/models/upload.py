@@ -1,4 +1,4 @@
-"""A file that a person sends to be imported: what is asked of it, and what became of it."""
+"""A file uploaded for import, with its rules and its result."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from storage.ids import new_id
 
 
 class UploadState(models.TextChoices):
-    """How far a file has come."""
+    """Progress of an uploaded file."""
 
     CHECK = "check", "check: it is to be looked through"
     CHECKED = "checked", "checked: it waits for its person to say yes"
@@ -19,11 +19,11 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One file. The file itself stands in LOCI_HOME/uploads until it is imported, discarded or a day old.
+    """One uploaded file. The file is in LOCI_HOME/uploads until it is imported, discarded or a day old.
 
-    `report` counts what would become of the lines (checked), or what became of them (done), as pairs of a word and a
-    number; `faults` are the first lines that are not taken, as pairs of line number and reason. `working_at` says that
-    somebody is at work on it, and when they last said so.
+    `report` counts what would be imported (checked) or was imported (done), as pairs of a word and a number. `faults` are
+    the first rejected lines, as pairs of line number and reason. `working_at` is the last sign of life of the process
+    that works on it, None if there is none.
     """
 
     key = models.BigAutoField(primary_key=True)

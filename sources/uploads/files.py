@@ -1,4 +1,4 @@
-"""The files themselves that people send: in LOCI_HOME/uploads, for their owner alone, and gone when they are not needed."""
+"""The uploaded files themselves: in LOCI_HOME/uploads, readable by the service only, deleted when no longer needed."""
 
 import json
 import os
@@ -15,19 +15,19 @@ from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
-CHUNK = 1 << 20
-ENDED_BY_PURGE = "It held a text that was purged since. Take that out and send the file again."
+CHUNK_BYTES = 1 << 20
+ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
 
 def file_of(upload: Upload) -> Path:
-    """Give where an upload's file stands; what it is is told from the ending of the name that it came with."""
+    """Path of an upload's file; it keeps the suffix of the uploaded name."""
     suffix = Path(upload.name).suffix.lower()
     ending = suffix if SUFFIX.fullmatch(suffix) else ".jsonl"
     return Path(settings.LOCI.home) / FOLDER / f"{upload.id}{ending}"
 
 
 def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:
-    """Write what was sent; a half-written file is removed."""
+    """Write the uploaded chunks; a half-written file is deleted."""
     path = file_of(upload)
     path.parent.mkdir(mode=0o700, exist_ok=True)
     try:
@@ -40,38 +40,41 @@ def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:
 
 
 def remove_file(upload: Upload) -> None:
-    """Remove the file, where it is still there."""
+    """Delete the file if it still exists."""
     file_of(upload).unlink(missing_ok=True)
 
 
 def count_lines(path: Path) -> int:
-    """Count a file's lines, a last one without its end included."""
+    """Number of lines of a file, including a last one without a line end."""
     count, last = 0, b"\n"
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             count, last = count + chunk.count(b"\n"), chunk[-1:]
     return count + (last != b"\n")
 
 
-class SentFiles:
-    """The files that wait, as a purge sees them: one that holds the purged text is removed and not imported."""
+class UploadedFiles:
+    """Uploaded files as copies that a purge has to reach: a file with a purged text is deleted and not imported."""
 
     def note(self) -> None:
-        """A file that is left goes within a day by itself; nothing has to be remembered."""
+        """Nothing to do: a file that is left is deleted within a day anyway."""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-        """Remove the files that hold one of the texts."""
-        words = sorted({form.encode() for text in texts for form in _forms(text)})
+        """Delete the files that contain one of the texts."""
+        needles = sorted({form.encode() for text in texts for form in encodings_of(text)})
         gone = 0
         for upload in Upload.objects.filter(finished_at=None):
-            if _holds(file_of(upload), words):
-                _end(upload)
+            if contains_any(file_of(upload), needles):
+                remove_file(upload)
+                Upload.objects.filter(pk=upload.pk).update(
+                    state=UploadState.FAILED, error=ENDED_BY_PURGE, faults=[], finished_at=timezone.now()
+                )
                 gone += 1
-        return ClearedCopies(checked=(f"files sent for an import: {gone} removed",) if gone else ())
+        return ClearedCopies(checked=(f"files uploaded for import: {gone} deleted",) if gone else ())
 
 
 def purge_faults(doomed: PurgedTexts) -> int:
-    """Blot purged texts out of what is told of lines that were not taken; give how many rows."""
+    """Redact purged texts in the reasons for rejected lines; return the number of changed rows."""
     rows = list(quoting(Upload.objects.all(), "faults", doomed.texts))
     for row in rows:
         row.faults = redacted(row.faults, doomed.texts)
@@ -79,21 +82,15 @@ def purge_faults(doomed: PurgedTexts) -> int:
     return len(rows)
 
 
-def _forms(text: str) -> tuple[str, ...]:
-    """Give a text as a file may hold it: as it is, and as JSON with and without escapes."""
+def encodings_of(text: str) -> tuple[str, ...]:
+    """A text as a file may contain it: plain, and as JSON with and without escapes."""
     return (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
 
 
-def _holds(path: Path, words: list[bytes]) -> bool:
+def contains_any(path: Path, needles: list[bytes]) -> bool:
+    """True if the file exists and contains one of the byte strings."""
     try:
-        held = path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         return False
-    return any(word in held for word in words)
-
-
-def _end(upload: Upload) -> None:
-    remove_file(upload)
-    Upload.objects.filter(pk=upload.pk).update(
-        state=UploadState.FAILED, error=ENDED_BY_PURGE, faults=[], finished_at=timezone.now()
-    )
+    return any(needle in content for needle in needles)

@@ -60,7 +60,7 @@ def test_a_cycle_is_previewed_then_run_and_taken_back(page_as: PageAs, site: Sit
     axe(page)
     assert standing(site) != before
     page.get_by_role("button", name="Undo", exact=True).click()
-    expect(page.get_by_text("The run is taken back")).to_be_visible()
+    expect(page.get_by_text("Run undone")).to_be_visible()
     assert standing(site) == before
     expect(page.get_by_role("button", name="Preview undo")).to_have_count(0)
 

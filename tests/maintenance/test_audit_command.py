@@ -105,7 +105,7 @@ def test_what_is_appended_during_the_walk_is_no_fault(remember: Remember) -> Non
 
 def test_an_empty_log_is_said_to_be_empty(db: None) -> None:
     assert run("verify") == "The log is empty.\n"
-    assert run("show") == "No row of the log fits.\n"
+    assert run("show") == "No rows match.\n"
 
 
 def test_show_prints_before_and_after(remember: Remember) -> None:
@@ -192,7 +192,7 @@ def test_an_export_can_be_proved_by_anybody(remember: Remember, tmp_path: Path) 
     foreign_chain()
     path = tmp_path / "log.jsonl"
     rows = AuditEntry.objects.count()
-    assert run("export", str(path)) == f"{rows:,} rows are in {path}.\n"
+    assert run("export", str(path)) == f"Exported {rows:,} rows to {path}.\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     previous = audit.GENESIS
@@ -209,7 +209,7 @@ def test_an_export_can_be_proved_by_anybody(remember: Remember, tmp_path: Path) 
 def test_an_export_never_overwrites(ledger: Group, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("mine")
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="already exists"):
         run("export", str(path))
     assert path.read_text() == "mine"
 

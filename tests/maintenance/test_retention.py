@@ -130,7 +130,7 @@ def test_a_chain_with_a_version_that_counts_or_was_retracted_is_held(remember: R
     aged(new, days=31)
     Memory.objects.filter(pk=old.pk).update(state=state)
     report = enforce_retention(operator())
-    assert held(report) == {"another version counts or was retracted": 1}
+    assert held(report) == {"another version is live or retracted": 1}
     assert Memory.objects.count() == 2
 
 
@@ -140,7 +140,7 @@ def test_what_a_live_memory_was_made_from_is_held_until_that_one_goes(remember: 
     source = aged(remember("We met on Monday", type="episodic"), days=31)
     made = remember("They meet on Mondays")
     Link.objects.create(kind=kind, source=made, target=source)
-    assert held(enforce_retention(operator())) == {"a memory that counts was made from it": 1}
+    assert held(enforce_retention(operator())) == {"a live memory was derived from it": 1}
     aged(made, days=31)
     assert destroyed(enforce_retention(operator()), "memories")["memories"] == 2
 
@@ -150,7 +150,7 @@ def test_a_summary_that_stands_for_compacted_memories_is_held(remember: Remember
     source, summary = remember("We met on Monday", type="episodic"), remember("They meet on Mondays")
     Memory.objects.filter(pk=source.pk).update(state="compacted", superseded_by=summary)
     aged(summary, days=31)
-    assert held(enforce_retention(operator())) == {"it stands for compacted memories": 1}
+    assert held(enforce_retention(operator())) == {"it summarises compacted memories": 1}
 
 
 @pytest.mark.model
@@ -175,14 +175,14 @@ def test_what_a_run_forgot_is_held_while_the_run_can_be_undone(remember: Remembe
 def test_a_memory_restored_meanwhile_is_left(remember: Remember) -> None:
     """Between the look and the write somebody restores it."""
     memory = aged(remember("The vault code is 4711"), days=31)
-    free = retention._free
+    free = retention.releasable
 
     def restored_meanwhile(*args: object) -> object:
         found = list(free(*args))  # type: ignore[arg-type]
         restore(operator(), memory.id)
         return found
 
-    with patch.object(retention, "_free", restored_meanwhile):
+    with patch.object(retention, "releasable", restored_meanwhile):
         report = enforce_retention(operator())
     assert destroyed(report, "memories") == {}
     assert Memory.objects.get(pk=memory.pk).state == "live"
@@ -197,7 +197,7 @@ def test_killed_between_two_batches_the_next_call_goes_on(remember: Remember) ->
         if step == "memories":
             raise KeyboardInterrupt
 
-    with patch.object(retention, "MEMORIES_AT_ONCE", 2):
+    with patch.object(retention, "BATCH_MEMORIES", 2):
         with pytest.raises(KeyboardInterrupt):
             enforce_retention(operator(), report=killed)
         assert Memory.objects.count() == 1
@@ -210,7 +210,7 @@ def test_old_recalls_go_in_batches_and_young_ones_stay(ledger: Group) -> None:
     for days in (0, 89, 91, 92, 200):
         recalled(f"asked {days} days ago", timezone.now() - timedelta(days=days))
     heard: list[tuple[str, int, int]] = []
-    with patch.object(retention, "ROWS_AT_ONCE", 2):
+    with patch.object(retention, "BATCH_ROWS", 2):
         report = enforce_retention(operator(), report=lambda *said: heard.append(said))
     assert destroyed(report, "recalls") == {"recalls": 3}
     assert heard == [("recalls", 2, 3), ("recalls", 3, 3)]
@@ -329,7 +329,7 @@ def test_only_an_admin_of_everything_may_destroy(bob: object, ledger: Group) -> 
 def test_the_command_tells_what_it_did_and_what_it_held(remember: Remember) -> None:
     out = StringIO()
     call_command("retention", stdout=out)
-    assert out.getvalue() == "Nothing is past its retention.\n"
+    assert out.getvalue() == "Nothing has expired.\n"
     aged(remember("The vault code is 4711"), days=31)
     out = StringIO()
     call_command("retention", "--dry-run", stdout=out)

@@ -74,7 +74,7 @@ def test_forms_that_are_out_of_date_are_found_and_written_anew() -> None:
     Memory.objects.filter(pk=memory.pk).update(forms="")
     assert found("端口") == []
     assert check_forms().verdict is CheckStatus.WRONG
-    assert repair_forms() == "wrote the word forms of 1 memories anew"
+    assert repair_forms() == "rewrote the word forms of 1 memories"
     assert found("端口") == ["部署端口是8081。"]
     assert check_forms().verdict is CheckStatus.OK
     assert repair_forms() == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from memories.language.plurals import format_count
-from sources.format import kinds_said
+from sources.format import counts_text
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_one_is_not_told_of_as_many(count: int, noun: str, said: str) -> None:
 
 def test_an_export_is_told_of_by_its_kinds() -> None:
     counts = {"group": 2, "memory": 17, "link": 1, "alias": 1, "log": 5}
-    assert kinds_said(counts) == "2 groups, 17 memories, 1 link, 1 alias, 5 log rows"
-    assert kinds_said({}) == "nothing"
+    assert counts_text(counts) == "2 groups, 17 memories, 1 link, 1 alias, 5 log rows"
+    assert counts_text({}) == "nothing"

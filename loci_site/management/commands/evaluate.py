@@ -16,9 +16,9 @@ from access.errors import LociError
 from access.tokens import operator
 from loci_site.evaluation.ablation import TrialSet, ablate, cross_validate, gather_trials
 from loci_site.evaluation.abstention import judge_all
-from loci_site.evaluation.kept_database import fingerprint, kept_database
+from loci_site.evaluation.cached_database import cached_database, fingerprint
 from loci_site.evaluation.metrics import Scores
-from loci_site.evaluation.run import ModeReport, QuerySet, ask_all, fill, read_queries
+from loci_site.evaluation.run import ModeReport, QuerySet, read_queries, run_queries, store_corpus
 from loci_site.evaluation.tables import Measurements, as_text, write_between_marks
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
@@ -149,8 +149,8 @@ def _measure(folders: list[Path], wanted: EvaluationPlan) -> Measurements:
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)
             name = folder.absolute().name
-            fill_it = partial(fill, operator(), folder, encoder=cached, progress=bars.show)
-            with kept_database(settings.LOCI.home / STORES, name, mark, fill_it):
+            fill_it = partial(store_corpus, operator(), folder, encoder=cached, progress=bars.show)
+            with cached_database(settings.LOCI.home / STORES, name, mark, fill_it):
                 trials.append(_measure_one(findings, folder, queries, wanted, cached, bars))
         if wanted.folds:
             findings.folds = cross_validate(trials, folds=wanted.folds, progress=bars.show)
@@ -168,17 +168,17 @@ def _measure_one(
     """Measure what the store of one set is needed for; give its questions for what is not."""
     actor, name = operator(), folder.absolute().name
     findings.questions[name] = queries
-    ask = partial(ask_all, actor, queries.asked, encoder=encoder, progress=bars.show)
+    ask = partial(run_queries, actor, queries.answerable, encoder=encoder, progress=bars.show)
     if wanted.modes:
         findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
     if wanted.with_everywhere:
         mode = settings.LOCI.retrieval.mode
-        findings.rooms[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
+        findings.scopes[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
     if wanted.with_abstention:
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
     if not (wanted.with_ablation or wanted.folds):
         return TrialSet(name, ())
-    trials = gather_trials(actor, name, queries.asked, encoder=encoder, progress=bars.show)
+    trials = gather_trials(actor, name, queries.answerable, encoder=encoder, progress=bars.show)
     if wanted.with_ablation:
         findings.gains[name] = ablate(trials, progress=bars.show)
     return trials

@@ -1,4 +1,4 @@
-"""`manage.py audit`: prove the log whole, look into it, write it out."""
+"""`manage.py audit`: verify the log's chains, search it, export it."""
 
 import argparse
 import dataclasses
@@ -29,14 +29,14 @@ from memories.queries.versions import parse_id
 
 EXAMPLES: Final = """\
 examples:
-  manage.py audit verify                                     every row follows the one before it
-  manage.py audit show --limit 20                            what was done last
+  manage.py audit verify                                     check that every row follows the one before it
+  manage.py audit show --limit 20                            the newest rows
   manage.py audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
   manage.py audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --at 2026-03-01T12:00
   manage.py audit show --actor ann --operation forget --since 2026-05-01 --json
   manage.py audit export log.jsonl --group ledger
 
-The status of verify is 1 where a chain is broken.
+The exit status of verify is 1 if a chain is broken.
 """
 BROKEN = 1  # exit status of verify
 SHOWN = 50
@@ -47,7 +47,7 @@ CELL_CHARS = 60  # of a value in a table
 class Command(FaceCommand):
     """Parses, calls access.audit and maintenance.audit_replay, renders."""
 
-    help = "The audit log: verify its chains, show what was done, export it."
+    help = "Verify the audit log's chains, show its rows, or export them."
     takes_group = False
     examples = EXAMPLES
 
@@ -55,15 +55,15 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="verify | show | export")
-        verify = actions.add_parser("verify", help="walk every chain, this store's own and imported ones")
-        show = actions.add_parser("show", help="the newest rows, or a memory at a past moment")
+        verify = actions.add_parser("verify", help="verify every chain, this store's own and imported ones")
+        show = actions.add_parser("show", help="show the newest rows, or a memory at a past moment")
         export = actions.add_parser("export", help="write rows as JSON lines, oldest first")
-        export.add_argument("file", type=Path, help="a new file; one that is there is never overwritten")
+        export.add_argument("file", type=Path, help="a new file; an existing one is never overwritten")
         for action in (show, export):
-            _add_filters(action)
-        show.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"rows at most ({SHOWN})")
+            add_filters(action)
+        show.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"maximum rows ({SHOWN})")
         show.add_argument(
-            "--at", metavar="TIME", help="with --memory: how it stood then, rebuilt from the log"
+            "--at", metavar="TIME", help="with --memory: the memory at this time, rebuilt from the log"
         )
         for action in (verify, show, export):
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
@@ -74,14 +74,14 @@ class Command(FaceCommand):
 
     def _verify(self, options: dict[str, Any]) -> int:
         heads = dict(AuditHead.objects.values_list("origin", "seq"))
-        with _bar(total=sum(heads.values())) as bar:
+        with row_bar(total=sum(heads.values())) as bar:
             reports = [verify_chain(name, on_rows=bar.update) for name in chain_names()]
         if options["json"]:
-            said = [{**dataclasses.asdict(report), "is_whole": report.is_whole} for report in reports]
-            self.print_json({"is_whole": all(report.is_whole for report in reports), "chains": said})
+            chains = [{**dataclasses.asdict(report), "is_whole": report.is_whole} for report in reports]
+            self.print_json({"is_whole": all(report.is_whole for report in reports), "chains": chains})
         elif reports:
             self.print_table(
-                [_chain_row(report) for report in reports],
+                [chain_row(report) for report in reports],
                 header=["chain", "rows", "payloads purged", "dropped", "verdict"],
             )
         else:
@@ -90,49 +90,50 @@ class Command(FaceCommand):
 
     def _show(self, options: dict[str, Any]) -> int:
         if options["at"]:
-            return self._show_then(options)
+            return self._show_past(options)
         check_range(options["limit"], 1, MAX_SHOWN, field="limit")
-        rows = list(find_log_entries(operator(), _sought(options)).order_by("-seq")[: options["limit"]])
+        rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-seq")[: options["limit"]])
         if options["json"]:
             self.print_json({"rows": [log_json(entry) for entry in rows]})
         elif rows:
             self.print_table(
-                [_log_row(entry) for entry in rows],
+                [log_row(entry) for entry in rows],
                 header=["row", "at", "operation", "actor", "about", "what"],
             )
         else:
-            self.stdout.write("No row of the log fits.")
+            self.stdout.write("No rows match.")
         return 0
 
-    def _show_then(self, options: dict[str, Any]) -> int:
+    def _show_past(self, options: dict[str, Any]) -> int:
         if not options["memory"]:
-            raise InvalidInput("--at needs --memory.", hint="Name the memory by its id.", field="memory")
-        told = memory_at(operator(), options["memory"], parse_moment(options["at"], field="at"))
+            raise InvalidInput("--at needs --memory.", hint="Give the memory's id.", field="memory")
+        past = memory_at(operator(), options["memory"], parse_moment(options["at"], field="at"))
         if options["json"]:
-            self.print_json(dataclasses.asdict(told))
+            self.print_json(dataclasses.asdict(past))
         else:
             self.print_table(
-                [[name, _shown(value)] for name, value in told.fields.items() if value not in (None, "")]
+                [[name, _cell(value)] for name, value in past.fields.items() if value not in (None, "")]
             )
-            self.stdout.write(_basis(told))
+            self.stdout.write(basis_text(past))
         return 0
 
     def _export(self, options: dict[str, Any]) -> int:
         path: Path = options["file"]
-        with _new_file(path) as out, _bar() as bar:
-            count = export_log(operator(), out, _sought(options), on_rows=bar.update)
+        with create_file(path) as out, row_bar() as bar:
+            count = export_log(operator(), out, parse_filter(options), on_rows=bar.update)
         if options["json"]:
             self.print_json({"file": str(path), "rows": count})
         else:
-            self.stdout.write(f"{count:,} {'row is' if count == 1 else 'rows are'} in {path}.")
+            self.stdout.write(f"Exported {count:,} {'row' if count == 1 else 'rows'} to {path}.")
         return 0
 
 
-def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--memory", metavar="ID", help="of this memory, all its versions")
-    parser.add_argument("--group", metavar="SLUG", default="", help="of this group")
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose rows of the log."""
+    parser.add_argument("--memory", metavar="ID", help="rows of this memory, all its versions")
+    parser.add_argument("--group", metavar="SLUG", default="", help="rows of this group")
     parser.add_argument(
-        "--actor", metavar="NAME", default="", help="by this user, or this token as user/token"
+        "--actor", metavar="NAME", default="", help="by this user, or by this token as user/token"
     )
     parser.add_argument(
         "--operation", metavar="WORD", default="", help=f"one of {', '.join(Operation.values)}"
@@ -142,14 +143,15 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="ID", help="by this run of maintenance")
 
 
-def _sought(options: dict[str, Any]) -> LogFilter:
+def parse_filter(options: dict[str, Any]) -> LogFilter:
+    """The filter of the log from the command's options."""
     if options["operation"]:
         check_choice(options["operation"], Operation.values, field="operation")
     since, until = (
         parse_moment(options[name], field=name) if options[name] else None for name in ("since", "until")
     )
     return LogFilter(
-        memories=_versions(options["memory"]) if options["memory"] else (),
+        memories=version_ids(options["memory"]) if options["memory"] else (),
         group=options["group"],
         actor=options["actor"],
         operation=options["operation"],
@@ -159,72 +161,80 @@ def _sought(options: dict[str, Any]) -> LogFilter:
     )
 
 
-def _versions(said: str) -> tuple[UUID, ...]:
-    """Give the ids of all versions; of what was purged the log still knows the one that is named."""
-    id_ = parse_id(said, field="memory")
+def version_ids(id_text: str) -> tuple[UUID, ...]:
+    """Ids of all versions of a memory; only the given id if it was purged, which the log still knows."""
+    id_ = parse_id(id_text, field="memory")
     try:
         return tuple(version.id for version in visible_versions(operator(), id_))
     except NotFound:
         return (id_,)
 
 
-def _chain_row(report: ChainReport) -> list[str]:
+def chain_row(report: ChainReport) -> list[str]:
+    """A chain's line in the table of `verify`."""
     name = "own" if report.origin == OWN else report.origin
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
     verdict = "whole" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
     return [name, f"{report.rows:,}", f"{report.purged_payloads:,}", dropped, verdict]
 
 
-def _log_row(entry: AuditEntry) -> list[str]:
+def log_row(entry: AuditEntry) -> list[str]:
+    """A row's line in the table of `show`."""
     about = str(entry.memory_id or "") or entry.subject or "-"
     at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
-    return [str(entry.seq), at, entry.operation, entry.actor or "-", about, _what(entry)]
+    return [str(entry.seq), at, entry.operation, entry.actor or "-", about, payload_text(entry)]
 
 
-def _what(entry: AuditEntry) -> str:
-    """Give what a row says on one line: field before → after, and why."""
+def payload_text(entry: AuditEntry) -> str:
+    """A row's payload on one line: the changed fields as "name before → after", and the reason."""
     if not hasattr(entry, "payload_row"):
         return "(dropped)" if entry.subject.startswith("after:") else "(purged)"
-    said = entry.payload_row.payload
-    parts = [f"{name} {_shown(old)} → {_shown(new)}" for name, (old, new) in payload_changes(said).items()]
-    after = said.get("after")
+    payload = entry.payload_row.payload
+    parts = [f"{name} {_cell(old)} → {_cell(new)}" for name, (old, new) in payload_changes(payload).items()]
+    after = payload.get("after")
     if not parts and isinstance(after, dict):
-        parts = [_shown(after.get("content"))]
+        parts = [_cell(after.get("content"))]
     if not parts:
-        parts = [f"{name} {_shown(value)}" for name, value in said.items() if value and name != "reason"]
-    if said.get("reason"):
-        parts.append(f"because: {_shown(said['reason'])}")
+        parts = [f"{name} {_cell(value)}" for name, value in payload.items() if value and name != "reason"]
+    if payload.get("reason"):
+        parts.append(f"because: {_cell(payload['reason'])}")
     return "; ".join(parts) or "-"
 
 
-def _shown(value: Any) -> str:
-    """Give a value in a few words."""
+def _cell(value: Any) -> str:
+    """A value as text, cut to CELL_CHARS."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = "-" if text in ("null", "") else text
     return text if len(text) <= CELL_CHARS else f"{text[: CELL_CHARS - 1]}…"
 
 
-def _basis(told: PastMemory) -> str:
+def basis_text(past: PastMemory) -> str:
+    """What a past state was rebuilt from, and which of its fields are uncertain."""
     source = (
-        f"Rebuilt from {told.rows} rows of the log."
-        if told.basis == "log"
-        else f"Its beginning is not in the log: {told.rows} later changes were taken back from the memory as it is now."
+        f"Rebuilt from {past.rows} rows of the log."
+        if past.basis == "log"
+        else f"The log does not reach back to its start: {past.rows} later changes were undone from its present state."
     )
-    unsure = f" Not sure: {', '.join(told.unsure)}, since what runs kept is destroyed." if told.unsure else ""
-    return f"As it stood at {told.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}"
+    unsure = (
+        f" Uncertain, because the changes of runs were destroyed: {', '.join(past.unsure)}."
+        if past.unsure
+        else ""
+    )
+    return f"As of {past.at:%Y-%m-%d %H:%M:%S} UTC. {source}{unsure}"
 
 
-def _bar(total: int | None = None) -> "tqdm[Any]":
+def row_bar(total: int | None = None) -> "tqdm[Any]":
+    """A progress bar that counts rows of the log."""
     return tqdm(total=total, unit="row", file=sys.stderr, disable=None, leave=False)
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[TextIO]:
-    """Give a new file, readable by its owner alone, that is gone again where writing it failed."""
+def create_file(path: Path) -> Iterator[TextIO]:
+    """A new file, readable by its owner only; deleted if the block fails."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Conflict(f"{path} is there already.", hint="Name a new file.", field="file") from None
+        raise Conflict(f"{path} already exists.", hint="Name a new file.", field="file") from None
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}.", field="file") from error
     try:

@@ -1,4 +1,4 @@
-"""`loci backup`: back the store up while it is in use, list backups, take purged memories out of them."""
+"""`loci backup`: back up the store while it is in use, list backups, remove purged memories from them."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -18,9 +18,9 @@ examples:
   loci backup                          into LOCI_HOME/backups; the newest maintenance.backups_kept are kept
   loci backup --to /mnt/usb/loci.zip   a file of your own, which Loci never deletes and no purge reaches
   loci backup --list
-  loci backup --purge                  take what was purged out of the backups now, not when the worker does
+  loci backup --purge                  remove purged memories from the backups now, without the worker
 
-'loci restore' brings one back.
+'loci restore' restores one.
 """
 
 
@@ -34,14 +34,12 @@ class Command(FaceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         what = parser.add_mutually_exclusive_group()
-        what.add_argument(
-            "--to", type=Path, metavar="FILE", help="write this file instead; it must not be there"
-        )
-        what.add_argument("--list", action="store_true", help="list the backups that are there")
-        what.add_argument("--purge", action="store_true", help="take purged memories out of the backups")
+        what.add_argument("--to", type=Path, metavar="FILE", help="write this new file instead")
+        what.add_argument("--list", action="store_true", help="list the backups")
+        what.add_argument("--purge", action="store_true", help="remove purged memories from the backups")
 
     def act(self, options: dict[str, Any]) -> int:
-        """Do one of the three."""
+        """Make, list or purge backups."""
         if options["list"]:
             return self._list(as_json=options["json"])
         return self._purge(options) if options["purge"] else self._make(options)
@@ -67,11 +65,13 @@ class Command(FaceCommand):
     def _list(self, *, as_json: bool) -> int:
         found = list_backups(operator())
         if as_json:
-            self.print_json({"backups": [_as_json(backup) for backup in found]})
+            self.print_json({"backups": [backup_json(backup) for backup in found]})
         elif not found:
             self.stdout.write("There are no backups yet. 'loci backup' makes one.")
         else:
-            self.print_table([_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories"))
+            self.print_table(
+                [backup_row(b) for b in found], header=("name", "made at (UTC)", "size", "memories")
+            )
         return 0
 
     def _purge(self, options: dict[str, Any]) -> int:
@@ -79,18 +79,25 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json(vars(done))
             return 0
-        self.stdout.write(f"{done.checked} backups looked at, {len(done.rewritten)} written anew.")
+        self.stdout.write(f"{done.checked} backups checked, {len(done.rewritten)} rewritten.")
         for name in done.unreadable:
-            self.stdout.write(f"{name} cannot be read and may hold what was purged: delete it.")
+            self.stdout.write(f"{name} cannot be read and may hold purged memories: delete it.")
         return 0
 
 
-def _as_json(backup: Backup) -> dict[str, Any]:
-    said = vars(backup.manifest) if backup.manifest else None
-    return {"name": backup.name, "size_bytes": backup.size_bytes, "fault": backup.fault, "manifest": said}
+def backup_json(backup: Backup) -> dict[str, Any]:
+    """A backup as JSON values."""
+    manifest = vars(backup.manifest) if backup.manifest else None
+    return {
+        "name": backup.name,
+        "size_bytes": backup.size_bytes,
+        "fault": backup.fault,
+        "manifest": manifest,
+    }
 
 
-def _row(backup: Backup) -> tuple[str, str, str, str]:
+def backup_row(backup: Backup) -> tuple[str, str, str, str]:
+    """A backup's line in the table: name, time, size, and the number of memories or the fault."""
     if backup.manifest is None:
         return backup.name, "?", _size(backup.size_bytes), backup.fault
     count = str(backup.manifest.counts.get("memories_memory", 0))

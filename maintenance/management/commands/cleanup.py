@@ -1,4 +1,4 @@
-"""`manage.py cleanup`: forget what has next to no confidence and is not recalled, or see what that would be."""
+"""`manage.py cleanup`: forget memories of hardly any confidence that nobody recalls, or preview it."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from maintenance.management.cycle_command import CycleCommand
 
 EXAMPLES: Final = """\
 examples:
-  loci cleanup --dry-run            what would be forgotten; nothing is touched
+  loci cleanup --dry-run            what would be forgotten; changes nothing
   loci cleanup --group ledger
 
-What is forgotten can be restored for maintenance.retention_days; pinned and verified memories are never touched.
-`loci runs undo ID` takes a whole cleanup back.
+Forgotten memories can be restored for maintenance.retention_days; pinned and verified memories are never touched.
+`loci runs undo ID` undoes a whole cleanup.
 """
 
 
@@ -19,5 +19,5 @@ class Command(CycleCommand):
 
     kind = "cleanup"
     uses_model = False
-    help = "Forget memories of next to no confidence that nobody has recalled for long."
+    help = "Forget memories of hardly any confidence that have not been recalled for a long time."
     examples = EXAMPLES

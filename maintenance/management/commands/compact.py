@@ -1,4 +1,4 @@
-"""`manage.py compact`: run the maintenance cycle now, or see what it would do."""
+"""`manage.py compact`: run the maintenance cycle now, or preview it."""
 
 from typing import Final
 
@@ -6,13 +6,13 @@ from maintenance.management.cycle_command import CycleCommand
 
 EXAMPLES: Final = """\
 examples:
-  loci compact --dry-run            what would happen, with each change; nothing is touched
+  loci compact --dry-run            what would happen, with each change; changes nothing
   loci compact                      decay, compact, promote, expire, clean up, find duplicates and conflicts
   loci compact --group ledger       one group
-  loci compact --max-share 1        also where it retires more than maintenance.max_share of a group
-  loci runs undo ID                 take a run back
+  loci compact --max-share 1        even if it retires more than maintenance.max_share of a group
+  loci runs undo ID                 undo a run
 
-The status is 1 where the run stopped because it would have retired too much.
+The exit status is 1 if the run stopped because it would have retired too many memories.
 """
 
 

@@ -1,4 +1,4 @@
-"""`loci doctor`: find what is wrong with the store, and repair what can be made anew."""
+"""`loci doctor`: check the store, and repair derived data."""
 
 import argparse
 import json
@@ -14,31 +14,31 @@ from maintenance.doctor import Diagnosis, examine, repair
 
 EXAMPLES: Final = """\
 examples:
-  loci doctor             look at everything, change nothing
-  loci doctor --repair    make indexes, contexts and missing vectors anew; memories are never changed
-  loci doctor --quick     leave out what reads every row
+  loci doctor             check everything, change nothing
+  loci doctor --repair    rebuild indexes, contexts and missing vectors; memories are never changed
+  loci doctor --quick     skip the checks that read every row
   loci doctor --json
 
-The status is 1 where something is wrong.
+The exit status is 1 if something is wrong.
 """
 
 
 class Command(BaseCommand):
     """Renders what maintenance.doctor finds."""
 
-    help = "Examine the store; with --repair, make anew what is derived from the memories."
-    requires_system_checks = []  # they are among what it reports
+    help = "Check the store; with --repair, also rebuild what is derived from the memories."
+    requires_system_checks = []  # the doctor reports them itself
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("--repair", action="store_true", help="make anew what is derived, then look")
-        parser.add_argument("--quick", action="store_true", help="leave out what reads every row")
+        parser.add_argument("--repair", action="store_true", help="rebuild derived data, then check")
+        parser.add_argument("--quick", action="store_true", help="skip the checks that read every row")
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["repair"] and options["quick"]:
-            raise CommandError("--repair looks at everything: leave out --quick.")
+            raise CommandError("--repair checks everything and cannot be combined with --quick.")
         with tqdm(file=sys.stderr, disable=None, leave=False, bar_format="{desc} {elapsed}") as bar:
             if options["repair"]:
                 diagnosis = repair(operator(), report=bar.set_description)
@@ -50,13 +50,13 @@ class Command(BaseCommand):
 
 
 def as_json(diagnosis: Diagnosis) -> str:
-    """Give the diagnosis as one line."""
+    """The diagnosis as JSON on one line."""
     return json.dumps({"is_well": diagnosis.is_well, **asdict(diagnosis)}, ensure_ascii=False)
 
 
 def as_table(diagnosis: Diagnosis) -> str:
-    """Give a line for each repair and each check."""
-    lines = [f"repaired: {said}" for said in diagnosis.repairs]
+    """One line per repair and per check."""
+    lines = [f"repaired: {repair_text}" for repair_text in diagnosis.repairs]
     width = max(len(finding.check) for finding in diagnosis.findings)
     for f in diagnosis.findings:
         advice = f" → {f.advice}" if f.advice else ""

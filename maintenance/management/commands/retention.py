@@ -1,4 +1,4 @@
-"""`manage.py retention`: destroy what is past its time, or say what that would be."""
+"""`manage.py retention`: destroy expired data, or show what that would be."""
 
 import dataclasses
 import sys
@@ -14,12 +14,11 @@ from memories.management.output import FaceCommand
 EXAMPLES: Final = """\
 examples:
   manage.py retention --dry-run     what would be destroyed, and what is held and why
-  manage.py retention               destroy it; nothing brings it back
+  manage.py retention               destroy it; this cannot be undone
   manage.py retention --json
 
-How long things are kept stands in [maintenance] of config.toml: retention_days (forgotten memories), runs_days (what
-undoing a run needs), recall_log_days (recalls), log_days (the audit log; 0 keeps it for ever). A worker does this
-once a day.
+The limits are in [maintenance] of config.toml: retention_days (forgotten memories), runs_days (data for undoing
+runs), recall_log_days (recalls), log_days (the audit log; 0 keeps it forever). A worker runs this once a day.
 """
 
 
@@ -27,7 +26,7 @@ class Command(FaceCommand):
     """Parses, calls enforce_retention(), renders."""
 
     help = (
-        "Destroy what is past its retention: forgotten memories, recalls, changes of old runs, old log rows."
+        "Destroy expired data: forgotten memories, recalls, changes of old runs, old rows of the audit log."
     )
     takes_group = False
     examples = EXAMPLES
@@ -67,7 +66,7 @@ class Command(FaceCommand):
         if rows or held:
             self.print_table(rows + held, header=["step", "what", "rows", ""])
         if not report.total:
-            self.stdout.write("Nothing is past its retention.")
+            self.stdout.write("Nothing has expired.")
         elif report.dry_run:
             self.stdout.write(f"{report.total:,} rows would be destroyed. Nothing was changed.")
         else:

@@ -1,4 +1,4 @@
-"""`manage.py runs`: what maintenance did, and taking it back."""
+"""`manage.py runs`: list, show and undo runs of maintenance."""
 
 import argparse
 from dataclasses import asdict
@@ -18,18 +18,18 @@ from memories.queries.pages import MAX_LIMIT
 EXAMPLES: Final = """\
 examples:
   loci runs list
-  loci runs show 1f3a                 a part of the id is enough where only one has it
-  loci runs undo 1f3a --dry-run       what would be set back, and what was changed since
+  loci runs show 1f3a                 part of the id is enough if it is unique
+  loci runs undo 1f3a --dry-run       what would be restored, and what has changed since
   loci runs undo 1f3a
-  loci runs undo 1f3a --with-later    later runs over the same memories first
+  loci runs undo 1f3a --with-later    undo later runs over the same memories first
 """
 SHOWN = 50
 
 
 class Command(FaceCommand):
-    """Parses, lists, shows or takes back, renders."""
+    """Parses, lists, shows or undoes, renders."""
 
-    help = "List the runs of maintenance, show one with each change, or take one back."
+    help = "List the runs of maintenance, show one with its changes, or undo one."
     takes_group = False
     examples = EXAMPLES
 
@@ -37,22 +37,22 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="list | show | undo")
-        listing = actions.add_parser("list", help="the runs, newest first")
-        listing.add_argument("--cursor", default="", help="'next' of the page before")
-        showing = actions.add_parser("show", help="one run with its steps and changes")
+        listing = actions.add_parser("list", help="list the runs, newest first")
+        listing.add_argument("--cursor", default="", help="the 'next' value of the previous page")
+        showing = actions.add_parser("show", help="show one run with its steps and changes")
         showing.add_argument(
             "--changes", type=int, default=SHOWN, metavar="N", help=f"changes to list ({SHOWN})"
         )
-        undoing = actions.add_parser("undo", help="set back every field that the run changed")
-        undoing.add_argument("--dry-run", action="store_true", help="only say what would happen")
+        undoing = actions.add_parser("undo", help="restore every field that the run changed")
+        undoing.add_argument("--dry-run", action="store_true", help="only show what would happen")
         undoing.add_argument(
-            "--with-later", action="store_true", help="take back later runs over the same rows first"
+            "--with-later", action="store_true", help="undo later runs over the same rows first"
         )
         undoing.add_argument(
-            "--force", action="store_true", help="also set back what was changed since; see --dry-run"
+            "--force", action="store_true", help="also restore rows that have changed since; see --dry-run"
         )
         for action in (showing, undoing):
-            action.add_argument("id", help="the run's id, or a part of it")
+            action.add_argument("id", help="the run's id, or part of it")
         for action in (listing, showing, undoing):
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
 
@@ -65,7 +65,7 @@ class Command(FaceCommand):
             self.print_json({"items": [run_json(run) for run in page.rows], "next": page.next})
             return 0
         self.print_table(
-            [_row(run) for run in page.rows], header=["id", "when", "kind", "status", "group", "did"]
+            [run_row(run) for run in page.rows], header=["id", "when", "kind", "status", "group", "did"]
         )
         if not page.rows:
             self.stdout.write("Maintenance has not run yet. `loci compact --dry-run` shows what it would do.")
@@ -85,7 +85,7 @@ class Command(FaceCommand):
             }
             self.print_json(body)
             return 0
-        self.print_table([_row(run)], header=["id", "when", "kind", "status", "group", "did"])
+        self.print_table([run_row(run)], header=["id", "when", "kind", "status", "group", "did"])
         print_steps(self, run.steps)
         print_changes(self, changes, total=total)
         return 0
@@ -96,23 +96,25 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json(asdict(done))
             return 0
-        for line in _undone(done):
+        for line in undo_lines(done):
             self.stdout.write(line)
         return 0
 
 
-def _row(run: Run) -> list[str]:
+def run_row(run: Run) -> list[str]:
+    """A run's line in the table."""
     did = ", ".join(f"{name} {count}" for name, count in run.counts.items()) or "nothing"
     group = run.group.slug if run.group else "all"
     return [str(run.id), f"{run.started_at:%Y-%m-%d %H:%M}", run.kind, run.status, group, did]
 
 
-def _undone(done: UndoResult) -> list[str]:
-    would = "Would set back" if done.dry_run else "Set back"
-    lines = [f"{would} {done.restored} rows and delete {done.deleted} that the run had made."]
-    if not done.dry_run:
-        lines = [f"Set back {done.restored} rows and deleted {done.deleted} that the run had made."]
+def undo_lines(done: UndoResult) -> list[str]:
+    """What an undo did or would do, and the rows that it leaves, in words."""
+    if done.dry_run:
+        lines = [f"Would restore {done.restored} rows and delete {done.deleted} that the run created."]
+    else:
+        lines = [f"Restored {done.restored} rows and deleted {done.deleted} that the run created."]
     if done.earlier:
-        lines.append("Later runs taken back first: " + ", ".join(str(id_) for id_ in done.earlier))
+        lines.append("Later runs undone first: " + ", ".join(str(id_) for id_ in done.earlier))
     lines += [f"left: {kept.id or kept.row} ({kept.why})" for kept in done.kept]
     return lines

@@ -1,4 +1,4 @@
-"""`manage.py schedule`: what Loci does of itself, when it did and will; pause, resume and run a job."""
+"""`manage.py schedule`: show the scheduled jobs; pause, resume or run one."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -20,13 +20,13 @@ from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
 examples:
-  manage.py schedule                 every job: how often, last run, next run, how it stands
-  manage.py schedule pause cycle     it stays paused over restarts
+  manage.py schedule                 every job: interval, last run, next run, state
+  manage.py schedule pause cycle     it stays paused across restarts
   manage.py schedule resume cycle
-  manage.py schedule run cycle       do it here and now, due or not
+  manage.py schedule run cycle       run it here and now, due or not
   manage.py schedule --json
 
-Times are UTC. How often: the settings maintenance.cycle_hours and maintenance.backup_days; 0 is never.
+Times are UTC. The settings maintenance.cycle_hours and maintenance.backup_days set the intervals; 0 means never.
 """
 HEADER: Final = ("job", "every", "last run", "took", "next run", "state")
 CHANGES: dict[str, Callable[[Actor, str], JobStatus]] = {
@@ -34,7 +34,7 @@ CHANGES: dict[str, Callable[[Actor, str], JobStatus]] = {
     "resume": resume_job,
     "run": run_now,
 }
-SAYS: Final = {
+MESSAGES: Final = {
     "pause": "The job '{name}' is paused; 'manage.py schedule resume {name}' lets it run again.",
     "resume": "The job '{name}' is resumed; next run: {next}.",
     "run": "The job '{name}' ran in {took}.",
@@ -42,15 +42,15 @@ SAYS: Final = {
 
 
 class Command(FaceCommand):
-    """Lists and changes the schedule as the machine's operator."""
+    """Shows and changes the schedule as the operator of this machine."""
 
-    help = "Show what Loci does of itself; pause, resume or run a job."
+    help = "Show the scheduled jobs; pause, resume or run one."
     examples = EXAMPLES
     takes_group = False
     uses_model = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare what may be asked."""
+        """Add the action and the name of the job."""
         super().add_arguments(parser)
         parser.add_argument("action", nargs="?", default="list", choices=["list", *CHANGES])
         parser.add_argument("name", nargs="?", metavar="NAME", help="the job to pause, resume or run")
@@ -68,7 +68,7 @@ class Command(FaceCommand):
             self.print_json(asdict(job))
         else:
             self.stdout.write(
-                SAYS[action].format(
+                MESSAGES[action].format(
                     name=name, took=format_duration(job.took_s), next=format_moment(job.next_run)
                 )
             )
@@ -78,12 +78,13 @@ class Command(FaceCommand):
         if is_json:
             self.print_json({"jobs": [asdict(job) for job in jobs]})
             return
-        self.print_table([_row(job) for job in jobs], header=HEADER)
+        self.print_table([job_row(job) for job in jobs], header=HEADER)
         if not any(job.last_run or job.failures for job in jobs):
-            self.stdout.write("Nothing has run yet: jobs are done by the worker that 'manage.py up' starts.")
+            self.stdout.write("Nothing has run yet: the worker started by 'manage.py up' runs the jobs.")
 
 
-def _row(job: JobStatus) -> list[str]:
+def job_row(job: JobStatus) -> list[str]:
+    """A job's line in the table."""
     took = format_duration(job.took_s)
     return [
         job.name,

@@ -1,12 +1,12 @@
-"""`manage.py export`: write the store, or some groups, as JSON lines from which it can be built again."""
+"""`manage.py export`: write the store, or some groups, as JSON lines that 'import' can rebuild."""
 
 import argparse
 import dataclasses
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
@@ -15,15 +15,15 @@ from access.errors import Conflict, LociError
 from access.tokens import operator
 from memories.language.plurals import format_count
 from sources.exporting import ExportReport, export
-from sources.exporting.atomic_file import replaced_file
-from sources.format import kinds_said
+from sources.exporting.atomic_file import replace_file
+from sources.format import counts_text
 
 EXAMPLES: Final = """\
 examples:
   manage.py export loci.jsonl                     the whole store, with its log
   manage.py export --group ledger > ledger.jsonl
   manage.py export loci.jsonl --vectors --json    with vectors, so that an import need not embed
-  manage.py export loci.jsonl --overwrite         in place of the file that is there
+  manage.py export loci.jsonl --overwrite         replace an existing file
 """
 
 
@@ -36,23 +36,24 @@ class Command(BaseCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument("file", type=Path, nargs="?", help="a new file; default: standard output")
-        parser.add_argument("--overwrite", action="store_true", help="take the place of a file that is there")
+        parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
         parser.add_argument("--group", action="append", default=[], help="only this group; may be repeated")
-        parser.add_argument("--vectors", action="store_true", help="write the vectors, too")
+        parser.add_argument("--vectors", action="store_true", help="include the vectors")
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path | None = options["file"]
-        # Where the lines go to standard output, the answer must not stand among them.
+        # Lines on standard output must not be mixed with the answer.
         answer = self.stdout if path else self.stderr
         try:
             if path and path.is_file() and not options["overwrite"]:
                 raise Conflict(
-                    f"{path} is there already.",
-                    hint="Name a new file, or let it be replaced with --overwrite.",
+                    f"{path} already exists.",
+                    hint="Name a new file, or replace it with --overwrite.",
                     field="file",
                 )
-            with _opened(path) as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
+            target = replace_file(path) if path else nullcontext(sys.stdout)
+            with target as out, tqdm(unit="line", file=sys.stderr, disable=None, leave=False) as bar:
                 report = export(
                     operator(),
                     out,
@@ -66,14 +67,11 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
-        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else _as_text(report))
+        answer.write(json.dumps(dataclasses.asdict(report)) if options["json"] else report_text(report))
 
 
-def _opened(path: Path | None) -> AbstractContextManager[TextIO]:
-    return replaced_file(path) if path else nullcontext(sys.stdout)
-
-
-def _as_text(report: ExportReport) -> str:
-    counts = kinds_said(report.counts)
-    log = "" if report.has_log else " The log stays here: it goes along with the whole store alone."
+def report_text(report: ExportReport) -> str:
+    """The report in words."""
+    counts = counts_text(report.counts)
+    log = "" if report.has_log else " The log is not included: it is exported only with the whole store."
     return f"Exported {counts} of {format_count(len(report.groups), 'group')}.{log}"

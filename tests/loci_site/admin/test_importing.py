@@ -17,7 +17,7 @@ from access.tokens import operator
 from memories.models import Memory
 from sources import uploads
 from sources.models import Upload
-from sources.uploads import work_on_waiting
+from sources.uploads import process_waiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 LIST = "/admin/sources/upload/"
@@ -77,7 +77,7 @@ def test_the_button_imports_and_the_page_says_what_became_of_it(member: Client) 
     listed = member.get(LIST).content.decode()
     assert "1 created" in listed
     again = member.post(address, {"do": "import"}, follow=True)
-    assert "does not wait for a yes" in again.content.decode()
+    assert "is not waiting for confirmation" in again.content.decode()
     assert member.post(address, {"do": "fly"}).status_code == 404
 
 
@@ -85,7 +85,7 @@ def test_a_file_is_discarded(member: Client) -> None:
     send(member, *two())
     address = f"{LIST}{Upload.objects.get().id}/change/"
     page = member.post(address, {"do": "discard"}, follow=True)
-    assert "Taken back before it was imported" in page.content.decode()
+    assert "Discarded before import" in page.content.decode()
     assert not Memory.objects.exists()
 
 
@@ -96,7 +96,7 @@ def test_while_a_worker_is_at_it_the_page_says_how_far(
     body = send(member, *two()).content.decode()
     assert "data-busy" in body
     assert "Starts within a few seconds" in body
-    work_on_waiting(operator())
+    process_waiting(operator())
     body = member.get(f"{LIST}{Upload.objects.get().id}/change/").content.decode()
     assert "data-busy" not in body
     assert "Import 1 line<" in body
@@ -107,7 +107,7 @@ def test_what_cannot_be_taken_is_said_at_its_field(member: Client, settings: Set
     settings.LOCI = replace(settings.LOCI, server=server)
     large = member.post(NEW, fields(SimpleUploadedFile("a.jsonl", b"x" * 1025)))
     assert large.status_code == 422
-    assert "the browser sends at most" in large.content.decode()
+    assert "uploads are limited to" in large.content.decode()
     assert (
         "The file is empty" in member.post(NEW, fields(SimpleUploadedFile("a.jsonl", b""))).content.decode()
     )

@@ -196,7 +196,7 @@ def test_the_doctor_says_what_to_do_and_repairs(owner: Client, remember: Remembe
     assert "Problems found" in whole
     assert "--repair" in whole
     repaired = owner.post(f"{JOBS}doctor/").content.decode()
-    assert "Wrote 1 contexts anew" in repaired
+    assert "Rewrote 1 contexts" in repaired
     assert Memory.objects.get(pk=memory.pk).context == ""
 
 

@@ -117,7 +117,7 @@ def test_a_run_file_holds_one_mode(folder: Path, tmp_path: Path) -> None:
 
 def test_a_split_keeps_the_questions_it_names(folder: Path) -> None:
     (folder / "split.json").write_text(json.dumps({"dev": ["q3"], "heldout": ["q1", "q2"]}), encoding="utf-8")
-    assert [query.id for query in read_queries(folder, split="dev").asked] == ["q3"]
+    assert [query.id for query in read_queries(folder, split="dev").answerable] == ["q3"]
     with pytest.raises(InvalidInput, match="no split 'test'"):
         read_queries(folder, split="test")
 
@@ -135,9 +135,9 @@ def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": 1}', "line 1 is no question"),
-        ("no json", "line 1 is no JSON"),
-        ("[]", "line 1 is no question"),
+        ('{"id": 1}', "line 1 is not a question"),
+        ("no json", "line 1 is not a JSON"),
+        ("[]", "line 1 is not a question"),
     ],
 )
 def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: str) -> None:
@@ -149,12 +149,12 @@ def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: st
 def test_what_has_no_answer_and_what_names_no_text_is_counted(tmp_path: Path) -> None:
     queries = [QUERIES[0] | {"relevant": ["a2", "gone"]}, QUERIES[1] | {"relevant": ["gone"]}, QUERIES[3]]
     read = read_queries(write_set(tmp_path / "set", queries=queries))
-    assert [query.id for query in read.asked] == ["q1", "q2"]
+    assert [query.id for query in read.answerable] == ["q1", "q2"]
     assert [query.id for query in read.unanswered] == ["q4"]
     assert read.unknown_ids == 1
     assert Measurements(questions={"mine": read}).left_out() == [
-        "mine: questions without an answer, not asked (--abstain judges them): 1",
-        "mine: ids of answers that no line of corpus.jsonl has, which count as not found: 1",
+        "mine: questions without an answer, not run (--abstain judges them): 1",
+        "mine: ids of answers missing in corpus.jsonl, counted as not found: 1",
     ]
 
 
@@ -168,8 +168,8 @@ def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
     assert run(folder)["questions"] == {"set": counts}
     out = StringIO()
     call_command("evaluate", str(folder), stdout=out)
-    assert "questions without an answer, not asked (--abstain judges them): 1" in out.getvalue()
-    assert "which count as not found: 1" in out.getvalue()
+    assert "questions without an answer, not run (--abstain judges them): 1" in out.getvalue()
+    assert "counted as not found: 1" in out.getvalue()
     # Asked for, the question without an answer is judged: a row of its own in the table of kinds.
     out = StringIO()
     call_command("evaluate", str(folder), "--abstain", stdout=out)
@@ -215,17 +215,17 @@ def test_a_text_is_embedded_once_however_often_it_is_asked_for(tmp_path: Path) -
 
 def test_vectors_of_two_models_are_kept_apart(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "vectors.bin")
-    cache.keep("one", ["text"], np.ones((1, 384), dtype=np.float32))
+    cache.add("one", ["text"], np.ones((1, 384), dtype=np.float32))
     assert cache.find("two", ["text"]) == {}
     assert cache.find("one", ["text"])["text"][0] == 1.0
 
 
 def test_what_a_killed_process_left_half_written_is_dropped(tmp_path: Path) -> None:
     file = tmp_path / "vectors.bin"
-    VectorCache(file).keep("m", ["a", "b"], np.ones((2, 384), dtype=np.float32))
+    VectorCache(file).add("m", ["a", "b"], np.ones((2, 384), dtype=np.float32))
     with file.open("r+b") as half:
         half.truncate(file.stat().st_size - 7)
     cache = VectorCache(file)
     assert list(cache.find("m", ["a", "b"])) == ["a"]
-    cache.keep("m", ["c"], np.full((1, 384), 3, dtype=np.float32))
+    cache.add("m", ["c"], np.full((1, 384), 3, dtype=np.float32))
     assert VectorCache(file).find("m", ["c"])["c"][0] == 3.0

@@ -11,10 +11,10 @@ from django.db import connection
 from access.errors import InvalidInput
 from loci_site.evaluation.ablation import CrossValidationFold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
-from loci_site.evaluation.kept_database import fingerprint, kept_database
+from loci_site.evaluation.cached_database import cached_database, fingerprint
 from loci_site.evaluation.metrics import difference_interval, interval
 from loci_site.evaluation.run import ModeReport, Query
-from loci_site.evaluation.tables import Measurements, above_share, as_markdown, as_text, write_between_marks
+from loci_site.evaluation.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
 from memories.recall.weights import CHOICES, STEPS, TUNING, without
@@ -102,9 +102,9 @@ def test_a_page_tells_what_is_held_back_what_it_costs_and_how_well_kinds_are_tol
 
 
 def test_the_share_above_counts_pairs() -> None:
-    assert above_share([1.0], [0.0, 2.0]) == 0.5
-    assert above_share([1.0, 1.0], [1.0]) == 0.5
-    assert above_share([0.0], [1.0]) == 0.0
+    assert win_share([1.0], [0.0, 2.0]) == 0.5
+    assert win_share([1.0, 1.0], [1.0]) == 0.5
+    assert win_share([0.0], [1.0]) == 0.0
 
 
 ROWS = [["set", "R@10"], ["garden", "97.1"]]
@@ -155,8 +155,8 @@ def test_hybrid_is_held_against_the_better_of_its_arms() -> None:
 
 
 def test_what_the_other_groups_take_away_is_told() -> None:
-    rooms = {"garden": (report("hybrid", 0.75, 0.75), report("hybrid", 0.5, 0.75))}
-    assert Measurements(rooms=rooms).tables() == {
+    scopes = {"garden": (report("hybrid", 0.75, 0.75), report("hybrid", 0.5, 0.75))}
+    assert Measurements(scopes=scopes).tables() == {
         "everywhere": [
             ["set", "within its group", "in all groups at once", "R@10 lost"],
             ["garden", "75.0 / 75.0 / 75.0", "62.5 / 62.5 / 62.5", "12.5"],
@@ -195,7 +195,7 @@ def test_a_kept_database_is_filled_once_and_the_store_stays_in_place(tmp_path: P
     filled: list[str] = []
     before = connection.settings_dict["NAME"]
     for mark in ("one", "one", "two"):
-        with kept_database(tmp_path / "kept", "garden", mark, lambda: filled.append("x")) as path:
+        with cached_database(tmp_path / "kept", "garden", mark, lambda: filled.append("x")) as path:
             assert connection.settings_dict["NAME"] == str(path)
             assert Memory.objects.count() == 0
     assert len(filled) == 2
@@ -208,7 +208,7 @@ def test_a_fill_that_fails_keeps_nothing(tmp_path: Path) -> None:
     def fail() -> None:
         raise InvalidInput("no")
 
-    with pytest.raises(InvalidInput), kept_database(tmp_path / "kept", "garden", "one", fail):
+    with pytest.raises(InvalidInput), cached_database(tmp_path / "kept", "garden", "one", fail):
         pass
     assert [*(tmp_path / "kept").glob("*.db")] == []
 

@@ -19,7 +19,7 @@ from access.tokens import operator
 from maintenance.backups import backup_job, list_backups, make_backup
 from maintenance.backups.archive import DATABASE, read_ids, read_manifest, unpack
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import opened
+from maintenance.backups.open_copy import use_copy
 from maintenance.jobs import job_actor
 from maintenance.schedule import JOBS
 from memories.lifecycle.verbs import retract
@@ -41,7 +41,7 @@ def no_backups() -> Iterator[None]:
 def contents_of(archive: Path, folder: Path) -> list[str]:
     folder.mkdir()
     unpack(archive, folder)
-    with opened(folder / DATABASE):
+    with use_copy(folder / DATABASE):
         return sorted(Memory.objects.values_list("content", flat=True))
 
 
@@ -116,7 +116,7 @@ def test_a_copy_that_lacks_a_row_is_refused(remember: Remember, monkeypatch: pyt
 
     def losing(self: object, target: Path, **more: object) -> None:
         copy_to(self, target, **more)
-        with opened(target):
+        with use_copy(target):
             Memory.objects.all().delete()
 
     monkeypatch.setattr(engine, "copy_to", losing)
@@ -130,16 +130,16 @@ def test_a_cut_off_file_is_listed_as_such(remember: Remember) -> None:
     made.path.write_bytes(made.path.read_bytes()[:200])
     (listed,) = list_backups(operator())
     assert listed.manifest is None
-    assert "is no backup of Loci, or is cut off" in listed.fault
+    assert "is not a Loci backup, or is truncated" in listed.fault
 
 
 def test_a_file_of_ones_own_is_written_once_and_not_managed(remember: Remember, tmp_path: Path) -> None:
     made = make_backup(operator(), to=tmp_path / "mine.zip")
     assert made.path == tmp_path / "mine.zip"
     assert list_backups(operator()) == []
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="already exists"):
         make_backup(operator(), to=tmp_path / "mine.zip")
-    with pytest.raises(InvalidInput, match="is no place for a file"):
+    with pytest.raises(InvalidInput, match="is a folder, or its folder does not exist"):
         make_backup(operator(), to=tmp_path / "nowhere" / "mine.zip")
 
 

@@ -12,7 +12,7 @@ from maintenance.backups import make_backup
 from maintenance.backups import purge as backup_purging
 from maintenance.backups.archive import DATABASE, read_manifest, unpack
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import opened
+from maintenance.backups.open_copy import use_copy
 from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
@@ -59,13 +59,13 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
     assert all(vector in before for vector in vectors)
     done = purge(operator(), memory.id, reason="asked for")
     assert done.certificate is not None
-    assert done.certificate.checked == ("2 managed backups: 2 held it and were written anew",)
+    assert done.certificate.checked == ("2 managed backups: 2 held it and were rewritten",)
     assert done.certificate.remains == ()
     for made in (first, second):
         after = bytes_of(made.path, tmp_path / made.path.stem)
         assert traces_in(after) == []
         assert [vector for vector in vectors if vector in after] == []
-        with opened(tmp_path / made.path.stem / DATABASE):
+        with use_copy(tmp_path / made.path.stem / DATABASE):
             assert list(Memory.objects.values_list("content", flat=True)) == ["The queue holds ten jobs."]
         manifest = read_manifest(made.path)
         assert (manifest.made_at, manifest.groups) == (made.manifest.made_at, {"ledger": 1})
@@ -91,7 +91,7 @@ def test_a_backup_that_has_nothing_of_it_is_left_as_it_is(remember: Remember) ->
     done = purge(operator(), remember(SECRET).id)
     assert made.path.read_bytes() == before
     assert done.certificate is not None
-    assert done.certificate.checked == ("1 managed backups: 0 held it and were written anew",)
+    assert done.certificate.checked == ("1 managed backups: 0 held it and were rewritten",)
 
 
 def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
@@ -103,7 +103,7 @@ def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
     done = purge(operator(), memory.id)
     assert done.certificate is not None
     (said,) = done.certificate.remains
-    assert said.startswith("1 managed backups still hold it: the worker writes them anew")
+    assert said.startswith("1 managed backups still hold it: the worker rewrites them")
     assert is_purge_owed()
     assert purge_backups(operator()) == BackupsPurged(1, (made.path.name,))
     assert not is_purge_owed()

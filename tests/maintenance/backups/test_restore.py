@@ -23,7 +23,7 @@ from access.tokens import operator
 from maintenance.backups import make_backup
 from maintenance.backups.archive import MANIFEST, unpack
 from maintenance.backups.folder import backups_folder
-from maintenance.backups.open_copy import file_faults, opened, snapshot_of_store
+from maintenance.backups.open_copy import database_faults, snapshot_of_store, use_copy
 from maintenance.backups.restore import GroupDifference, find_backup, preview_restore, restore_backup
 from maintenance.cycle.compaction import Compact
 from memories.draft import Draft
@@ -202,7 +202,7 @@ def test_a_backup_with_older_tables_is_brought_up_to_date(remember: Remember, tm
     older = tmp_path / "older.db"
     with snapshot_of_store() as now:
         now.copy_to(older)
-    with opened(older):
+    with use_copy(older):
         call_command("migrate", "memories", "0002", verbosity=0)
         older_backup = make_backup(operator(), to=tmp_path / "older.zip").path
     seen = preview_restore(operator(), older_backup)
@@ -216,7 +216,7 @@ def test_a_backup_with_older_tables_is_brought_up_to_date(remember: Remember, tm
 
 def test_a_file_that_is_no_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a zip")
-    for name, said in (("notes.txt", "is no backup of Loci"), ("absent.zip", "There is no file")):
+    for name, said in (("notes.txt", "is not a Loci backup"), ("absent.zip", "There is no file")):
         with pytest.raises(InvalidInput, match=said):
             preview_restore(operator(), tmp_path / name)
 
@@ -238,7 +238,7 @@ def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: 
     made = make_backup(operator())
     broken = tmp_path / "memory.db"
     broken.write_bytes(b"SQLite format 3\0" + b"\xff" * 20_000)
-    with opened(broken):
+    with use_copy(broken):
         done = restore_backup(operator(), made.path)
         assert contents() == [PORT]
     assert done.warning.startswith("the present store cannot be read")
@@ -249,7 +249,7 @@ def test_a_store_that_cannot_be_read_is_set_aside(remember: Remember, tmp_path: 
 def test_where_there_is_no_store_yet_it_is_simply_put_there(remember: Remember, tmp_path: Path) -> None:
     remember(PORT)
     made = make_backup(operator())
-    with opened(tmp_path / "memory.db"):
+    with use_copy(tmp_path / "memory.db"):
         done = restore_backup(operator(), made.path)
         assert contents() == [PORT]
     assert done.before is None
@@ -290,7 +290,7 @@ def test_the_command_asks_shows_and_names_the_undo(remember: Remember) -> None:
     remember(LATER)
     call_command("restore", made.path.name, "--dry-run", stdout=(out := StringIO()))
     assert "1 memories are newer than the backup and would be lost" in out.getvalue()
-    with pytest.raises(CommandError, match="Say --yes"):
+    with pytest.raises(CommandError, match="Add --yes"):
         call_command("restore", made.path.name, "--json", stdout=StringIO())
     assert contents() == [LATER, PORT]
     call_command("restore", made.path.name, "--yes", "--json", stdout=(out := StringIO()))
@@ -303,8 +303,8 @@ KILLS = {
     "unpack": [LATER, PORT],
     "write_backup": [LATER, PORT],
     "carry_over": [LATER, PORT],
-    "_keep_keys": [LATER, PORT],
-    "sync_folder:2": [LATER, PORT],  # no log of pages is left, the rename comes next
+    "add_keys": [LATER, PORT],
+    "sync_folder:2": [LATER, PORT],  # no write-ahead log is left, the rename comes next
     "sync_folder:3": [PORT],  # renamed
 }
 
@@ -320,15 +320,15 @@ def test_a_kill_at_any_point_leaves_the_old_store_or_the_new_whole(
     for point in KILLS:
         home = tmp_path / point.replace(":", "-")
         (home / "backups").mkdir(parents=True)
-        with opened(home / "memory.db"):
+        with use_copy(home / "memory.db"):
             restore_backup(operator(), start.path)
         command = [sys.executable, "-m", "tests.maintenance.backups.killed_restore", str(made.path), point]
         processes[point] = subprocess.Popen(command, cwd=REPOSITORY, env=environment(home))
     for point, expected in KILLS.items():
         assert processes[point].wait(60) == 9, point
         home = tmp_path / point.replace(":", "-")
-        with opened(home / "memory.db"):
-            assert file_faults() == [], point
+        with use_copy(home / "memory.db"):
+            assert database_faults() == [], point
             assert contents() == expected, point
             assert verify_chain().is_whole
             restore_backup(operator(), made.path)  # nothing that was left is in the way

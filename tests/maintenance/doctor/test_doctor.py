@@ -1,4 +1,4 @@
-"""The doctor finds what is broken, says it, and repairs what can be made anew."""
+"""The doctor reports what is broken and rebuilds derived data."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from maintenance.doctor import CheckStatus, Diagnosis, Finding, examine, repair
 from maintenance.doctor import environment as doctor_place
 from maintenance.doctor import rows as doctor_rows
 from maintenance.doctor.rows import stale_contexts
-from maintenance.doctor.versions import faulty_chains, keys_in_circles
+from maintenance.doctor.versions import faulty_chains, keys_in_cycles
 from maintenance.models import JobLock
 from memories.embedding.install import verify_model
 from memories.models import IndexState, Link, Memory, Piece
@@ -69,7 +69,7 @@ def test_a_row_gone_from_the_keyword_index_is_found_and_repaired(remember: Remem
     assert "the keyword index does not match" in wrong(examine(operator()))["indexes"]
     after = repair(operator())
     assert wrong(after) == {}
-    assert after.repairs[0].startswith("made the search indexes anew (the keyword index does not match")
+    assert after.repairs[0].startswith("rebuilt the search indexes (the keyword index does not agree")
 
 
 @pytest.mark.model
@@ -99,7 +99,7 @@ def test_a_memory_without_a_piece_gets_its_vector(remember: Remember) -> None:
     Piece.objects.all().delete()
     assert wrong(examine(operator()))["vectors"].startswith("1 memories have no piece")
     after = repair(operator())
-    assert after.repairs == ("gave 1 memories their missing piece", "embedded 1 memories")
+    assert after.repairs == ("created the missing pieces of 1 memories", "embedded 1 memories")
     assert memory.pieces.get().embedding is not None
 
 
@@ -110,21 +110,21 @@ def test_an_owed_vector_is_a_notice_not_a_fault(remember: Remember, no_model: No
     diagnosis = examine(operator())
     (finding,) = [f for f in diagnosis.findings if f.check == "vectors"]
     assert finding.verdict is CheckStatus.NOTICE
-    assert finding.detail.startswith("1 memories wait for their vector")
+    assert finding.detail.startswith("1 memories have no vector yet")
     assert diagnosis.is_well
 
 
 def test_a_missing_model_is_said_with_what_works_without_it(no_model: NoModel) -> None:
     with no_model():
         faults = wrong(examine(operator()))
-    assert "Until then recall works by keywords." in faults["model"]
+    assert "Until then recall uses keywords only." in faults["model"]
 
 
 def test_a_stale_context_is_written_anew(remember: Remember) -> None:
     memory = remember("The port is 8081", tags=("deploy",))
     Memory.objects.filter(pk=memory.pk).update(context="something else")
-    assert wrong(examine(operator()))["contexts"].startswith("1 are out of date")
-    assert "wrote 1 contexts anew" in repair(operator()).repairs
+    assert wrong(examine(operator()))["contexts"].startswith("1 contexts are out of date")
+    assert "rewrote 1 contexts" in repair(operator()).repairs
     memory.refresh_from_db()
     assert memory.context == "deploy"
 
@@ -150,7 +150,9 @@ def test_a_root_that_is_no_root_is_named(remember: Remember) -> None:
     first, second, third = (remember(text) for text in ("One port", "Two queues", "Three people"))
     Memory.objects.filter(pk=second.pk).update(root=first)
     Memory.objects.filter(pk=third.pk).update(root=second)
-    assert [(fault.id, fault.why) for fault in faulty_chains()] == [(third.id, "has a root that is no root")]
+    assert [(fault.id, fault.why) for fault in faulty_chains()] == [
+        (third.id, "has a root that has a root itself")
+    ]
     Memory.objects.filter(pk=third.pk).update(root=F("key"))
     assert [(fault.id, fault.why) for fault in faulty_chains()] == [(third.id, "names itself as its root")]
 
@@ -177,7 +179,7 @@ def test_a_missing_column_table_or_index_is_named() -> None:
         cursor.execute("ALTER TABLE memories_recalllog DROP COLUMN degraded")
         cursor.execute("ALTER TABLE maintenance_joblock ADD COLUMN mood TEXT")
     assert wrong(examine(operator(), quick=True))["schema"].split(", ") == [
-        "maintenance_joblock has a column mood that no model knows",
+        "maintenance_joblock has an unknown column mood",
         "memories_memory lacks the index or constraint memory_expiry",
         "memories_recalllog lacks the column degraded",
     ]
@@ -191,7 +193,7 @@ def test_a_table_that_is_not_locis_is_a_notice() -> None:
         cursor.execute("CREATE TABLE somebody_elses (x)")
     assert (found("schema").verdict, found("schema").detail) == (
         CheckStatus.NOTICE,
-        "tables that are not Loci's: somebody_elses",
+        "tables that do not belong to Loci: somebody_elses",
     )
 
 
@@ -219,7 +221,9 @@ def test_what_hangs_on_a_later_version_is_found(remember: Remember) -> None:
     Link.objects.create(kind="duplicate", source=version, target=other)
     assert found("orphans").verdict is CheckStatus.OK
     Memory.objects.filter(pk=version.pk).update(root=root, state="superseded")
-    assert wrong(examine(operator(), quick=True))["orphans"] == "1 links hang on a version that is no root"
+    assert (
+        wrong(examine(operator(), quick=True))["orphans"] == "1 links point to a version that is not a root"
+    )
 
 
 def test_compacted_memories_must_lead_to_a_summary(remember: Remember) -> None:
@@ -229,16 +233,16 @@ def test_compacted_memories_must_lead_to_a_summary(remember: Remember) -> None:
     Memory.objects.filter(pk=summary.pk).update(state="forgotten")
     said = found("orphans")
     assert said.verdict is CheckStatus.NOTICE
-    assert said.detail == f"the summaries of 1 compacted memories do not count any more: {source.id}"
+    assert said.detail == f"the summaries of 1 compacted memories are no longer active: {source.id}"
     Memory.objects.filter(pk=source.pk).update(superseded_by=None)
-    assert wrong(examine(operator(), quick=True))["orphans"] == "1 compacted memories lead to no summary"
+    assert wrong(examine(operator(), quick=True))["orphans"] == "1 compacted memories have no summary"
 
 
 def test_rows_from_the_future_are_found(remember: Remember) -> None:
     memory = remember("The port is 8081")
     assert found("clock").verdict is CheckStatus.OK
     Memory.objects.filter(pk=memory.pk).update(created_at=timezone.now() + YEAR)
-    assert "a memory is of" in wrong(examine(operator(), quick=True))["clock"]
+    assert "a memory is dated" in wrong(examine(operator(), quick=True))["clock"]
 
 
 def test_jobs_that_failed_are_faults_and_paused_or_dead_ones_notices() -> None:
@@ -248,12 +252,10 @@ def test_jobs_that_failed_are_faults_and_paused_or_dead_ones_notices() -> None:
     JobLock.objects.create(name="heartbeat", last_finished=past)
     assert (found("jobs").verdict, found("jobs").detail) == (
         CheckStatus.NOTICE,
-        "backup was left in the middle; paused: cycle by ann; no worker has reported for a while",
+        "backup was interrupted; paused: cycle by ann; no worker has reported for a while",
     )
     JobLock.objects.filter(name="cycle").update(last_error="ValueError: no room")
-    assert (
-        wrong(examine(operator(), quick=True))["jobs"] == "the last time failed: cycle: ValueError: no room"
-    )
+    assert wrong(examine(operator(), quick=True))["jobs"] == "the last run failed: cycle: ValueError: no room"
 
 
 def test_a_chain_without_its_head_is_found(remember: Remember) -> None:
@@ -269,7 +271,7 @@ def test_contexts_in_threads_are_compared_without_a_query_for_each(remember: Rem
     assert len(queries) == 2
     Memory.objects.filter(pk=turns[5].pk).update(context="something else")
     assert [memory.pk for memory in stale_contexts()] == [turns[5].pk]
-    assert "wrote 1 contexts anew" in repair(operator()).repairs
+    assert "rewrote 1 contexts" in repair(operator()).repairs
     assert list(stale_contexts()) == []
 
 
@@ -307,7 +309,7 @@ def test_a_check_that_cannot_look_says_so_and_the_others_go_on(remember: Remembe
 def test_only_what_comes_back_to_itself_is_a_circle(
     successors: dict[int, int | None], in_circles: list[int]
 ) -> None:
-    assert keys_in_circles(successors) == in_circles
+    assert keys_in_cycles(successors) == in_circles
 
 
 def test_only_an_admin_of_everything_may_look() -> None:
@@ -327,7 +329,7 @@ def test_the_command_prints_a_table_and_json() -> None:
     out = StringIO()
     call_command("doctor", "--quick", stdout=out)
     assert "SKIPPED audit" in out.getvalue()
-    with pytest.raises(CommandError, match="leave out --quick"):
+    with pytest.raises(CommandError, match="cannot be combined with --quick"):
         call_command("doctor", "--quick", "--repair")
 
 

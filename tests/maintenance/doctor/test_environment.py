@@ -1,4 +1,4 @@
-"""The doctor looks at the place Loci works in: queue, backups, and who can read what."""
+"""Doctor checks of the environment: queue, backups and file permissions."""
 
 import os
 import time
@@ -47,16 +47,16 @@ def aged(path: Path, *, days: float) -> Path:
 def test_messages_that_nobody_took_are_found_and_dropped(elsewhere: Path) -> None:
     old = aged(elsewhere / "queue/messages/1_a.loci.msg", days=1)
     young = aged(elsewhere / "queue/messages/2_b.loci.msg", days=0)
-    assert found("queue").detail.startswith("1 messages wait for more than an hour")
-    assert "dropped 1 messages that nobody took" in repair(operator()).repairs
+    assert found("queue").detail.startswith("1 messages have waited for more than an hour")
+    assert "deleted 1 stale messages from the queue" in repair(operator()).repairs
     assert (old.exists(), young.exists()) == (False, True)
-    assert (found("queue").verdict, found("queue").detail) == (CheckStatus.OK, "1 messages wait")
+    assert (found("queue").verdict, found("queue").detail) == (CheckStatus.OK, "1 messages waiting")
 
 
 def test_the_age_of_the_newest_backup_is_told(elsewhere: Path, remember: Remember) -> None:
-    assert found("backups").detail == "nothing to keep yet"
+    assert found("backups").detail == "nothing to back up yet"
     remember("The port is 8081")
-    assert (found("backups").verdict, found("backups").detail) == (CheckStatus.NOTICE, "there is none yet")
+    assert (found("backups").verdict, found("backups").detail) == (CheckStatus.NOTICE, "there are none yet")
     aged(elsewhere / "backups/loci-20260101T000000Z-aaaa.zip", days=15)
     assert (
         wrong(examine(operator(), quick=True))["backups"]
@@ -80,7 +80,7 @@ def test_files_that_others_can_read_are_found_and_closed(elsewhere: Path) -> Non
     try:
         assert [path.name for path in exposed_files()] == ["config.toml"]
         assert wrong(examine(operator(), quick=True))["home"] == "others can read config.toml"
-        assert "made 2 files and folders their owner's alone" in repair(operator()).repairs
+        assert "made 2 files and folders readable by their owner only" in repair(operator()).repairs
         assert "home" not in wrong(examine(operator(), quick=True))
         assert (elsewhere.stat().st_mode & 0o777, config.stat().st_mode & 0o777) == (0o700, 0o600)
     finally:

@@ -21,7 +21,7 @@ def test_a_text_of_another_folding_is_told_and_written_anew(alice: User, ledger:
     assert check_folds().verdict is CheckStatus.OK
     Memory.objects.filter(pk=memory.pk).update(fold_hash=OTHER)
     assert check_folds().verdict is CheckStatus.WRONG
-    assert repair_folds() == "wrote the spelling of 1 memories anew"
+    assert repair_folds() == "rewrote the text hash of 1 memories"
     assert fresh(memory).fold_hash == right
     assert (check_folds().verdict, repair_folds()) == (CheckStatus.OK, "")
     assert keep(person(alice), TEXT, group="ledger", scope="group").outcome == "reinforced"
@@ -32,9 +32,9 @@ def test_two_live_memories_of_one_text_are_left_for_a_person_to_merge(ledger: Gr
     Memory.objects.filter(pk=old.pk).update(fold_hash=OTHER)
     twin, third = row(ledger, TEXT), row(ledger, "Another text.")
     Memory.objects.filter(pk=third.pk).update(fold_hash=OTHER)
-    told = "wrote the spelling of 1 memories anew; 1 say what another live memory says: merge them"
+    told = "rewrote the text hash of 1 memories; 1 have the same text as another live memory: merge them"
     assert repair_folds() == told
     assert fresh(old).fold_hash == OTHER
     assert check_folds().verdict is CheckStatus.WRONG
     Memory.objects.filter(pk=old.pk).update(state="merged", superseded_by=twin)
-    assert repair_folds() == "wrote the spelling of 1 memories anew"
+    assert repair_folds() == "rewrote the text hash of 1 memories"

@@ -21,7 +21,7 @@ from memories.draft import Draft
 from memories.models import Memory
 from memories.store import store
 from sources.exporting import ExportReport, export
-from sources.exporting.atomic_file import replaced_file
+from sources.exporting.atomic_file import replace_file
 from tests.people import agent, person
 
 
@@ -126,7 +126,7 @@ def test_the_command_writes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_overwritten_only_when_asked_to(tmp_path: Path) -> None:
     file, out = tmp_path / "all.jsonl", StringIO()
     file.write_text("mine")
-    with pytest.raises(CommandError, match=r"all\.jsonl is there already\. .* with --overwrite\."):
+    with pytest.raises(CommandError, match=r"all\.jsonl already exists\. .* with --overwrite\."):
         call_command("export", str(file), "--json", stdout=out)
     assert file.read_text() == "mine"
     assert json.loads(out.getvalue())["code"] == "conflict"
@@ -162,7 +162,7 @@ def test_a_file_keeps_its_old_content_when_writing_fails(tmp_path: Path) -> None
     file.write_text("old")
 
     def fail() -> None:
-        with replaced_file(file) as out:
+        with replace_file(file) as out:
             out.write("new")
             raise RuntimeError
 
@@ -176,7 +176,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with replaced_file(pipe) as file:
+        with replace_file(pipe) as file:
             file.write("one line\n")
         assert os.read(reader, 100) == b"one line\n"
     finally:

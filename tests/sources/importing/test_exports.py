@@ -103,7 +103,7 @@ def test_a_row_that_is_here_with_other_content_is_told_and_left(lines: Lines, ta
     report = take(lines)
     [fault] = report.faults
     assert fault.line == at + 1
-    assert "is here with another content, confidence" in fault.why
+    assert "exists here with another content, confidence" in fault.why
     assert Memory.objects.filter(content="Roses need lime.").count() == 1
 
 
@@ -147,15 +147,15 @@ def test_a_purged_text_does_not_come_back_in_another_stores_log(lines: Lines, ta
 @pytest.mark.parametrize(
     ("column", "value", "why"),
     [
-        ("type", "dream", "which is none of its words"),
-        ("state", "asleep", "which is none of its words"),
-        ("confidence", 7.0, "it does not fit beside what is stored"),
+        ("type", "dream", "which is not one of its values"),
+        ("state", "asleep", "which is not one of its values"),
+        ("confidence", 7.0, "it conflicts with a stored row"),
         ("importance", "many", "'importance' is 'many'"),
         ("created_at", "2026-01-01T00:00:00", "'created_at' has no time zone"),
         ("created_at", None, "'created_at' is None"),
         ("content", "   ", "its content is empty"),
-        ("content", "\ud800", "half of a surrogate pair"),
-        ("content", "a\x00b", "'content' holds a NUL character"),
+        ("content", "\ud800", "lone surrogate"),
+        ("content", "a\x00b", "'content' contains a NUL character"),
         ("content", ["x"], "'content' is ['x']"),
         ("thread", {"a": 1}, "'thread'"),
         ("group", "elsewhere", "group 'elsewhere' is neither in the file nor in the store"),
@@ -186,7 +186,7 @@ def test_lines_that_are_none_are_told(lines: Lines, take: Take) -> None:
     lines.insert(1, {"kind": "dream", "row": {}})
     lines.insert(2, {"kind": "memory"})
     assert [(fault.line, fault.why) for fault in take(lines).faults] == [
-        (2, "there is no kind 'dream'"),
+        (2, "the kind 'dream' is unknown"),
         (3, "it has no 'row'"),
     ]
 
@@ -196,9 +196,9 @@ def test_lines_that_are_none_are_told(lines: Lines, take: Take) -> None:
     ("forge", "why"),
     [
         (lambda line: line["row"].update(actor="mallory"), "it does not follow the row before it"),
-        (lambda line: line["said"]["payload"].update(x=1), "what it says was changed"),
+        (lambda line: line["said"]["payload"].update(x=1), "its payload was changed"),
         (lambda line: line["row"].update(seq=99), "is missing before it"),
-        (lambda line: line["row"].pop("digest"), "it is no row of a log"),
+        (lambda line: line["row"].pop("digest"), "it is not a row of a log"),
     ],
 )
 def test_a_forged_log_is_taken_up_to_the_forgery(
@@ -225,7 +225,7 @@ def test_a_later_export_goes_on_where_the_earlier_log_ended(lines: Lines, take: 
 @pytest.mark.usefixtures("emptied")
 def test_a_file_that_was_cut_off_is_told(lines: Lines, take: Take) -> None:
     report = take(lines[:-1])
-    assert [fault.why for fault in report.faults] == ["the file ends too early: export it again"]
+    assert [fault.why for fault in report.faults] == ["the file is incomplete: export it again"]
 
 
 @pytest.mark.usefixtures("emptied")
@@ -258,7 +258,7 @@ def test_a_text_that_is_live_here_is_told_and_kept_once(lines: Lines, take: Take
     store(operator(), Draft("Roses need lime.", group="ledger", scope="group"))
     report = take(lines)
     [fault] = report.faults
-    assert "it does not fit beside what is stored" in fault.why
+    assert "it conflicts with a stored row" in fault.why
     assert Memory.objects.filter(content="Roses need lime.").count() == 1
 
 
@@ -270,8 +270,8 @@ def test_only_an_admin_of_the_whole_store_may(bob: User, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("header", "why"),
     [
-        ({"format": "other"}, "no export of Loci"),
-        ({"format": "loci-export", "origin": "x", "version": 2}, "version 2; this Loci reads 1"),
+        ({"format": "other"}, "not an export of Loci"),
+        ({"format": "loci-export", "origin": "x", "version": 2}, "version 2; this version of Loci reads 1"),
     ],
 )
 def test_another_format_or_version_is_refused(take: Take, header: dict[str, Any], why: str) -> None:
@@ -330,7 +330,7 @@ def test_an_import_killed_before_its_end_is_made_whole_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring._Intake, "finish", killed)
+        patch.setattr(restoring.ExportIntake, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             take(talk)
     assert middle_turn() == ""
@@ -341,7 +341,7 @@ def test_an_import_killed_before_its_end_is_made_whole_by_the_next(
 
 def test_a_strict_stop_leaves_what_it_stored_whole(talk: Lines, take: Take) -> None:
     talk.insert(len(talk) - 1, {"kind": "nonsense"})
-    with pytest.raises(StrictStop, match="there is no kind 'nonsense'"):
+    with pytest.raises(StrictStop, match="the kind 'nonsense' is unknown"):
         take(talk, strict=True)
     assert middle_turn() == "One.\nThree."
     newer = Memory.objects.get(content="The port is 9000.")

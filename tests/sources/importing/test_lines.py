@@ -118,8 +118,8 @@ def test_bad_lines_are_told_by_number_and_the_others_are_stored(tmp_path: Path) 
     assert [fault.line for fault in report.faults] == [*range(3, 15)]
     says = [fault.why for fault in report.faults]
     wanted = [
-        "it is not JSON", "it is not", "it is no JSON object", "'text' is missing", "'id' is missing",
-        "'text' is no text", "'yesterday' in timestamp is not a date", "NUL", "surrogate", "not a valid group name", "100,001",
+        "it is not JSON", "it is not", "it is not a JSON object", "'text' is missing", "'id' is missing",
+        "'text' is not a text", "'yesterday' in timestamp is not a date", "NUL", "surrogate", "not a valid group name", "100,001",
         "metadata has",
     ]  # fmt: skip
     assert [want for want, why in zip(wanted, says, strict=True) if want not in why] == []

@@ -10,7 +10,7 @@ import pytest
 
 from access.models import Group
 from memories.models import Memory
-from sources.importing.rows import _reader, _value
+from sources.importing.rows import column_reader, parse_value
 
 ID = "0198f3c2-1111-7222-8333-444455556666"
 
@@ -42,10 +42,10 @@ ID = "0198f3c2-1111-7222-8333-444455556666"
     ],
 )
 def test_a_value_comes_in_as_its_column_holds_it(name: str, raw: Any, expected: Any) -> None:
-    value = _reader(Memory, name)(raw)
+    value = column_reader(Memory, name)(raw)
     assert value == expected
     assert type(value) is type(expected)
-    assert value == _value(Memory, name, raw)
+    assert value == parse_value(Memory, name, raw)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_a_value_comes_in_as_its_column_holds_it(name: str, raw: Any, expected: 
         (Memory, "content", 5, "'content' is 5"),
         (Memory, "content", None, "'content' is None"),
         (Memory, "source", "x" * 201, "at most 200 characters"),
-        (Memory, "type", "song", "none of its words"),
-        (Memory, "type", "", "none of its words"),
+        (Memory, "type", "song", "not one of its values"),
+        (Memory, "type", "", "not one of its values"),
         (Memory, "id", "nope", "not a valid UUID"),
         (Memory, "importance", True, "value"),
         (Memory, "access_count", -1, "greater than or equal to 0"),
@@ -70,7 +70,7 @@ def test_a_value_comes_in_as_its_column_holds_it(name: str, raw: Any, expected: 
 )
 def test_what_does_not_fit_is_told_as_by_its_field(model: Any, name: str, raw: Any, said: str) -> None:
     """Both ways say the same, also where a column takes what looks odd."""
-    answers = [_answer(read, raw) for read in (_reader(model, name), partial(_value, model, name))]
+    answers = [_answer(read, raw) for read in (column_reader(model, name), partial(parse_value, model, name))]
     assert answers[0] == answers[1]
     assert said in answers[0]
 

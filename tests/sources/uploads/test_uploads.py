@@ -34,10 +34,10 @@ from sources.uploads import (
     discard_upload,
     find_upload,
     is_waiting,
-    keep_upload,
     own_uploads,
-    work_on,
-    work_on_waiting,
+    process_upload,
+    process_waiting,
+    receive_upload,
 )
 from sources.uploads.files import count_lines, file_of
 from tests.people import agent, person
@@ -67,7 +67,7 @@ def left_to_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_small_file_is_looked_through_at_once_and_nothing_is_stored(bob: User) -> None:
-    kept = keep_upload(
+    kept = receive_upload(
         person(bob), sent(text(1, "The gate opens at seven."), text(2, "The wall is old.")), RULES
     )
     assert (kept.state, kept.report, kept.fault_count) == ("checked", [["created", 2]], 0)
@@ -77,7 +77,7 @@ def test_a_small_file_is_looked_through_at_once_and_nothing_is_stored(bob: User)
 
 
 def test_a_yes_stores_with_the_persons_name_and_the_file_goes(bob: User) -> None:
-    kept = keep_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
     done = begin_import(person(bob), kept.id)
     assert (done.state, done.report, done.finished_at is not None) == ("done", [["created", 1]], True)
     memory = Memory.objects.get()
@@ -101,9 +101,9 @@ def test_each_line_at_fault_is_told_before_and_left_out_after(bob: User, garden:
         {"id": 4},
         text(5, "The wall is old."),
     ]
-    kept = keep_upload(person(bob), sent(*lines), LineRules("", group=""))
+    kept = receive_upload(person(bob), sent(*lines), LineRules("", group=""))
     assert kept.fault_count == 5  # without a group of their own, the first and the last go nowhere
-    kept = keep_upload(
+    kept = receive_upload(
         person(bob),
         sent(
             *[{**one, "group": one.get("group", "ledger")} if isinstance(one, dict) else one for one in lines]
@@ -124,14 +124,14 @@ def test_each_line_at_fault_is_told_before_and_left_out_after(bob: User, garden:
 
 def test_the_same_file_again_changes_nothing(bob: User) -> None:
     for report in ([["created", 1]], [["unchanged", 1]]):
-        kept = keep_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
+        kept = receive_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
         assert kept.report == report
         begin_import(person(bob), kept.id)
     assert Memory.objects.count() == 1
 
 
 def test_rights_are_those_of_the_moment_of_the_import(bob: User, ledger: Group) -> None:
-    kept = keep_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
     set_member(operator(), ledger, user=bob, role="viewer")
     done = begin_import(person(bob), kept.id)
     assert (done.state, done.report, done.fault_count) == ("done", [], 1)
@@ -141,26 +141,26 @@ def test_rights_are_those_of_the_moment_of_the_import(bob: User, ledger: Group) 
 
 def test_somebody_switched_off_meanwhile_imports_nothing(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     left_to_worker(monkeypatch)
-    kept = keep_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
     User.objects.filter(pk=bob.pk).update(is_active=False)
-    work_on_waiting(operator())
+    process_waiting(operator())
     kept.refresh_from_db()
-    assert (kept.state, kept.error) == ("failed", "Whoever sent it may not log in any more.")
+    assert (kept.state, kept.error) == ("failed", "The sender's account is deactivated.")
     assert not file_of(kept).exists()
 
 
 def test_who_may_write_nowhere_sends_nothing(charlie: User, bob: User, garden: Group) -> None:
     with pytest.raises(NotPermitted):
-        keep_upload(person(charlie), sent(text(1, "x")), LineRules(""))
+        receive_upload(person(charlie), sent(text(1, "x")), LineRules(""))
     with pytest.raises(NotPermitted):
-        keep_upload(agent(bob), sent(text(1, "x")), RULES)
+        receive_upload(agent(bob), sent(text(1, "x")), RULES)
     with pytest.raises(GroupNotFound):
-        keep_upload(person(bob), sent(text(1, "x")), LineRules("", group="garden"))
+        receive_upload(person(bob), sent(text(1, "x")), LineRules("", group="garden"))
     assert not Upload.objects.exists()
 
 
 def test_an_upload_is_its_persons_alone(bob: User, alice: User) -> None:
-    kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     for do in (find_upload, begin_import, discard_upload):
         with pytest.raises(NotFound):
             do(person(alice), kept.id)
@@ -168,14 +168,16 @@ def test_an_upload_is_its_persons_alone(bob: User, alice: User) -> None:
     assert list(own_uploads(person(bob))) == [kept]
 
 
-@pytest.mark.parametrize(("size", "fault", "said"), [(2049, TooLarge, "at most"), (0, InvalidInput, "empty")])
+@pytest.mark.parametrize(
+    ("size", "fault", "said"), [(2049, TooLarge, "limited to"), (0, InvalidInput, "empty")]
+)
 def test_what_is_too_large_or_empty_is_refused(
     bob: User, settings: Settings, size: int, fault: type[Exception], said: str
 ) -> None:
     server = replace(settings.LOCI.server, max_upload_bytes=2048)
     settings.LOCI = replace(settings.LOCI, server=server)
     with pytest.raises(fault, match=said):
-        keep_upload(person(bob), SentUpload("a.jsonl", size, iter([b"x" * size])), RULES)
+        receive_upload(person(bob), SentUpload("a.jsonl", size, iter([b"x" * size])), RULES)
     assert not Upload.objects.exists()
 
 
@@ -185,10 +187,10 @@ def test_an_export_of_loci_is_for_who_administers_everything(bob: User, alice: U
         export(operator(), out)
     raw = (tmp_path / "all.jsonl").read_bytes()
     for user, state in ((bob, "failed"), (alice, "checked")):
-        kept = keep_upload(person(user), SentUpload("all.jsonl", len(raw), [raw]), LineRules(""))
+        kept = receive_upload(person(user), SentUpload("all.jsonl", len(raw), [raw]), LineRules(""))
         assert kept.state == state
-    assert kept.report[-1][0] == "lines that were here already"
-    assert "needs an admin of the whole store" in Upload.objects.get(state="failed").error
+    assert kept.report[-1][0] == "lines already in the store"
+    assert "Only an admin of the whole store may import" in Upload.objects.get(state="failed").error
 
 
 def test_a_larger_file_is_the_workers_work(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +199,7 @@ def test_a_larger_file_is_the_workers_work(bob: User, monkeypatch: pytest.Monkey
     assert job.is_due is not None
     assert not job.is_due()
     assert job.work(operator()) is None
-    kept = keep_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "The gate opens at seven.")), RULES)
     assert (kept.state, job.is_due()) == ("check", True)
     assert job.work(operator()) == "1 file"
     assert (find_upload(person(bob), kept.id).state, job.is_due()) == ("checked", False)
@@ -209,14 +211,14 @@ def test_a_larger_file_is_the_workers_work(bob: User, monkeypatch: pytest.Monkey
 
 def test_two_workers_do_not_take_the_same_file(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     left_to_worker(monkeypatch)
-    kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     Upload.objects.filter(pk=kept.pk).update(working_at=timezone.now())
     assert not is_waiting()
-    assert not work_on(kept)
+    assert not process_upload(kept)
     dead = timezone.now() - timedelta(minutes=11)
     Upload.objects.filter(pk=kept.pk).update(working_at=dead)
     assert is_waiting()
-    assert work_on(kept)
+    assert process_upload(kept)
 
 
 def test_what_breaks_is_told_by_a_reference_alone(
@@ -226,16 +228,16 @@ def test_what_breaks_is_told_by_a_reference_alone(
         raise RuntimeError("no space left")
 
     monkeypatch.setattr(uploads, "import_file", broken)
-    kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     assert kept.state == "failed"
-    assert kept.error.startswith("Something broke.")
+    assert kept.error.startswith("An internal error occurred.")
     assert "no space left" not in kept.error
     assert "no space left" in caplog.text
     assert kept.error.split()[-1].rstrip(".") in caplog.text
 
 
 def test_a_file_is_taken_back_until_it_is_imported(bob: User) -> None:
-    kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
+    kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     assert discard_upload(person(bob), kept.id).state == "discarded"
     assert not file_of(kept).exists()
     for do in (begin_import, discard_upload):
@@ -244,17 +246,17 @@ def test_a_file_is_taken_back_until_it_is_imported(bob: User) -> None:
 
 
 def test_only_so_many_files_wait_for_one_person(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "WAITING_MOST", 1)
-    kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
-    with pytest.raises(Conflict, match="wait already"):
-        keep_upload(person(bob), sent(text(1, "x")), RULES)
+    monkeypatch.setattr(uploads, "MAX_WAITING", 1)
+    kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
+    with pytest.raises(Conflict, match="already have"):
+        receive_upload(person(bob), sent(text(1, "x")), RULES)
     discard_upload(person(bob), kept.id)
-    assert keep_upload(person(bob), sent(text(1, "x")), RULES).state == "checked"
+    assert receive_upload(person(bob), sent(text(1, "x")), RULES).state == "checked"
 
 
 def test_a_file_without_a_yes_goes_after_a_day_and_its_row_after_a_month(bob: User) -> None:
     with time_machine.travel("2026-05-01 12:00:00+00:00", tick=False) as clock:
-        kept = keep_upload(person(bob), sent(text(1, "x")), RULES)
+        kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
         clock.shift(timedelta(hours=23))
         assert tidy_access(operator()) is None
         clock.shift(timedelta(hours=2))
@@ -269,15 +271,15 @@ def test_a_file_without_a_yes_goes_after_a_day_and_its_row_after_a_month(bob: Us
 def test_a_purge_reaches_what_was_sent(alice: User, bob: User) -> None:
     doomed = store(operator(), Draft('the "code" is 4711', group="ledger")).memory
     assert doomed is not None
-    holding = keep_upload(person(bob), sent(text(1, 'So the "code" is 4711 now.')), RULES)
-    other = keep_upload(person(bob), sent(text(2, "The wall is old.")), RULES)
+    holding = receive_upload(person(bob), sent(text(1, 'So the "code" is 4711 now.')), RULES)
+    other = receive_upload(person(bob), sent(text(2, "The wall is old.")), RULES)
     Upload.objects.filter(pk=other.pk).update(faults=[[3, 'no: the "code" is 4711']])
     done = purge(person(alice), doomed.id, reason="a secret")
     assert done.certificate is not None
     assert done.certificate.cleared["imports"] == 1
     # After the commit, which this test's own transaction never comes to.
     cleared = OUTSIDE["uploads"].clear(frozenset({doomed.id}), (doomed.content,))
-    assert cleared.checked == ("files sent for an import: 1 removed",)
+    assert cleared.checked == ("files uploaded for import: 1 deleted",)
     assert (find_upload(person(bob), holding.id).state, file_of(holding).exists()) == ("failed", False)
     assert (find_upload(person(bob), other.id).state, file_of(other).exists()) == ("checked", True)
     assert "4711" not in str(find_upload(person(bob), other.id).faults)
@@ -304,6 +306,6 @@ def test_lines_are_counted(tmp_path: Path, raw: bytes, count: int) -> None:
     ],
 )
 def test_a_name_leads_nowhere_else(bob: User, home: Path, name: str, kept: str, ending: str) -> None:
-    made = keep_upload(person(bob), sent(text(1, "x"), name=name), RULES)
+    made = receive_upload(person(bob), sent(text(1, "x"), name=name), RULES)
     assert made.name == kept
     assert file_of(made) == home / "uploads" / f"{made.id}{ending}"

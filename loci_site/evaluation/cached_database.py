@@ -1,4 +1,4 @@
-"""Databases that are kept for the next evaluation: a set is stored once, and again only when something about it changed."""
+"""Filled databases cached for the next evaluation: a set is stored again only if something about it has changed."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from pathlib import Path
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
-from loci_site.evaluation.scratch_database import database_in_place, scratch_database
+from loci_site.evaluation.scratch_database import scratch_database, use_database
 from memories.language.word_forms import __file__ as forms_file
 from memories.search.schema import statements
 
-CODE = (Path(forms_file),)  # what of the program goes into stored columns beside migrations and SQL
+CODE = (Path(forms_file),)  # code that determines stored columns, besides migrations and SQL
 
 
 def fingerprint(corpus: Path, model: str) -> str:
-    """Give what a kept database depends on: the texts, the model, the migrations and the indexes' SQL."""
+    """Hash of everything that a cached database depends on: the texts, the model, the migrations and the indexes' SQL."""
     digest = sha256(model.encode())
     digest.update(corpus.read_bytes())
     loader = MigrationLoader(None)
@@ -28,10 +28,10 @@ def fingerprint(corpus: Path, model: str) -> str:
 
 
 @contextmanager
-def kept_database(folder: Path, name: str, mark: str, fill: Callable[[], object]) -> Iterator[Path]:
-    """Let everything inside use the database of this name and mark; `fill` fills it where it is not there yet.
+def cached_database(folder: Path, name: str, mark: str, fill: Callable[[], object]) -> Iterator[Path]:
+    """Use the cached database with this name and mark during the block; `fill` fills it if it does not exist yet.
 
-    Databases of the same name with another mark are taken away. A fill that fails leaves nothing behind.
+    Databases of the same name with another mark are deleted. If the fill fails, no file is left.
     """
     path = folder / f"{name}-{mark}.db"
     if not path.exists():
@@ -43,5 +43,5 @@ def kept_database(folder: Path, name: str, mark: str, fill: Callable[[], object]
             with connections["default"].cursor() as cursor:
                 cursor.execute("VACUUM INTO %s", [str(path)])
         path.chmod(0o600)
-    with database_in_place(path):
+    with use_database(path):
         yield path

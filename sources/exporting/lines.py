@@ -1,0 +1,109 @@
+"""The lines of an export, as JSON values, in the order in which they are written."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+
+from access.actor import Actor
+from access.audit import OWN
+from access.models import AuditEntry, AuditHead, Group
+from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
+from memories.queries.visibility import as_q, listed_by
+from relations.models import EntityAlias, Relation
+from sources.exporting.vectors import piece_record
+from sources.format import (
+    ALIAS,
+    CHECKPOINT,
+    FORMAT,
+    GROUP,
+    LINK,
+    LOG,
+    MEMORY,
+    RELATION,
+    THREAD,
+    TOMBSTONE,
+    VERSION,
+    RecordKind,
+    record_of,
+)  # fmt: skip
+
+CHUNK_ROWS = 500
+
+
+def export_lines(
+    actor: Actor, groups: list[Group], origin: str, *, vectors: bool, log: bool
+) -> Iterator[dict[str, Any]]:
+    """The header, then every row of the groups that the actor may see, then the audit log if asked for."""
+    yield header_line(origin, log=log)
+    keys = [group.key for group in groups]
+    visible = Memory.objects.filter(as_q(listed_by(actor, None)), group__in=keys)
+    for group in groups:
+        yield row_line(GROUP, group)
+    yield from row_lines(THREAD, Thread.objects.filter(group__in=keys), "group")
+    yield from memory_lines(visible, vectors=vectors)
+    links = Link.objects.filter(source__in=visible, target__in=visible)
+    yield from row_lines(LINK, links, "source", "target")
+    relations = Relation.objects.filter(Q(subject__in=visible) & Q(object__in=visible), group__in=keys)
+    yield from relation_lines(relations)
+    aliases = EntityAlias.objects.filter(memory__in=visible, group__in=keys)
+    yield from row_lines(ALIAS, aliases, "group", "memory")
+    checkpoints = Checkpoint.objects.filter(group__in=keys)
+    yield from row_lines(CHECKPOINT, checkpoints, "group", "thread", "token", "author")
+    yield from row_lines(TOMBSTONE, Tombstone.objects.filter(group__in=keys), "group")
+    if log:
+        yield from log_lines(origin)
+
+
+def header_line(origin: str, *, log: bool) -> dict[str, Any]:
+    """The first line: format, version and origin; with the log, also the head of this store's chain."""
+    head = AuditHead.objects.filter(origin=OWN).first()
+    return {
+        "kind": "header",
+        "format": FORMAT,
+        "version": VERSION,
+        "origin": origin,
+        "exported_at": timezone.now().isoformat(),
+        "head": {"seq": head.seq, "hash": head.hash} if head and log else None,
+    }
+
+
+def row_line(kind: RecordKind, row: Model) -> dict[str, Any]:
+    """The line of one row. The columns are nested under "row", because a link has a column `kind` of its own."""
+    return {"kind": kind.name, "row": record_of(kind, row)}
+
+
+def row_lines(kind: RecordKind, rows: "QuerySet[Any]", *references: str) -> Iterator[dict[str, Any]]:
+    """Lines of one table, oldest first; `references` are the foreign keys to fetch with the rows."""
+    for row in rows.select_related(*references).order_by("key").iterator(chunk_size=CHUNK_ROWS):
+        yield row_line(kind, row)
+
+
+def memory_lines(memories: "QuerySet[Memory]", *, vectors: bool) -> Iterator[dict[str, Any]]:
+    """Lines of memories, oldest first, so that a chain's root comes before its versions."""
+    rows = memories.select_related(*MEMORY.references).order_by("key")
+    rows = rows.prefetch_related("pieces") if vectors else rows
+    for memory in rows.iterator(chunk_size=CHUNK_ROWS):
+        line = row_line(MEMORY, memory)
+        if vectors:
+            line["pieces"] = [piece_record(p) for p in sorted(memory.pieces.all(), key=lambda p: p.ordinal)]
+        yield line
+
+
+def relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:
+    """Lines of relations, each with the ids of its evidence."""
+    rows = rows.select_related(*RELATION.references).prefetch_related("evidence__memory").order_by("key")
+    for relation in rows.iterator(chunk_size=CHUNK_ROWS):
+        evidence = [str(e.memory.id) for e in relation.evidence.all()]
+        yield row_line(RELATION, relation) | {"evidence": evidence}
+
+
+def log_lines(origin: str) -> Iterator[dict[str, Any]]:
+    """Lines of every audit chain: this store's own under its id, imported ones under theirs."""
+    entries = AuditEntry.objects.select_related("payload_row").order_by("origin", "seq")
+    for entry in entries.iterator(chunk_size=CHUNK_ROWS):
+        line = row_line(LOG, entry)
+        line["row"]["origin"] = entry.origin or origin
+        payload = getattr(entry, "payload_row", None)
+        yield line | {"said": None if payload is None else {"salt": payload.salt, "payload": payload.payload}}
