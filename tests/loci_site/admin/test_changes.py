@@ -130,7 +130,7 @@ def test_a_memory_is_added_through_store(owner: Client, ledger: Group) -> None:
     )
     assert memory.valid_from is not None
     assert memory.valid_from.isoformat() == "2026-03-01T08:30:00+00:00"
-    assert "it was reinforced" in said(owner, "/admin/memories/memory/add/", **form)
+    assert "was reinforced" in said(owner, "/admin/memories/memory/add/", **form)
     assert Memory.objects.count() == 1
 
 

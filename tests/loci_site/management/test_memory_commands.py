@@ -47,7 +47,7 @@ def test_nothing_relevant_ends_with_3(run: Run, ledger: Group) -> None:
     assert (empty.out, empty.status) == ("Nothing relevant in ledger.\n", 3)
     remember(run, "The deploy port is 8081.")
     said = run("recall", "zebras in the savanna", "--group", "ledger")
-    assert said.out.startswith("Nothing relevant in ledger. The nearest:\n 1. The deploy port is 8081.")
+    assert said.out.startswith("Nothing relevant in ledger. Closest matches (low confidence):\n 1. The deploy port is 8081.")
     assert said.status == 3
 
 
@@ -56,13 +56,13 @@ def test_what_is_found_and_fits_no_budget_is_told_so_and_ends_with_0(run: Run) -
     remember(run, long)
     cut = run("recall", "deploy port", "--group", "ledger", "--token-budget", "60")
     assert cut.out == (
-        "1 found in ledger, and none fits the token budget: raise --token-budget, or ask for --summary-only.\n"
+        "1 found in ledger, but none fits the token budget: raise --token-budget, or use --summary-only.\n"
     )
     assert cut.status == 0
     none = run("recall", "zebras in the savanna", "--group", "ledger", "--token-budget", "50")
     assert none.out.splitlines() == [
         "Nothing relevant in ledger.",
-        "1 of the nearest, and none fits the token budget: raise --token-budget, or ask for --summary-only.",
+        "1 of the closest matches, but none fits the token budget: raise --token-budget, or use --summary-only.",
     ]
     assert none.status == 3
 

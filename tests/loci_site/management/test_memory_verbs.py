@@ -104,7 +104,7 @@ def test_a_purge_asks_to_be_meant(run: Run, memory: Memory) -> None:
     assert Memory.objects.count() == 1
     ran = run("memory", "purge", str(memory.id), "--yes", "--reason", "asked for")
     assert "purged, active; 1 row changed." in ran.out
-    assert "Gone: 1 memory, 1 piece, 0 links, 1 log payload," in ran.out
+    assert "Destroyed: 1 memory, 1 piece, 0 links, 1 log payload," in ran.out
     assert Memory.objects.count() == 0
 
 
