@@ -104,13 +104,13 @@ def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[s
     ]
     edges = [
         {
-            "id": str(tie.id),
-            "from": str(tie.source),
-            "to": str(tie.target),
-            "label": tie.label,
-            "kind": tie.kind,
+            "id": str(edge.id),
+            "from": str(edge.source),
+            "to": str(edge.target),
+            "label": edge.label,
+            "kind": edge.kind,
         }
-        for tie in found.ties
+        for edge in found.ties
     ]
     return {"nodes": nodes, "edges": edges}
 

@@ -21,7 +21,7 @@ from memories.recall.recall_log import unpack_hits
 
 @admin.register(RecallLog)
 class RecallLogAdmin(LociAdmin):
-    """One row per recall, kept for retention.recall_log_days."""
+    """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"
     list_name = "Recalls"

@@ -272,7 +272,7 @@ def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:
     """Raise Conflict if a text restates a retracted one; a former text of the same chain is no restatement."""
     neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
-        neighbours = tuple(near for near in neighbours if near.memory.root_key != old.root_key)
+        neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)
     restated = withdrawn_doubt(neighbours, prepared.draft.content)
     if restated:
         raise Conflict(

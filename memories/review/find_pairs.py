@@ -79,19 +79,19 @@ def compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> li
     )
     compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
     neighbours = search_nears(compared_text, vector, visibility)
-    return [pair for near in neighbours if (pair := pair_with(memory, near)) is not None]
+    return [pair for neighbour in neighbours if (pair := pair_with(memory, neighbour)) is not None]
 
 
-def pair_with(memory: Memory, near: Neighbour) -> FoundPair | None:
+def pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
     """The pair of two chains, if they may be duplicates or conflict; two events of the same text are not duplicates."""
-    if near.link_kind is None or near.memory.root_key == memory.root_key:
+    if neighbour.link_kind is None or neighbour.memory.root_key == memory.root_key:
         return None
-    if memory.type == Type.EPISODIC and near.is_same:
+    if memory.type == Type.EPISODIC and neighbour.is_same:
         return None
-    evidence = near.evidence
-    if evidence and near.memory.key > memory.key:  # the neighbour is the newer one
+    evidence = neighbour.evidence
+    if evidence and neighbour.memory.key > memory.key:  # the neighbour is the newer one
         evidence = evidence | {"old": evidence["new"], "new": evidence["old"]}
-    return FoundPair(memory, near.memory, near.link_kind, near.cosine, near.why, evidence)
+    return FoundPair(memory, neighbour.memory, neighbour.link_kind, neighbour.cosine, neighbour.why, evidence)
 
 
 def without_linked(pairs: Sequence[FoundPair]) -> list[FoundPair]:

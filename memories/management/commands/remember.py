@@ -113,9 +113,9 @@ def outcome_lines(stored: StoreResult) -> list[str]:
     if stored.superseded:
         lines.append(f"It replaces {stored.superseded}.")
     lines += [
-        f"Similar: {near.id}{other_group(near.memory, stored)} {printable(near.memory.content)[:80]}"
-        f" ({printable('; '.join(filter(None, [label_of(near.memory), near.why])))})"
-        for near in stored.near
+        f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
+        f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
+        for neighbour in stored.near
     ]
     if stored.is_embedding_owed:
         lines.append("The embedding model is not available yet: until then it is found by words only.")

@@ -47,7 +47,9 @@ def test_nothing_relevant_ends_with_3(run: Run, ledger: Group) -> None:
     assert (empty.out, empty.status) == ("Nothing relevant in ledger.\n", 3)
     remember(run, "The deploy port is 8081.")
     said = run("recall", "zebras in the savanna", "--group", "ledger")
-    assert said.out.startswith("Nothing relevant in ledger. Closest matches (low confidence):\n 1. The deploy port is 8081.")
+    assert said.out.startswith(
+        "Nothing relevant in ledger. Closest matches (low confidence):\n 1. The deploy port is 8081."
+    )
     assert said.status == 3
 
 
