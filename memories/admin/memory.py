@@ -67,7 +67,7 @@ class MemoryAdmin(SavedFiltersMixin):
         "state_label",
         "trust_label",
         "confidence_label",
-        "author",
+        "author_label",
         "stored_at",
     )
     list_display_links = ("text",)
@@ -262,7 +262,7 @@ class MemoryAdmin(SavedFiltersMixin):
         return memory.trust
 
     @column("author", ordering="author_name")
-    def author(self, memory: Memory) -> str:
+    def author_label(self, memory: Memory) -> str:
         """The author."""
         return memory.author_name
 
