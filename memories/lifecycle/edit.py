@@ -20,7 +20,7 @@ from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.target import changed_meanwhile
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, find_head_to_replace, versions_of
+from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import (
     PreparedDraft,
     find_exact,

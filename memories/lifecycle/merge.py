@@ -159,7 +159,9 @@ def unite(
     rows = len({(move.table, move.key) for move in moves})
     consequences = ["the survivor gets a new version"] if is_new_version else []
     if rows:
-        consequences.append(f"{format_count(rows, 'reference')} to it {'moves' if rows == 1 else 'move'} over")
+        consequences.append(
+            f"{format_count(rows, 'reference')} to it {'moves' if rows == 1 else 'move'} over"
+        )
     return survivor, DerivedChanges(1, tuple(consequences), payload)
 
 

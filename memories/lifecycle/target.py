@@ -18,7 +18,7 @@ from memories.lifecycle.purge import Certificate
 from memories.models import Memory
 from memories.models.text_lookup import newest, says
 from memories.queries.snapshot import changes, snapshot
-from memories.queries.versions import find_memory, head_of, versions_of, path_to_head
+from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone

@@ -30,7 +30,7 @@ from memories.lifecycle.target import (
     require_state,
 )
 from memories.models import Memory
-from memories.queries.versions import find_memory, find_head_to_replace
+from memories.queries.versions import find_head_to_replace, find_memory
 from memories.store import end_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
 from memories.store.policy import policy_doubt
