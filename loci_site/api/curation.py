@@ -11,7 +11,7 @@ from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery
 from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
 from memories.browse.serializers import change_json, link_json, memory_json
 from memories.lifecycle import verbs
-from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
+from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
 from memories.models import Link
 
 router = Router(tags=["curation"])
@@ -99,7 +99,7 @@ def list_standing_tombstones(request: HttpRequest, wanted: Query[GroupPageQuery]
 @router.post("/tombstones/{tombstone_id}/lift", response={**out.ERRORS, 200: curation.LiftedOut})
 def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> HttpResponse:
     """Let a text be stored again; the id is the tombstone's or its memory's. For a person who curates the group."""
-    lifted = lift(actor_of(request), tombstone_id, reason=body.reason)
+    lifted = lift_tombstones(actor_of(request), tombstone_id, reason=body.reason)
     return answer({"lifted": [tombstone_json(mark) for mark in lifted.tombstones]})
 
 

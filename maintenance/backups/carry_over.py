@@ -12,7 +12,7 @@ from access.models import ApiToken, Group
 from maintenance.backups.open_copy import memory_ids
 from maintenance.backups.purge import purged_ids
 from memories.lifecycle.purge import purge_from_copy
-from memories.lifecycle.retract import HISTORY
+from memories.lifecycle.retract import HISTORY_STATES
 from memories.lifecycle.verbs import retract
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.store.tombstones import find_tombstones
@@ -131,6 +131,6 @@ def withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, str]:
     kinds = {mark.memory_id: mark.kind for mark in marks}
     ids, found = list(kinds), set[UUID]()
     for at in range(0, len(ids), BATCH_ROWS):
-        rows = Memory.objects.filter(id__in=ids[at : at + BATCH_ROWS], state__in=HISTORY)
+        rows = Memory.objects.filter(id__in=ids[at : at + BATCH_ROWS], state__in=HISTORY_STATES)
         found.update(rows.values_list("id", flat=True))
     return {id_: kinds[id_] for id_ in ids if id_ in found}

@@ -13,7 +13,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector
 from memories.models import Link, Memory
-from memories.review.find_pairs import FoundPair, find_ties
+from memories.review.find_pairs import FoundPair, find_pairs
 from memories.types import State, Type
 
 ROWS = 50  # compared per transaction; each costs a vector search, outside it
@@ -37,7 +37,7 @@ class FindPairs:
         memories = read_next_memories(turn, after=cursor or turn.mark or 0)
         if not memories:
             return None
-        pairs = find_ties(memories, now=turn.now)
+        pairs = find_pairs(memories, now=turn.now)
         last = memories[-1].key
         return Batch(cursor=last, write=partial(link_pairs, turn, pairs), mark=last)
 

@@ -1,4 +1,4 @@
-"""The browser pages of the memories room: memories, links, relations, the audit log, tombstones and what was recalled."""
+"""Admin pages of memories, links, relations, the audit log, tombstones and recalls."""
 
 from memories.admin import links, log, memory, recalls, relations, tombstones
 

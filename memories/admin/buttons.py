@@ -1,4 +1,4 @@
-"""The verbs as buttons: which of them fit a memory as it stands. The verb itself decides what is allowed."""
+"""The verbs as buttons, and which of them fit a memory's state and trust. The verb itself decides what is allowed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ DOUBTFUL = frozenset({Trust.CANDIDATE, Trust.DISPUTED, Trust.REJECTED, Trust.QUA
 
 @dataclass(frozen=True)
 class Button:
-    """A verb as a person sees it. `asks_reason` None: the verb takes none; True: it must be given.
+    """A verb as a button. `asks_reason` None: the verb takes no reason; True: the reason is required.
 
-    `follows` says whether the verb acts on the version that counts, whichever version it was called on.
+    `follows` is True if the verb acts on the current version, whichever version it was called on.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Button:
     is_dangerous: bool = False
     follows: bool = True
     warnings: tuple[str, ...] = ()
-    other: str = ""  # how the other memory is asked for, where the verb takes two
+    other: str = ""  # the label of the other memory's field, if the verb takes two
     takes_text: bool = False
 
     def press(
@@ -46,7 +46,7 @@ class Button:
         reason: str = "",
         dry_run: bool = False,
     ) -> ChangeResult:
-        """Do it, or with `dry_run` say what would follow; `other` and `content` are for the verbs that take them."""
+        """Run the verb; a dry run returns the consequences. `other` and `content` are for the verbs that take them."""
         extra: dict[str, Any] = {} if self.asks_reason is None else {"reason": reason}
         if self.takes_text:
             extra["content"] = content
@@ -54,53 +54,56 @@ class Button:
         return self.verb(actor, *ids, dry_run=dry_run, **extra)
 
 
-def _is_live(memory: Memory) -> bool:
+def is_live(memory: Memory) -> bool:
+    """True if the memory is live."""
     return memory.state == State.LIVE
 
 
-def _is_doubtful(memory: Memory) -> bool:
-    return _is_live(memory) and memory.trust in DOUBTFUL
+def is_doubtful(memory: Memory) -> bool:
+    """True if the memory is live and somebody has to decide about it."""
+    return is_live(memory) and memory.trust in DOUBTFUL
 
 
-def _is_trusted(memory: Memory) -> bool:
-    return _is_live(memory) and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+def is_trusted(memory: Memory) -> bool:
+    """True if the memory is live and active or verified."""
+    return is_live(memory) and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
 
 
 BUTTONS: dict[str, Button] = {
     button.name: button
     for button in (
-        Button("approve", "Approve", "approved", "check", CURATE, verbs.approve, _is_doubtful),
+        Button("approve", "Approve", "approved", "check", CURATE, verbs.approve, is_doubtful),
         Button("verify", "Verify", "verified", "verified", CURATE, verbs.verify,
-               lambda m: _is_live(m) and m.trust != Trust.VERIFIED),
+               lambda m: is_live(m) and m.trust != Trust.VERIFIED),
         Button("reject", "Reject", "rejected", "block", CURATE, verbs.reject,
-               lambda m: _is_live(m) and m.trust != Trust.REJECTED, asks_reason=True, is_dangerous=True),
+               lambda m: is_live(m) and m.trust != Trust.REJECTED, asks_reason=True, is_dangerous=True),
         Button("quarantine", "Quarantine", "quarantined", "gpp_bad", CURATE, verbs.quarantine,
-               lambda m: _is_live(m) and m.trust != Trust.QUARANTINED, asks_reason=True, is_dangerous=True),
-        Button("dispute", "Dispute", "disputed", "help", WRITE, verbs.dispute, _is_trusted, asks_reason=True),
-        Button("pin", "Pin", "pinned", "keep", CURATE, verbs.pin, lambda m: _is_live(m) and not m.pinned,
+               lambda m: is_live(m) and m.trust != Trust.QUARANTINED, asks_reason=True, is_dangerous=True),
+        Button("dispute", "Dispute", "disputed", "help", WRITE, verbs.dispute, is_trusted, asks_reason=True),
+        Button("pin", "Pin", "pinned", "keep", CURATE, verbs.pin, lambda m: is_live(m) and not m.pinned,
                asks_reason=None),
-        Button("unpin", "Unpin", "unpinned", "keep_off", CURATE, verbs.unpin, lambda m: _is_live(m) and m.pinned,
+        Button("unpin", "Unpin", "unpinned", "keep_off", CURATE, verbs.unpin, lambda m: is_live(m) and m.pinned,
                asks_reason=None),
-        Button("merge", "Merge into another", "merged", "merge", CURATE, verbs.merge, _is_live,
-               other="Into the memory", takes_text=True),
-        Button("supersede", "Replace by another", "superseded", "swap_horiz", WRITE, verbs.supersede, _is_live,
-               other="By the memory"),
+        Button("merge", "Merge into another", "merged", "merge", CURATE, verbs.merge, is_live,
+               other="Merge into", takes_text=True),
+        Button("supersede", "Replace by another", "superseded", "swap_horiz", WRITE, verbs.supersede, is_live,
+               other="Replace by"),
         Button("restore", "Restore", "restored", "undo", WRITE, verbs.restore, lambda m: m.state in RESTORABLE,
                follows=False),
-        # What was replaced comes back as the newest version.
-        Button("restore-version", "Bring this version back", "restored", "history", CURATE, verbs.restore,
+        # A superseded version comes back as the newest version.
+        Button("restore-version", "Restore this version", "restored", "history", CURATE, verbs.restore,
                lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, follows=False),
-        Button("forget", "Forget", "forgotten", "visibility_off", WRITE, verbs.forget, _is_live),
+        Button("forget", "Forget", "forgotten", "visibility_off", WRITE, verbs.forget, is_live),
         Button("retract", "Retract", "retracted", "cancel", WRITE, verbs.retract,
                lambda m: m.state in RETRACTABLE or (m.state == State.SUPERSEDED and m.superseded_by_id is None),
                asks_reason=True, is_dangerous=True),
         Button("purge", "Purge", "purged", "delete_forever", CURATE, verbs.purge, lambda _: True,
                asks_reason=True, is_dangerous=True, follows=False,
-               warnings=("every version of it goes", "nothing brings it back")),
+               warnings=("all of its versions are destroyed", "this cannot be undone")),
     )
 }  # fmt: skip
 
 
 def buttons_for(actor: Actor, memory: Memory) -> list[Button]:
-    """List the verbs that fit the memory and that the actor has the right to, the most usual first."""
+    """The buttons that fit the memory and that the actor has the right to use, most common first."""
     return [b for b in BUTTONS.values() if actor.may(b.right, memory.group_id) and b.fits(memory)]

@@ -1,4 +1,4 @@
-"""The form for a new memory; what it says becomes a Draft and goes through store()."""
+"""The form for a new memory; its data becomes a Draft for store()."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from memories.types import Scope, Type
 NEW_GROUP = "new_group"
 
 
-def moment(label: str) -> forms.DateTimeField:
-    """Give a field for a time."""
+def time_field(label: str) -> forms.DateTimeField:
+    """An optional field for a time in UTC."""
     return forms.DateTimeField(
         required=False,
         label=label,
@@ -27,23 +27,23 @@ def moment(label: str) -> forms.DateTimeField:
     )
 
 
-def number(step: str, low: str, high: str) -> UnfoldAdminTextInputWidget:
-    """Give a widget for a number in a range."""
+def number_input(step: str, low: str, high: str) -> UnfoldAdminTextInputWidget:
+    """An input for a number in a range."""
     return UnfoldAdminTextInputWidget(attrs={"type": "number", "step": step, "min": low, "max": high})
 
 
 def split_tags(text: str) -> tuple[str, ...]:
-    """Give the tags of a line, parted by commas."""
+    """The tags of a comma-separated line."""
     return tuple(tag.strip() for tag in text.split(",") if tag.strip())
 
 
 class DraftForm(forms.Form):
-    """What a person wants remembered."""
+    """A new memory."""
 
     content = forms.CharField(
-        # Newlines are part of the text; store() trims and cleans it.
+        # Newlines belong to the text; store() trims and cleans it.
         strip=False,
-        help_text="One thing worth keeping, so that it is understood without what stood around it.",
+        help_text="One fact worth keeping, in words that are clear without their context.",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 5}),
     )
     type = forms.ChoiceField(choices=Type.choices, initial=Type.SEMANTIC, widget=UnfoldAdminSelectWidget())
@@ -53,44 +53,46 @@ class DraftForm(forms.Form):
     )
     scope = forms.ChoiceField(
         required=False,
-        choices=[("", "as is usual for the type"), *Scope.choices],
+        choices=[("", "default for the type"), *Scope.choices],
         widget=UnfoldAdminSelectWidget(),
     )
-    tags = forms.CharField(required=False, help_text="Parted by commas.", widget=UnfoldAdminTextInputWidget())
+    tags = forms.CharField(
+        required=False, help_text="Separate with commas.", widget=UnfoldAdminTextInputWidget()
+    )
     importance = forms.IntegerField(
-        initial=DEFAULT_IMPORTANCE, help_text="1 to 10.", widget=number("1", "1", "10")
+        initial=DEFAULT_IMPORTANCE, help_text="1 to 10.", widget=number_input("1", "1", "10")
     )
     confidence = forms.FloatField(
-        initial=DEFAULT_CONFIDENCE, help_text="0 to 1.", widget=number("0.05", "0", "1")
+        initial=DEFAULT_CONFIDENCE, help_text="0 to 1.", widget=number_input("0.05", "0", "1")
     )
-    valid_from = moment("True from")
-    valid_to = moment("True until")
+    valid_from = time_field("True from")
+    valid_to = time_field("True until")
     supersedes = forms.UUIDField(
         required=False,
-        help_text="The id of the memory that this one replaces.",
+        help_text="Id of the memory that this one replaces.",
         widget=UnfoldAdminTextInputWidget(),
     )
 
     def __init__(self, actor: Actor, data: Any = None, *, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, initial=initial)
-        rooms = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
+        groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
         if actor.may(CREATE_GROUP):
             self.fields["group"].required = False
         else:
             del self.fields[NEW_GROUP]
-        self.fields["group"].choices = [("", "choose"), *((slug, slug) for slug in rooms)]  # type: ignore[attr-defined]
+        self.fields["group"].choices = [("", "choose"), *((slug, slug) for slug in groups)]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Ask for one group: an old one or a new one."""
-        said: dict[str, Any] = super().clean() or {}
-        if not said.get("group") and not said.get(NEW_GROUP) and "group" not in self.errors:
+        """Require a group, existing or new."""
+        data: dict[str, Any] = super().clean() or {}
+        if not data.get("group") and not data.get(NEW_GROUP) and "group" not in self.errors:
             self.add_error("group", "Choose a group, or name a new one.")
-        return said
+        return data
 
     def draft(self) -> Draft:
-        """Give what was said as a Draft."""
-        said = self.cleaned_data
-        tags = split_tags(said["tags"])
+        """The form's data as a Draft."""
+        data = self.cleaned_data
+        tags = split_tags(data["tags"])
         fields = (
             "content",
             "type",
@@ -102,5 +104,5 @@ class DraftForm(forms.Form):
             "supersedes",
         )
         return Draft(
-            **{name: said[name] for name in fields}, tags=tags, group=said.get(NEW_GROUP) or said["group"]
+            **{name: data[name] for name in fields}, tags=tags, group=data.get(NEW_GROUP) or data["group"]
         )

@@ -1,4 +1,4 @@
-"""What the list of memories can be narrowed by, beyond its own columns."""
+"""Filters of the list of memories beyond its own columns."""
 
 from typing import Any
 
@@ -14,27 +14,27 @@ from memories.queries.expressions import HasTag
 
 
 class GroupFilter(admin.SimpleListFilter):
-    """Groups that the caller may enter; no other name is shown."""
+    """Filter by a group that the caller may enter; no other name is shown."""
 
     title = "group"
     parameter_name = "group"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """List the groups by name."""
+        """The names of the groups."""
         return [(group.slug, group.slug) for group in entered_groups(actor_of(request))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow to one group's own rows."""
+        """The rows of the chosen group."""
         return queryset.filter(group__slug=self.value()) if self.value() else queryset
 
 
 class TagFilter(TextFilter):  # type: ignore[misc]  # unfold has no types
-    """One tag, written out: a list of all tags would have to read every row."""
+    """Filter by one typed tag: a list of all tags would have to read every row."""
 
     title = "tag"
     parameter_name = "tag"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Memory]) -> QuerySet[Memory]:
-        """Narrow to the memories that have the tag."""
+        """The memories with the tag."""
         tag = (self.value() or "").strip().lower()
         return queryset.filter(HasTag(F("tags"), tag)) if tag else queryset

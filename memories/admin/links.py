@@ -1,4 +1,4 @@
-"""Links that ask for a decision: possible duplicates and conflicts, side by side."""
+"""Admin pages of links: possible duplicates and conflicts with both memories side by side."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,43 +20,43 @@ from memories.models import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.review.links import close_link, visible_links
 
 CLOSING = {
-    "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the open list"),
-    "dismiss": (LinkStatus.DISMISSED, "Dismiss", "there was nothing to do; both memories stay as they are"),
+    "settle": (LinkStatus.SETTLED, "Settle", "somebody acted on it; it leaves the list of open links"),
+    "dismiss": (LinkStatus.DISMISSED, "Dismiss", "both memories stay as they are"),
 }
 LIST_CHARS = 90
 TITLES = {
     LinkKind.DUPLICATE: "Possible duplicate",
     LinkKind.CONFLICT: "Conflict",
-    LinkKind.DERIVED: "Made from another memory",
+    LinkKind.DERIVED: "Derived from another memory",
     LinkKind.EVIDENCE: "Evidence",
 }
-# Where a memory comes from is no question; evidence can be said to be none.
+# Derivation needs no decision; wrong evidence can be dismissed.
 CLOSED_BY = {
     LinkKind.DUPLICATE: ("settle", "dismiss"),
     LinkKind.CONFLICT: ("settle", "dismiss"),
     LinkKind.EVIDENCE: ("dismiss",),
 }
-# What the two ends are to each other.
+# Headings of the two memories.
 ENDS = {
-    LinkKind.DERIVED: ("Made from the other", "What it was made from"),
-    LinkKind.EVIDENCE: ("What is said", "What supports it"),
+    LinkKind.DERIVED: ("Summary", "Source"),
+    LinkKind.EVIDENCE: ("Fact", "Evidence"),
 }
 
 
 class AskingLinks(LociChangeList):
-    """The links that ask for a decision; a summary has dozens of others, which its own page shows."""
+    """The links that need a decision; a summary has dozens of others, which its own page shows."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        """Leave out where a memory comes from."""
+        """The rows without derivation links."""
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows.filter(kind__in=REVIEWED_KINDS)
 
 
 class AskingKindFilter(ChoicesFieldListFilter):
-    """The kinds of the list, and no others."""
+    """Filter by the kinds that the list shows, and no others."""
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Give everything, and each kind that asks."""
+        """All, and each kind that needs a decision."""
         shown = {LinkKind(kind).label for kind in REVIEWED_KINDS}
         everything, *kinds = super().choices(changelist)
         yield everything
@@ -65,25 +65,25 @@ class AskingKindFilter(ChoicesFieldListFilter):
 
 @admin.register(Link)
 class LinkAdmin(LociAdmin):
-    """Ties between two memories, both of which the caller may see."""
+    """Links between two memories that the caller may see."""
 
     list_name = "Duplicates and conflicts"
-    list_display = ("what", "first", "second", "nearness", "standing", "created_at")
+    list_display = ("what", "first", "second", "cosine", "status_label", "created_at")
     list_display_links = ("what", "first", "second")
     list_filter = ("status", ("kind", AskingKindFilter))
-    empty_hint = "Links appear when a new memory may repeat or contradict one that is there."
+    empty_hint = "Links appear when a new memory may repeat or contradict an existing one."
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the links both of whose ends may be seen."""
+        """The links between two memories that the actor may see."""
         return visible_links(actor)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """List what asks for a decision."""
+        """The list of links that need a decision."""
         return AskingLinks
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages that settle and dismiss."""
+        """The admin's URLs and the pages that settle and dismiss."""
         *urls, last = super().get_urls()
         close = self.admin_site.admin_view(self.close_view)
         return [*urls, path("<str:object_id>/<str:verb>/", close, name="memories_link_close"), last]
@@ -91,10 +91,10 @@ class LinkAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show both memories beside each other, and why they were tied."""
+        """Show both memories side by side with the reason for the link."""
         link: Link = self.get_or_404(request, object_id)
         actor = actor_of(request)
-        may = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
+        may_close = any(actor.may(CURATE, end.group_id) for end in (link.source, link.target))
         kind = LinkKind(link.kind)
         context = {
             "title": TITLES[kind],
@@ -102,7 +102,7 @@ class LinkAdmin(LociAdmin):
             "says_status": kind in REVIEWED_KINDS or link.status != LinkStatus.OPEN,
             "sides": list(zip(ENDS.get(kind, ("First", "Second")), (link.source, link.target), strict=True)),
             "closing": [(name, CLOSING[name][1]) for name in CLOSED_BY.get(kind, ())]
-            if may and link.status == LinkStatus.OPEN
+            if may_close and link.status == LinkStatus.OPEN
             else [],
         }
         return self.render(request, "admin/memories/link/page.html", context)
@@ -130,25 +130,25 @@ class LinkAdmin(LociAdmin):
 
     @column("kind", ordering="kind", labels={"conflict": "danger", "duplicate": "warning"})
     def what(self, link: Link) -> str:
-        """Give the kind in one word."""
+        """The kind."""
         return link.kind
 
     @column("first")
     def first(self, link: Link) -> str:
-        """Give the start of the first memory."""
+        """The start of the first memory."""
         return Truncator(link.source.content).chars(LIST_CHARS)
 
     @column("second")
     def second(self, link: Link) -> str:
-        """Give the start of the second memory."""
+        """The start of the second memory."""
         return Truncator(link.target.content).chars(LIST_CHARS)
 
     @column("cosine", ordering="score", empty="—")
-    def nearness(self, link: Link) -> str | None:
-        """Give how near they are, where that led to the link."""
+    def cosine(self, link: Link) -> str | None:
+        """The cosine similarity, if it led to the link."""
         return None if link.score is None else f"{link.score:.2f}"
 
     @column("status", ordering="status", labels={"open": "warning", "settled": "success"})
-    def standing(self, link: Link) -> str:
-        """Give the status in one word."""
+    def status_label(self, link: Link) -> str:
+        """The status."""
         return link.status

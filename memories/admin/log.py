@@ -1,4 +1,4 @@
-"""The audit log in the browser: read-only, filterable, with the state of the chain on top."""
+"""The audit log in the admin: read-only, with filters and the state of the hash chain on top."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ from access.models import ApiToken, AuditEntry, AuditHead, Group
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 
-OF_ONE = "token:"  # what the subject of a row about one token begins with
+SUBJECT_PREFIX = "token:"  # of the subject of a row about one token
 OPERATION_LABELS = {
     "store": "success",
     "refuse": "danger",
@@ -37,68 +37,72 @@ OPERATION_LABELS = {
 
 
 def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
-    """Narrow the log to what was done in the groups that the actor may enter; a superuser sees all of it."""
+    """The rows about groups that the actor may enter; a superuser sees all rows."""
     if actor.all_groups:
         return rows
     return rows.filter(group__in=list(Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)))
 
 
 class OperationFilter(admin.SimpleListFilter):
-    """What was done; the words are known, so no table is read for them."""
+    """Filter by operation; the vocabulary is fixed, so no table is read for the choices."""
 
     title = "operation"
     parameter_name = "operation"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """List the operations."""
+        """The operations."""
         return [(operation.value, operation.value) for operation in Operation]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow to one operation."""
+        """The rows of the chosen operation."""
         return queryset.filter(operation=self.value()) if self.value() else queryset
 
 
 class ViaFilter(admin.SimpleListFilter):
-    """The face it came through."""
+    """Filter by the interface that was used."""
 
     title = "via"
     parameter_name = "via"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """List the faces."""
+        """The interfaces."""
         return [(via.value, via.value) for via in Via]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow to one face."""
+        """The rows of the chosen interface."""
         return queryset.filter(via=self.value()) if self.value() else queryset
 
 
 class LogChangeList(LociChangeList):
-    """A page of the log with the memories that its rows speak of, found in one query."""
+    """A page of the log with the memories that its rows are about, read in one query."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Put beside each row the memory, where the caller may see it."""
+        """Attach to each row the text of its memory, if the caller may see it, or the name of its token."""
         super().get_results(request)
         entries: list[Any] = list(self.result_list)
         ids = {entry.memory_id for entry in entries if entry.memory_id}
         rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
         texts = dict(rows.values_list("id", "content"))
-        names = _token_names(entries) if actor_of(request).all_groups else {}
+        names = token_names(entries) if actor_of(request).all_groups else {}
         for entry in entries:
             entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
         self.result_list = entries
 
 
-def _token_names(entries: list[Any]) -> dict[str, str]:
-    """Give what tokens that rows speak of are called, by the rows' subject."""
-    ids = {entry.subject.removeprefix(OF_ONE) for entry in entries if entry.subject.startswith(OF_ONE)}
+def token_names(entries: list[Any]) -> dict[str, str]:
+    """The names of the tokens that the rows are about, by the rows' subject."""
+    ids = {
+        entry.subject.removeprefix(SUBJECT_PREFIX)
+        for entry in entries
+        if entry.subject.startswith(SUBJECT_PREFIX)
+    }
     rows = ApiToken.objects.filter(id__in=ids).values_list("id", "name", "user__username")
-    return {f"{OF_ONE}{id_}": f"token “{name}” of {user}" for id_, name, user in rows}
+    return {f"{SUBJECT_PREFIX}{id_}": f"token “{name}” of {user}" for id_, name, user in rows}
 
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(LociAdmin):
-    """What was done, newest first. Nobody changes it, here or elsewhere."""
+    """The audit log, newest first. Nobody can change it, here or elsewhere."""
 
     named_by = "key"
     list_name = "Audit log"
@@ -107,19 +111,19 @@ class AuditEntryAdmin(LociAdmin):
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
     ordering = ("-key",)
     list_before_template = "admin/access/auditentry/chain.html"
-    empty_hint = "Every write is logged here, with who did it and through what."
+    empty_hint = "Every write is logged here, with the person or agent and the interface."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the rows the actor may see."""
+        """The rows the actor may see."""
         return visible_log(actor, rows)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the check of the chain."""
+        """The admin's URLs and the check of the chain."""
         verify = self.admin_site.admin_view(self.verify_view)
         return [path("verify/", verify, name="access_auditentry_verify"), *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """Show what the rows are about."""
+        """The list with the memories of its rows."""
         return LogChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -132,48 +136,46 @@ class AuditEntryAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one row with what it says, where that was not purged."""
+        """Show one row with its payload, unless that was purged."""
         entry: AuditEntry = self.get_or_404(request, object_id)
-        said = getattr(entry, "payload_row", None)
-        text = json.dumps(said.payload, indent=2, ensure_ascii=False, sort_keys=True) if said else ""
-        memory = find_seen(actor_of(request), entry)
-        context = {"title": f"Log row {entry.seq}", "entry": entry, "payload": text, "memory": memory}
+        row = getattr(entry, "payload_row", None)
+        text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
+        memory = find_visible_memory(actor_of(request), entry)
+        context = {"title": f"Audit row {entry.seq}", "entry": entry, "payload": text, "memory": memory}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """Walk the whole chain and say whether it is whole."""
+        """Verify the whole chain and show the result."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not actor_of(request).all_groups:
             raise PermissionDenied(
-                "You may not verify the log: that takes a superuser, since it has every group's rows."
+                "Only superusers can verify the audit log, since it has the rows of every group."
             )
         report = verify_chain()
         if report.is_whole:
-            purged = (
-                f"; what {report.purged_payloads} of them said was purged" if report.purged_payloads else ""
-            )
-            messages.success(request, f"The chain is whole: {report.rows:,} rows{purged}.")
+            purged = f"; {report.purged_payloads:,} payloads were purged" if report.purged_payloads else ""
+            messages.success(request, f"The chain is intact: {report.rows:,} rows{purged}.")
         else:
             messages.error(request, f"The chain is broken at row {report.broken_at}: {report.why}.")
         return HttpResponseRedirect(self.url("changelist"))
 
     @column("operation", ordering="operation", labels=OPERATION_LABELS)
     def done(self, entry: AuditEntry) -> str:
-        """Give the operation in one word."""
+        """The operation."""
         return entry.operation
 
     @column("about")
     def about(self, entry: AuditEntry) -> SafeString:
-        """Give the start of the memory, or its id, or what else the row is about."""
+        """The start of the memory, its id, or the row's other subject."""
         text = Truncator(getattr(entry, "text", "")).chars(80)
         return format_html(
             '<span class="loci-short">{}</span>', text or entry.memory_id or entry.subject or "—"
         )
 
 
-def find_seen(actor: Actor, entry: AuditEntry) -> Memory | None:
-    """Give the memory a row speaks of, where it is still there and the actor may see it."""
+def find_visible_memory(actor: Actor, entry: AuditEntry) -> Memory | None:
+    """The memory that a row is about, if it still exists and the actor may see it."""
     if entry.memory_id is None:
         return None
     return Memory.objects.filter(as_q(listed_by(actor, None)), id=entry.memory_id).first()

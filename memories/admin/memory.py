@@ -1,6 +1,5 @@
-"""Memories in the browser: the list, one memory with all that hangs on it, its verbs, and adding one."""
+"""Memories in the admin: the list, the page of one memory, its verbs, and the forms to add and edit."""
 
-from collections.abc import Sequence
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -29,6 +28,7 @@ from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
 from memories.entities.neighbourhood import find_neighbourhood
+from memories.language.plurals import format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
 from memories.lifecycle.verbs import ChangeResult
 from memories.models import Memory
@@ -45,26 +45,35 @@ TRUST_LABELS = {
     "quarantined": "danger",
 }
 EDITED = {
-    EditOutcome.NEW_VERSION: "A new version counts now",
-    EditOutcome.CHANGED: "Changed",
+    EditOutcome.NEW_VERSION: "Saved as a new version",
+    EditOutcome.CHANGED: "Saved",
     EditOutcome.QUEUED: "The new text waits for a curator",
 }
 LIST_CHARS = 140
-MAX_AT_ONCE = 500  # rows that a list action takes; each is a transaction of its own
+MAX_AT_ONCE = 500  # rows per list action; each is changed in its own transaction
 MAX_ERRORS_SHOWN = 5
 
 
 @admin.register(Memory)
 class MemoryAdmin(SavedFiltersMixin):
-    """Every memory that the caller may see, in any state."""
+    """All memories that the caller may see, in any state."""
 
     list_name = "Memories"
     list_before_template = "admin/memories/memory/list_tools.html"
-    list_display = ("text", "kind", "group", "state_said", "trust_said", "sureness", "by", "stored_at")
+    list_display = (
+        "text",
+        "kind",
+        "group",
+        "state_label",
+        "trust_label",
+        "confidence_label",
+        "author_label",
+        "stored_at",
+    )
     list_display_links = ("text",)
     list_select_related = ("group",)
     list_filter = (GroupFilter, "type", "state", "trust", "scope", "pinned", TagFilter)
-    # Not columns: get_search_results() asks the keyword index. The admin shows the search box where this is not empty.
+    # Only makes the admin show the search box: get_search_results() uses the keyword index.
     search_fields = ("content",)
     search_help_text = "Words of the memory, or its id"
     empty_hint = (
@@ -74,26 +83,26 @@ class MemoryAdmin(SavedFiltersMixin):
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the rows of the rule that every face follows."""
+        """The rows that the actor may see, by the rule of every interface."""
         return rows.filter(as_q(listed_by(actor, None)))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Memory], search_term: str
     ) -> tuple[QuerySet[Memory], bool]:
-        """Search the keyword index, best matches first unless a column was chosen to sort by."""
+        """The matches of the keyword index, best first unless the list is sorted by a column."""
         if not search_term.strip():
             return queryset, False
         is_sorted = "o" in request.GET
         return find_by_words(actor_of(request), queryset, search_term, best_first=not is_sorted), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Who may write somewhere."""
+        """True if the caller may write in some group."""
         actor = actor_of(request)
         return actor.all_groups or any(actor.may(WRITE, key) for key in actor.roles)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages of the verbs."""
-        # Django's own pages of two parts (…/change/, …/delete/, …/history/) come first, its catch-all last.
+        """The admin's URLs and the pages of the verbs."""
+        # Django's own two-part pages (…/change/, …/delete/, …/history/) come first, its catch-all last.
         *urls, last = super().get_urls()
         press = self.admin_site.admin_view(self.verb_view)
         edit_page = self.admin_site.admin_view(self.edit_view)
@@ -109,43 +118,43 @@ class MemoryAdmin(SavedFiltersMixin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one memory; `?query=` asks why a question does or does not bring it."""
+        """Show one memory; `?query=` explains why a question finds it or not."""
         actor = actor_of(request)
-        memory = find_memory(actor, _parsed(object_id))
+        memory = find_memory(actor, parse_object_id(object_id))
         context = page_context(self, actor, memory, query=request.GET.get("query", "")[:500])
         return self.render(request, "admin/memories/memory/page.html", context)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Ask for a memory, store it, and say what became of it."""
+        """Show the form of a new memory, store it, and show the outcome."""
         if not self.has_add_permission(request):
             raise PermissionDenied(
-                "You may not store memories: that takes the role contributor in some group. Ask an admin of one."
+                "You may not store memories. You need the role contributor in a group; ask an admin of one."
             )
         actor = actor_of(request)
-        asked = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
-        form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=asked)
+        initial = {name: request.GET[name] for name in ("supersedes", "group", "type") if name in request.GET}
+        form = DraftForm(actor, request.POST if request.method == "POST" else None, initial=initial)
         if request.method == "POST" and form.is_valid():
             try:
                 stored = store(actor, form.draft())
-                context = {"title": "Store a memory", "stored": stored, "add_url": self.url("add")}
+                context = {"title": "New memory", "stored": stored, "add_url": self.url("add")}
                 return self.render(request, "admin/memories/memory/stored.html", context)
             except LociError as refusal:
                 show_error(form, refusal)
         context = {
-            "title": "Store a memory",
+            "title": "New memory",
             "form": form,
-            "button": "Store it",
+            "button": "Save",
             "back": self.url("changelist"),
         }
         return self.render(request, "admin/loci/form.html", context)
 
     def edit_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask what shall be different; a new text becomes a new version."""
+        """Show the edit form and save it; a new text becomes a new version."""
         actor = actor_of(request)
-        memory = head_of(find_memory(actor, _parsed(object_id)))
+        memory = head_of(find_memory(actor, parse_object_id(object_id)))
         if not actor.may(WRITE, memory.group_id):
             raise PermissionDenied(
-                "You may not edit this memory: that takes the role contributor in its group."
+                "You may not edit this memory. You need the role contributor in its group."
             )
         form = EditForm(memory, request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
@@ -156,29 +165,29 @@ class MemoryAdmin(SavedFiltersMixin):
             except LociError as refusal:
                 show_error(form, refusal)
         back = self.url("change", memory.id)
-        context = {"title": "Edit a memory", "form": form, "button": "Save", "back": back}
+        context = {"title": "Edit memory", "form": form, "button": "Save", "back": back}
         return self.render(request, "admin/loci/form.html", context)
 
     def graph_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Give what stands around a memory, for the graph on its page."""
+        """The neighbourhood of a memory as JSON, for the graph on its page."""
         actor = actor_of(request)
-        found = find_neighbourhood(actor, find_memory(actor, _parsed(object_id)))
+        found = find_neighbourhood(actor, find_memory(actor, parse_object_id(object_id)))
         return JsonResponse(graph_json(found, lambda memory: self.url("change", memory.id)))
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
-        """Say what a verb would do, ask for the reason, then do it."""
+        """Show the consequences of a verb, ask for the reason, then carry it out."""
         button = BUTTONS.get(verb)
         if button is None:
             raise Http404
         actor = actor_of(request)
-        memory = find_memory(actor, _parsed(object_id))
-        # A verb that means a hidden row itself must be asked about that row.
+        memory = find_memory(actor, parse_object_id(object_id))
+        # A verb that acts on a hidden row itself must keep that row.
         memory = head_of(memory) if button.follows and memory.state not in RESTORABLE else memory
         back = self.url("change", memory.id)
         if button.other:
             return pair_view(self, request, actor, memory, button)
         try:
-            question = _question(button, memory, button.press(actor, memory, dry_run=True), back)
+            question = confirmation_of(button, memory, button.press(actor, memory, dry_run=True), back)
             form = reason_form(request, question)
             if request.method != "POST" or not form.is_valid():
                 return render_confirmation(self, request, question, form)
@@ -188,43 +197,49 @@ class MemoryAdmin(SavedFiltersMixin):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, _said(button, done))
+        messages.success(request, describe_change(button, done))
         return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
 
     @admin.action(description="Approve")
     def approve_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Let the memories ticked count."""
+        """Approve the selected memories."""
         self._press_each(request, BUTTONS["approve"], rows)
 
     @admin.action(description="Reject")
     def reject_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Turn the memories ticked down."""
+        """Reject the selected memories."""
         self._press_each(request, BUTTONS["reject"], rows)
 
     @admin.action(description="Forget")
     def forget_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
-        """Hide the memories ticked from recall."""
+        """Hide the selected memories from recall."""
         self._press_each(request, BUTTONS["forget"], rows)
 
     def _press_each(self, request: HttpRequest, button: Button, rows: QuerySet[Memory]) -> None:
-        """Do a verb to each row, and say how many were changed and why others were not."""
+        """Run a verb on each row; show how many were changed and why others were not."""
         chosen = list(rows[: MAX_AT_ONCE + 1])
         if len(chosen) > MAX_AT_ONCE:
             messages.error(
-                request, f"Nothing was done: at most {MAX_AT_ONCE} memories at once. Narrow the list."
+                request, f"Nothing was changed: at most {MAX_AT_ONCE} memories at once. Filter the list."
             )
             return
-        done, refused = _pressed(actor_of(request), button, chosen)
+        actor, done, refused = actor_of(request), 0, list[str]()
+        for memory in chosen:
+            try:
+                reason = "from the list" if button.asks_reason else ""
+                done += button.press(actor, memory, reason=reason).changed
+            except LociError as refusal:
+                refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
         if done:
-            messages.success(request, f"{done} of {len(chosen)} {_memories(len(chosen))} {button.past}.")
-        for said in refused[:MAX_ERRORS_SHOWN]:
-            messages.error(request, said)
+            messages.success(request, f"{done} of {format_memory_count(len(chosen))} {button.past}.")
+        for line in refused[:MAX_ERRORS_SHOWN]:
+            messages.error(request, line)
         if len(refused) > MAX_ERRORS_SHOWN:
             messages.error(request, f"{len(refused) - MAX_ERRORS_SHOWN} more were refused.")
 
     @column("memory")
     def text(self, memory: Memory) -> SafeString:
-        """Give the start of the text, with a mark where it is pinned."""
+        """The start of the text, with an icon if it is pinned."""
         short = Truncator(" ".join(memory.content.split())).chars(LIST_CHARS)
         pin = format_html(
             '<span class="material-symbols-outlined loci-pin">{}</span>', "keep" if memory.pinned else ""
@@ -233,44 +248,45 @@ class MemoryAdmin(SavedFiltersMixin):
 
     @column("type", ordering="type")
     def kind(self, memory: Memory) -> str:
-        """Give the type in one word."""
+        """The type."""
         return memory.type
 
     @column("state", ordering="state", labels=STATE_LABELS)
-    def state_said(self, memory: Memory) -> str:
-        """Give the state in one word."""
+    def state_label(self, memory: Memory) -> str:
+        """The state."""
         return memory.state
 
     @column("trust", ordering="trust", labels=TRUST_LABELS)
-    def trust_said(self, memory: Memory) -> str:
-        """Give the trust in one word."""
+    def trust_label(self, memory: Memory) -> str:
+        """The trust."""
         return memory.trust
 
     @column("author", ordering="author_name")
-    def by(self, memory: Memory) -> str:
-        """Say who stored it."""
+    def author_label(self, memory: Memory) -> str:
+        """The author."""
         return memory.author_name
 
     @column("stored", ordering="created_at")
     def stored_at(self, memory: Memory) -> date:
-        """Say on which day it was stored."""
+        """The day it was stored."""
         return memory.created_at.date()
 
     @column("confidence", ordering="confidence")
-    def sureness(self, memory: Memory) -> str:
-        """Give the confidence with two digits."""
+    def confidence_label(self, memory: Memory) -> str:
+        """The confidence with two decimals."""
         return f"{memory.confidence:.2f}"
 
 
-def _parsed(object_id: str) -> UUID:
+def parse_object_id(object_id: str) -> UUID:
+    """The id in an address; raises Http404 if it is none."""
     try:
         return UUID(object_id)
     except ValueError:
         raise Http404 from None
 
 
-def _question(button: Button, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
-    short = Truncator(memory.content).chars(300)
+def confirmation_of(button: Button, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
+    """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
         (name.replace("_", " "), f"{before} → {after}")
         for name, (before, after) in would.changes.items()
@@ -280,7 +296,7 @@ def _question(button: Button, memory: Memory, would: ChangeResult, back: str) ->
         title=f"{button.label} this memory?",
         button=button.label,
         back=back,
-        about=short,
+        about=Truncator(memory.content).chars(300),
         consequences=(*would.consequences, *button.warnings),
         facts=changed,
         is_dangerous=button.is_dangerous,
@@ -288,26 +304,13 @@ def _question(button: Button, memory: Memory, would: ChangeResult, back: str) ->
     )
 
 
-def _said(button: Button, done: ChangeResult) -> str:
+def describe_change(button: Button, done: ChangeResult) -> str:
+    """The result of a verb in one sentence; of a purge, its certificate."""
     if (proof := done.certificate) is not None:
         return (
-            f"Purged: {proof.memories} {_memories(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
+            f"Purged: {format_memory_count(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
             f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
-            + "".join(f" Checked: {said}." for said in proof.checked)
-            + "".join(f" Still there: {said}." for said in proof.remains)
+            + "".join(f" Checked: {place}." for place in proof.checked)
+            + "".join(f" Still there: {place}." for place in proof.remains)
         )
     return f"The memory is {button.past}: {'; '.join(done.consequences)}."
-
-
-def _pressed(actor: Actor, button: Button, chosen: Sequence[Memory]) -> tuple[int, list[str]]:
-    done, refused = 0, list[str]()
-    for memory in chosen:
-        try:
-            done += button.press(actor, memory, reason="from the list" if button.asks_reason else "").changed
-        except LociError as refusal:
-            refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
-    return done, refused
-
-
-def _memories(count: int) -> str:
-    return "memory" if count == 1 else "memories"

@@ -1,4 +1,4 @@
-"""The page of a verb that takes two memories: it asks for the other one, then does it."""
+"""The page of a verb that takes two memories: ask for the other one, preview, carry out."""
 
 from typing import Any
 
@@ -17,21 +17,23 @@ from memories.admin.buttons import Button
 from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 
-# What the verbs call the other memory, which the form has one name for.
-OTHERS = ("into", "by")
+# The verbs' names of the argument that the form calls "other".
+OTHER_FIELDS = ("into", "by")
 
 
 class PairForm(ReasonForm):
-    """Which other memory, what the one that stays shall say, and why."""
+    """The other memory, the new text of the one that stays, and the reason."""
 
     other = forms.CharField(
-        help_text="Its id, as its page's address ends.", max_length=100, widget=UnfoldAdminTextInputWidget()
+        help_text="Its id: the last part of its page's address.",
+        max_length=100,
+        widget=UnfoldAdminTextInputWidget(),
     )
     content = forms.CharField(
         label="New text",
         required=False,
         strip=False,
-        help_text="What the memory that stays shall say; empty: what it says now.",
+        help_text="Text of the memory that stays; leave empty to keep its text.",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
     )
     field_order = ("other", "content", "reason")
@@ -44,20 +46,20 @@ class PairForm(ReasonForm):
             del self.fields["content"]
 
     def value(self, name: str) -> str:
-        """Give what was said; a browser sends line ends as CR LF."""
+        """A field's text with LF line ends; a browser sends CR LF."""
         return str(self.cleaned_data.get(name, "")).replace("\r\n", "\n")
 
 
 def pair_view(
     admin: LociAdmin, request: HttpRequest, actor: Actor, memory: Memory, button: Button
 ) -> HttpResponse:
-    """Ask for the other memory (`?other=` names it), do it, and say what follows."""
+    """Ask for the other memory (`?other=` preselects it), then preview or carry out the verb."""
     if not actor.may(button.right, memory.group_id):
         raise PermissionDenied(
-            f"You may not do this: it takes the right to {button.right} in the memory's group."
+            f"You may not do this: it needs the right to {button.right} in the memory's group."
         )
-    named = {"other": request.GET["other"]} if "other" in request.GET else None
-    form = PairForm(button, request.POST if request.method == "POST" else None, initial=named)
+    initial = {"other": request.GET["other"]} if "other" in request.GET else None
+    form = PairForm(button, request.POST if request.method == "POST" else None, initial=initial)
     back = admin.url("change", memory.id)
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST
@@ -71,17 +73,17 @@ def pair_view(
                 dry_run=is_preview,
             )
             if is_preview:
-                return _asked(admin, request, button, form, memory, would=done)
+                return render_pair_form(admin, request, button, form, memory, would=done)
             messages.success(request, f"The memory is {button.past}: {'; '.join(done.consequences)}.")
             return HttpResponseRedirect(back)
         except LociError as refusal:
-            if refusal.field in OTHERS:
+            if refusal.field in OTHER_FIELDS:
                 refusal.field = "other"
             show_error(form, refusal)
-    return _asked(admin, request, button, form, memory)
+    return render_pair_form(admin, request, button, form, memory)
 
 
-def _asked(
+def render_pair_form(
     admin: LociAdmin,
     request: HttpRequest,
     button: Button,
@@ -90,7 +92,7 @@ def _asked(
     *,
     would: ChangeResult | None = None,
 ) -> HttpResponse:
-    """Show the form, with the memory it is about, and what would follow where that was asked."""
+    """Show the form with its memory, and the consequences after a preview."""
     context = {
         "title": f"{button.label}?",
         "form": form,

@@ -1,4 +1,4 @@
-"""What was recalled: which questions agents ask, and what they got."""
+"""The recall log in the admin: the queries that agents asked, and their results."""
 
 from typing import Any
 
@@ -21,19 +21,19 @@ from memories.recall.recall_log import unpack_hits
 
 @admin.register(RecallLog)
 class RecallLogAdmin(LociAdmin):
-    """One row per recall; kept for a while, then dropped."""
+    """One row per recall, kept for maintenance.recall_log_days."""
 
     named_by = "key"
     list_name = "Recalls"
-    list_display = ("at", "question", "group", "actor", "via", "found", "mode", "took")
+    list_display = ("at", "question", "group", "actor", "via", "result_count", "mode", "duration")
     list_display_links = ("at", "question")
     list_select_related = ("group",)
     list_filter = (GroupFilter, ViaFilter, "abstained", "degraded", ("at", DayRangeFilter))
     ordering = ("-key",)
-    empty_hint = "Every recall leaves a row here: what was asked, what came back, how long it took."
+    empty_hint = "Every recall is logged here: the question, the results and the time it took."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the recalls in the groups the actor may enter, and the actor's own."""
+        """The recalls in groups that the actor may enter, and the actor's own."""
         if actor.all_groups:
             return rows
         own = Q(actor=actor.name) | Q(actor__startswith=f"{actor.name}/")
@@ -42,7 +42,7 @@ class RecallLogAdmin(LociAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one recall with what it brought, as far as the caller may see that."""
+        """Show one recall with those of its results that the caller may see."""
         recall: RecallLog = self.get_or_404(request, object_id)
         scores = unpack_hits(bytes(recall.hits))
         seen = Memory.objects.filter(
@@ -55,15 +55,15 @@ class RecallLogAdmin(LociAdmin):
 
     @column("question")
     def question(self, recall: RecallLog) -> str:
-        """Give the start of the question."""
+        """The start of the question."""
         return Truncator(recall.query).chars(100)
 
-    @column("brought")
-    def found(self, recall: RecallLog) -> str:
-        """Say how many memories came back."""
+    @column("results")
+    def result_count(self, recall: RecallLog) -> str:
+        """The number of results."""
         return "nothing relevant" if recall.abstained else str(len(unpack_hits(bytes(recall.hits))))
 
-    @column("ms", ordering="duration_ms")
-    def took(self, recall: RecallLog) -> str:
-        """Give the milliseconds."""
+    @column("time (ms)", ordering="duration_ms")
+    def duration(self, recall: RecallLog) -> str:
+        """The duration in milliseconds."""
         return f"{recall.duration_ms:.1f}"

@@ -1,4 +1,4 @@
-"""Relations in the browser. They live in their own room, but who may see their ends is a rule of this one."""
+"""Relations in the admin. They are here, not in `relations`, because visibility of memories decides who sees them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,51 +21,59 @@ from relations.models import Relation
 
 
 class RelationList(LociChangeList):
-    """A page of relations, whose ends are the versions that count now."""
+    """A page of relations between the current versions of their ends."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Cut the page out of the rows."""
+        """Read the page, and replace the ends by their current versions."""
         super().get_results(request)
-        rows: Sequence[Relation] = self.result_list  # fetched once, and shown from that
+        rows: Sequence[Relation] = self.result_list  # evaluated once; the page shows these objects
         show_heads(rows)
 
 
 @admin.register(Relation)
 class RelationAdmin(LociAdmin):
-    """Subject –predicate→ object; read-only, stored by agents and maintenance."""
+    """Subject, predicate, object; read-only, stored by agents and maintenance."""
 
     list_name = "Relations"
-    list_display = ("subject_text", "predicate", "object_text", "group", "sureness", "standing", "created_at")
+    list_display = (
+        "subject_text",
+        "predicate",
+        "object_text",
+        "group",
+        "confidence_label",
+        "state",
+        "created_at",
+    )
     list_display_links = ("subject_text",)
     list_filter = (GroupFilter,)
     search_fields = ("predicate",)
-    search_help_text = "A predicate"
-    empty_hint = "Relations appear when agents store who or what things are, and how they hang together."
+    search_help_text = "Predicate"
+    empty_hint = "Relations appear when agents store how people and things relate to each other."
     ordering = ("-key",)
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give the relations of the actor's groups both of whose ends may be seen."""
+        """The relations in the actor's groups between two memories that the actor may see."""
         rows = rows.select_related("group", "subject", "object")
         visibility = listed_by(actor, None)
         if visibility.groups is None:
             return rows
         rows = rows.filter(group__in=visibility.groups)
-        # An end that is its own head is judged by the database; the few that were replaced, by their heads.
+        # The database checks the ends that are current; the few replaced ones are checked by their current versions.
         seen = Memory.objects.filter(as_q(visibility), superseded_by=None).values("key")
-        replaced = _replaced_ends(rows)
+        replaced = replaced_ends(rows)
         shown = replaced - hidden_ends(actor, replaced)
         return rows.filter(
             Q(subject__in=seen) | Q(subject__in=shown), Q(object__in=seen) | Q(object__in=shown)
         )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
-        """List relations with their ends as they stand now."""
+        """The list with the current versions of the ends."""
         return RelationList
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show one relation with the memories that prove it."""
+        """Show one relation with the memories that are its evidence."""
         relation: Relation = self.get_or_404(request, object_id)
         show_heads([relation])
         seen = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), proves__relation=relation)
@@ -74,35 +82,35 @@ class RelationAdmin(LociAdmin):
 
     @column("subject")
     def subject_text(self, relation: Relation) -> str:
-        """Give the start of the subject."""
-        return _end_text(relation.subject)
+        """The start of the subject."""
+        return end_text(relation.subject)
 
     @column("object")
     def object_text(self, relation: Relation) -> str:
-        """Give the start of the object."""
-        return _end_text(relation.object)
+        """The start of the object."""
+        return end_text(relation.object)
 
     @column("confidence", ordering="confidence")
-    def sureness(self, relation: Relation) -> str:
-        """Give the confidence with two digits."""
+    def confidence_label(self, relation: Relation) -> str:
+        """The confidence with two decimals."""
         return f"{relation.confidence:.2f}"
 
     @column("state", labels={"current": "success"})
-    def standing(self, relation: Relation) -> str:
-        """Say whether it still counts."""
+    def state(self, relation: Relation) -> str:
+        """Whether it is current, ended or retired."""
         if relation.retired_at is not None:
             return "retired"
         return "current" if relation.valid_to is None else "ended"
 
 
-def _replaced_ends(rows: QuerySet[Relation]) -> set[int]:
-    """Give the ends, as keys of roots, in whose place another version or memory stands."""
+def replaced_ends(rows: QuerySet[Relation]) -> set[int]:
+    """The root keys of the ends that another version or memory has replaced."""
     subjects = rows.filter(subject__superseded_by__isnull=False).values_list("subject", flat=True)
     objects = rows.filter(object__superseded_by__isnull=False).values_list("object", flat=True)
     return {*subjects, *objects}
 
 
-def _end_text(end: Memory) -> str:
-    """Give the start of an end; of one that does not count, also its state."""
+def end_text(end: Memory) -> str:
+    """The start of an end, with its state if it is not live."""
     text = Truncator(end.content).chars(60)
     return text if end.state == State.LIVE else f"{text} ({end.state})"

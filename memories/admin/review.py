@@ -1,9 +1,10 @@
-"""The review page: one deck of what waits, decided card by card with one key each, or many at once.
+"""The review page: one deck of open decisions, decided card by card with one key each, or many at once.
 
-The page's script fetches cards and posts decisions; all of it goes through the services that every face calls.
+The page's script fetches cards and posts decisions to these views, which call the services that every interface uses.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -14,48 +15,48 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_GET, require_POST
 
-from access.actor import CURATE, Actor
+from access.actor import CURATE
 from access.admin.caller import actor_of
 from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from memories.draft import check_choice
 from memories.queries.versions import parse_id
-from memories.review.card import Card, link_card, memory_card
-from memories.review.decide import AT_ONCE, DecisionResult, ReviewDecision, decide, decide_many
-from memories.review.preview import effect_of
+from memories.review.card import link_card, memory_card
+from memories.review.decide import AT_ONCE, ReviewDecision, decide, decide_many
+from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, may_review, review_deck
 from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
-MAX_CHOSEN = 100  # at once; as many as the list shows
+MAX_CHOSEN = 100  # cards at once, as many as the list shows
 KEYS = (
-    ("a", "approve: it counts from now on"),
+    ("a", "approve: recall returns it from now on"),
     ("r", "reject: recall never returns it"),
     ("e", "edit the text"),
-    ("m", "merge it into the one chosen beside it"),
-    ("s", "let it replace the one chosen beside it"),
+    ("m", "merge it into the selected memory"),
+    ("s", "replace the selected memory by it"),
     ("x", "swap which of the two stays"),
-    ("d", "dismiss: both may stay as they are"),
-    ("1 – 4", "choose the one beside it"),
-    ("j  →", "next, without deciding"),
-    ("k  ←", "the one before"),
-    ("c", "tick it, to decide many at once"),
+    ("d", "dismiss: both stay as they are"),
+    ("1 – 4", "select another memory"),
+    ("j  →", "next card, without deciding"),
+    ("k  ←", "previous card"),
+    ("c", "tick the card, to decide many at once"),
     ("u", "undo the last decision"),
-    ("w", "say why (kept in the audit log)"),
+    ("w", "give a reason (kept in the audit log)"),
     ("?", "this list"),
 )
-SETS_ASIDE = {"approve": "Approve", "reject": "Reject", "dismiss": "Dismiss"}
+LABELS_AT_ONCE = {"approve": "Approve", "reject": "Reject", "dismiss": "Dismiss"}
 
 
 @require_GET
 def page_view(request: HttpRequest) -> HttpResponse:
-    """Show the deck with its first card; `?kind=` and `?group=` narrow it."""
+    """Show the deck with its first card; `?kind=` and `?group=` filter it."""
     actor = actor_of(request)
     kinds = [CardKind(kind) for kind in request.GET.getlist("kind") if kind in CardKind.__members__.values()]
-    rooms = [room.slug for room in entered_groups(actor) if actor.may(CURATE, room.key)]
-    group = request.GET.get("group", "")
-    group = group if group in rooms else ""
-    deck = review_deck(actor, kinds=kinds, group=group or None) if may_review(actor) else Deck((), {})
+    groups = [group.slug for group in entered_groups(actor) if actor.may(CURATE, group.key)]
+    chosen = request.GET.get("group", "")
+    chosen = chosen if chosen in groups else ""
+    deck = review_deck(actor, kinds=kinds, group=chosen or None) if may_review(actor) else Deck((), {})
     context = {
         **admin.site.each_context(request),
         "title": "Review",
@@ -64,11 +65,11 @@ def page_view(request: HttpRequest) -> HttpResponse:
             (kind, deck.counts[kind], kind in kinds) for kind in CardKind if deck.counts.get(kind) is not None
         ],
         "chosen_kinds": [str(kind) for kind in kinds],
-        "rooms": rooms,
-        "group": group,
+        "groups": groups,
+        "group": chosen,
         "may_review": may_review(actor),
         "keys": KEYS,
-        "at_once": [(verb, SETS_ASIDE[verb]) for verb in AT_ONCE],
+        "at_once": [(verb, LABELS_AT_ONCE[verb]) for verb in AT_ONCE],
     }
     request.current_app = admin.site.name
     return TemplateResponse(request, "admin/memories/review/page.html", context)
@@ -76,18 +77,21 @@ def page_view(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
-    """Give one card as a part of the page."""
-    card = _card(actor_of(request), kind, id_)
+    """One card as a fragment of the page."""
+    if kind not in CardKind.__members__.values():
+        raise Http404
+    actor = actor_of(request)
+    card = link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
     context = {"card": card, "verbs": [choice.verb for choice in card.choices]}
     return TemplateResponse(request, "admin/memories/review/card.html", context)
 
 
 @require_GET
 def effect_view(request: HttpRequest) -> HttpResponse:
-    """Give what recall returns before and after a decision, as a part of the card."""
-    question = request.GET.get("question", "")[:500]
+    """The results of recall before and after a decision, as a fragment of the card."""
+    query = request.GET.get("question", "")[:500]
     try:
-        effect = effect_of(actor_of(request), _decision(request.GET), question=question)
+        effect = preview_effect(actor_of(request), read_decision(request.GET), question=query)
     except LociError as refusal:
         if refusal.status in (403, 404):
             raise
@@ -98,64 +102,56 @@ def effect_view(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def decide_view(request: HttpRequest) -> HttpResponse:
-    """Carry one decision out; the answer names the rows of the log that undo it."""
-    return JsonResponse(_told(decide(actor_of(request), _decision(request.POST))))
+    """Carry out one decision; the response has the numbers of the audit rows that undo it."""
+    done = decide(actor_of(request), read_decision(request.POST))
+    return JsonResponse({"said": list(done.consequences), "id": str(done.id), "entries": list(done.entries)})
 
 
 @require_POST
 def undo_view(request: HttpRequest) -> HttpResponse:
-    """Take decisions back, the last first, each as a whole; says which could not be."""
-    actor, said, failed = actor_of(request), list[str](), list[str]()
-    for entries in reversed(_entries(request.POST.get("entries", ""))):
+    """Undo decisions, last first, each as a whole; the response lists those that could not be undone."""
+    actor, lines, failed = actor_of(request), list[str](), list[str]()
+    for entries in reversed(parse_entries(request.POST.get("entries", ""))):
         try:
-            said += take_back(actor, entries).said
+            lines += take_back(actor, entries).consequences
         except LociError as refusal:
             failed.append(str(refusal))
-    status = 409 if failed and not said else 200
-    return JsonResponse({"said": list(dict.fromkeys(said)), "failed": failed}, status=status)
+    status = 409 if failed and not lines else 200
+    return JsonResponse({"said": list(dict.fromkeys(lines)), "failed": failed}, status=status)
 
 
 @require_POST
 def many_view(request: HttpRequest) -> HttpResponse:
-    """Say what deciding many would do (`preview=1`), or decide them; what fails is listed beside."""
+    """Carry out many decisions, or preview them (`preview=1`); the response lists those that failed."""
     verb = request.POST.get("verb", "")
     check_choice(verb, list(AT_ONCE), field="verb")
     chosen = request.POST.getlist("chosen")
     if not 1 <= len(chosen) <= MAX_CHOSEN:
         raise InvalidInput(f"Choose 1 to {MAX_CHOSEN} cards.", field="chosen")
     reason = request.POST.get("reason", "")
-    decisions = [_of_chosen(verb, each, reason) for each in chosen]
+    decisions = [parse_chosen(verb, each, reason) for each in chosen]
     is_preview = request.POST.get("preview") == "1"
     found = decide_many(actor_of(request), decisions, dry_run=is_preview)
-    said: dict[str, int] = {}
-    for done in found.done:
-        for line in done.said:
-            said[line] = said.get(line, 0) + 1
+    times = Counter(line for done in found.done for line in done.consequences)
     return JsonResponse(
         {
             "done": len(found.done),
-            "said": [{"line": line, "times": times} for line, times in said.items()],
+            "said": [{"line": line, "times": count} for line, count in times.items()],
             "failed": [{"id": str(id_), "why": why} for id_, why in found.failed],
             "entries": [list(done.entries) for done in found.done],
         }
     )
 
 
-def _card(actor: Actor, kind: str, id_: UUID) -> Card:
-    if kind not in CardKind.__members__.values():
-        raise Http404
-    return link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
-
-
-def _decision(said: QueryDict) -> ReviewDecision:
-    """Give the decision that was posted; a browser sends line ends as CR LF."""
+def read_decision(fields: QueryDict) -> ReviewDecision:
+    """The decision in the request's fields; a browser sends line ends as CR LF."""
     names = ("verb", "id", "other", "link", "reason")
-    content = said.get("content", "").replace("\r\n", "\n")
-    return ReviewDecision(**{name: said.get(name, "") for name in names}, content=content)
+    content = fields.get("content", "").replace("\r\n", "\n")
+    return ReviewDecision(**{name: fields.get(name, "") for name in names}, content=content)
 
 
-def _of_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
-    """Give the decision about a card that was ticked, written "kind:id"."""
+def parse_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
+    """The decision about a ticked card, written "kind:id"."""
     kind, _, id_ = chosen.partition(":")
     parse_id(id_, field="chosen")
     if kind not in (CardKind.CONFLICT, CardKind.DUPLICATE):
@@ -163,43 +159,38 @@ def _of_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
     return ReviewDecision(verb, link=id_, reason=reason)
 
 
-def _entries(said: str) -> list[list[int]]:
-    """Read the numbers of the log's rows, a list for each decision."""
+def parse_entries(text: str) -> list[list[int]]:
+    """The numbers of audit rows from JSON, a list for each decision."""
     try:
-        given = json.loads(said)
-        lists = [[int(number) for number in entries] for entries in given]
+        lists = [[int(number) for number in entries] for entries in json.loads(text)]
     except (ValueError, TypeError):
-        raise InvalidInput("The rows to be undone are no lists of numbers.", field="entries") from None
+        raise InvalidInput("'entries' is not a list of lists of numbers.", field="entries") from None
     if not 1 <= len(lists) <= MAX_CHOSEN:
         raise InvalidInput(f"Give 1 to {MAX_CHOSEN} decisions.", field="entries")
     return lists
 
 
-def _told(done: DecisionResult) -> dict[str, Any]:
-    return {"said": list(done.said), "id": str(done.id), "entries": list(done.entries)}
-
-
-def _answering(view: View) -> View:
-    """Let a refusal be JSON: the page's script shows it, where a redirect would hide it."""
+def refusing_as_json(view: View) -> View:
+    """Wrap a view to return a refusal as JSON: the page's script shows it, where a redirect would hide it."""
 
     def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
         except LociError as refusal:
-            told = {"message": refusal.message, "hint": refusal.hint, "field": refusal.field or ""}
-            return JsonResponse(told, status=refusal.status)
+            body = {"message": refusal.message, "hint": refusal.hint, "field": refusal.field or ""}
+            return JsonResponse(body, status=refusal.status)
 
     return answered
 
 
 def review_urls() -> list[URLPattern]:
-    """Give the addresses of the review, below the admin's own."""
+    """The URLs of the review, below the admin's own."""
     wrap = admin.site.admin_view
     return [
         path("", wrap(page_view), name="review"),
         path("card/<str:kind>/<uuid:id_>/", wrap(card_view), name="review_card"),
         path("effect/", wrap(effect_view), name="review_effect"),
-        path("decide/", wrap(_answering(decide_view)), name="review_decide"),
-        path("undo/", wrap(_answering(undo_view)), name="review_undo"),
-        path("many/", wrap(_answering(many_view)), name="review_many"),
+        path("decide/", wrap(refusing_as_json(decide_view)), name="review_decide"),
+        path("undo/", wrap(refusing_as_json(undo_view)), name="review_undo"),
+        path("many/", wrap(refusing_as_json(many_view)), name="review_many"),
     ]

@@ -1,4 +1,4 @@
-"""Finding memories in a list by the keyword index, within what the caller may see."""
+"""Search the list of memories through the keyword index."""
 
 from uuid import UUID
 
@@ -11,11 +11,11 @@ from memories.queries.visibility import listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
 
-SEARCH_LIMIT = 200  # best matches; a list longer than four pages is narrowed by better words
+SEARCH_LIMIT = 200  # best matches: after four pages, better words help more than further results
 
 
 def find_by_words(actor: Actor, rows: QuerySet[Memory], term: str, *, best_first: bool) -> QuerySet[Memory]:
-    """Narrow rows to the best matches for the words, or to the memory whose id was typed."""
+    """The best matches for the words among the rows, or the memory whose id was typed."""
     try:
         return rows.filter(id=UUID(term.strip().removeprefix("loci://memories/")))
     except ValueError:
@@ -26,6 +26,6 @@ def find_by_words(actor: Actor, rows: QuerySet[Memory], term: str, *, best_first
     found = rows.filter(key__in=keys)
     if not best_first or not keys:
         return found
-    # One text with all keys in order; a CASE of as many branches took the ORM 20 ms to compile.
+    # One string with all keys in order: the ORM took 20 ms to compile a CASE with as many branches.
     order = Value(f",{','.join(map(str, keys))},")
     return found.order_by(StrIndex(order, Concat(Value(","), Cast("key", TextField()), Value(","))))

@@ -1,4 +1,4 @@
-"""Tombstones: which texts may not come back, and lifting that."""
+"""Tombstones in the admin: list the barred texts, and lift a bar."""
 
 from typing import Any
 
@@ -13,25 +13,25 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
-from memories.lifecycle.lift_tombstone import curated_rooms, lift
+from memories.lifecycle.lift_tombstone import in_curated_groups, lift_tombstones
 from memories.models import Tombstone
 
 
 @admin.register(Tombstone)
 class TombstoneAdmin(LociAdmin):
-    """The standing tombstones of the groups that the caller curates; a row's page asks whether to lift it."""
+    """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = "Tombstones"
-    list_display = ("standing", "group", "reason", "author_name", "created_at")
-    list_display_links = ("standing", "reason")
+    list_display = ("kind_label", "group", "reason", "author_name", "created_at")
+    list_display_links = ("kind_label", "reason")
     list_select_related = ("group",)
     list_filter = (GroupFilter, "kind")
     ordering = ("-key",)
-    empty_hint = "A retracted or purged text leaves a row here: it is refused until a curator lifts that."
+    empty_hint = "Retracting or purging a memory adds a row here: the text is refused until a curator lifts the tombstone."
 
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
-        """Give those that stand in the groups the actor may curate."""
-        return rows.filter(curated_rooms(actor), lifted_at=None)
+        """The tombstones in force in the groups that the actor may curate."""
+        return rows.filter(in_curated_groups(actor), lifted_at=None)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -49,13 +49,13 @@ class TombstoneAdmin(LociAdmin):
                 ("what happened", mark.get_kind_display()),
                 ("by", mark.author_name),
             ),
-            consequences=("the text may be stored in this group again", "nothing comes back by itself"),
+            consequences=("the text may be stored in this group again", "no memory is restored"),
         )
         form = reason_form(request, question)
         if request.method != "POST" or not form.is_valid():
             return render_confirmation(self, request, question, form)
         try:
-            lift(actor_of(request), mark.id, reason=form.cleaned_data["reason"])
+            lift_tombstones(actor_of(request), mark.id, reason=form.cleaned_data["reason"])
         except LociError as refusal:
             messages.error(request, str(refusal))
         else:
@@ -63,6 +63,6 @@ class TombstoneAdmin(LociAdmin):
         return HttpResponseRedirect(back)
 
     @column("kind", ordering="kind", labels={"purged": "danger", "retracted": "warning"})
-    def standing(self, mark: Tombstone) -> str:
-        """Give the kind in one word."""
+    def kind_label(self, mark: Tombstone) -> str:
+        """The kind."""
         return mark.kind

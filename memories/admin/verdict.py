@@ -1,4 +1,4 @@
-"""What recall does with one memory today, in a sentence."""
+"""What recall does with one memory now, in a sentence."""
 
 from dataclasses import dataclass
 
@@ -12,28 +12,27 @@ from memories.types import RecallTreatment, Type, recall_treatment
 
 @dataclass(frozen=True)
 class RecallVerdict:
-    """What recall does (`return`, `label` or `hide`) and why."""
+    """What recall does with a memory (`return`, `label` or `hide`) and why."""
 
-    does: str
+    action: str
     because: str
 
 
 def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
-    """Say whether recall returns the memory in its own group now, labels it or hides it, and because of what."""
-    rule = recall_treatment(memory.state, memory.trust)
-    standing = f"it is {memory.state} and {memory.trust}"
-    if rule is RecallTreatment.HIDE:
-        return RecallVerdict(RecallTreatment.HIDE.value, standing)
-    # A global memory is seen from outside its group too.
-    room = memory.group if actor.may_enter(memory.group_id) else None
-    if not Memory.objects.filter(as_q(recallable_by(actor, room)), key=memory.key).exists():
-        return RecallVerdict(
-            RecallTreatment.HIDE.value, _ended(memory) or "it is not among what you may recall"
-        )
-    return RecallVerdict(rule.value, standing)
+    """Whether recall in the memory's own group now returns, labels or hides it, and why."""
+    action = recall_treatment(memory.state, memory.trust)
+    reason = f"it is {memory.state} and {memory.trust}"
+    if action is RecallTreatment.HIDE:
+        return RecallVerdict(action.value, reason)
+    # A global memory can also be seen from outside its group.
+    group = memory.group if actor.may_enter(memory.group_id) else None
+    if not Memory.objects.filter(as_q(recallable_by(actor, group)), key=memory.key).exists():
+        return RecallVerdict(RecallTreatment.HIDE.value, expiry_reason(memory) or "you may not recall it")
+    return RecallVerdict(action.value, reason)
 
 
-def _ended(memory: Memory) -> str:
+def expiry_reason(memory: Memory) -> str:
+    """Why a live memory is no longer recalled: it expired or its valid time ended; empty otherwise."""
     now = timezone.now()
     if memory.expires_at is not None and memory.expires_at <= now:
         return f"it expired on {memory.expires_at:%Y-%m-%d %H:%M} UTC"

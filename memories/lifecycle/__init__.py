@@ -1,1 +1,1 @@
-"""State changes of a stored memory."""
+"""State changes of a stored memory; `verbs` and `edit` are the entry points."""

@@ -1,4 +1,4 @@
-"""What approving a candidate brings with it: it takes the place of what it was written to replace, in its chain."""
+"""The consequences of an approval: the memory supersedes what it was written to replace and joins its chain."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
-from memories.lifecycle.move_references import move_ties
+from memories.lifecycle.move_references import move_references
 from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
@@ -16,50 +16,49 @@ from memories.store import point_to_successor, replace_memory
 from memories.store.search_columns import refresh_around
 from memories.types import State
 
-# What a correction takes over from the version before beside what a draft holds; it does not date anew.
-CARRIED: Final = (
+# Fields that a correction inherits from the former version beyond those of a draft: it keeps the former times.
+CARRIED_FIELDS: Final = (
     "thread_id", "position", "valid_to", "valid_to_known_at", "pinned", "access_count", "last_accessed", "decayed_at",
 )  # fmt: skip
 
 
 def carry_out_approval(actor: Actor, memory: Memory) -> int:
-    """Supersede what the memory was to replace, where that still counts; give how many. Inside the transaction.
+    """Supersede the memories that this one was written to replace, if still live; return their number.
 
-    The memory becomes the next version of what it replaces: relations, links and names go to that chain's root. A
-    correction that was queued as an edit says that the old text was never right, so that one's record time ends.
+    Runs inside the caller's transaction. The memory becomes the next version of what it replaces: relations, links
+    and names move to that chain's root. A correction that was queued as an edit means that the old text was never
+    right, so the old row's record time ends. A memory that was retracted meanwhile gets this one as its successor.
     """
-    done = 0
+    replaced = 0
     waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
-    for tie in waiting.select_related("target__group", "target__thread"):
-        operation = tie.evidence.get(ON_APPROVAL)
+    for link in waiting.select_related("target__group", "target__thread"):
+        operation = link.evidence.get(ON_APPROVAL)
         if not operation:
             continue
-        old = head_of(tie.target)
-        Link.objects.filter(pk=tie.pk).update(
+        old = head_of(link.target)
+        Link.objects.filter(pk=link.pk).update(
             status=LinkStatus.SETTLED, settled_at=timezone.now(), settled_by=actor.name
         )
-        if old.state == State.LIVE and old.key != memory.key:
-            _replace(actor, old, memory, operation=Operation(operation), is_first=done == 0)
-            done += 1
-        elif old.state == State.RETRACTED and old.key != memory.key:
-            _succeed(actor, old, memory, is_first=done == 0)
-            done += 1
-    return done
+        if old.key == memory.key or old.state not in (State.LIVE, State.RETRACTED):
+            continue
+        if old.state == State.LIVE:
+            replace_by_approved(actor, old, memory, operation=Operation(operation), is_first=replaced == 0)
+        else:
+            if replaced == 0:
+                join_chain(actor, old, memory)
+            point_to_successor(actor, old, memory)
+            memory.refresh_from_db()
+        replaced += 1
+    return replaced
 
 
-def _succeed(actor: Actor, old: Memory, memory: Memory, *, is_first: bool) -> None:
-    """Let the approved memory be the successor of what was retracted while it waited."""
-    if is_first:
-        join_chain(actor, old, memory)
-    point_to_successor(actor, old, memory)
-    memory.refresh_from_db()
-
-
-def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation, is_first: bool) -> None:
-    """Let the approved memory stand where `old` stood; a chain is joined once, to the first that is replaced."""
+def replace_by_approved(
+    actor: Actor, old: Memory, memory: Memory, *, operation: Operation, is_first: bool
+) -> None:
+    """Put the approved memory in the place of `old`; it joins only one chain, that of the first one it replaces."""
     values = {}
     if operation == Operation.EDIT:
-        values = {name: getattr(old, name) for name in CARRIED}
+        values = {name: getattr(old, name) for name in CARRIED_FIELDS}
     elif old.thread_id is not None and old.thread_id == memory.thread_id:
         values = {"position": old.position}
     if is_first:
@@ -71,7 +70,7 @@ def _replace(actor: Actor, old: Memory, memory: Memory, *, operation: Operation,
 
 
 def join_chain(actor: Actor, old: Memory, memory: Memory) -> None:
-    """Make a memory's rows the next versions of the old chain, with all that hangs on their root."""
+    """Make the memory's rows the next versions of the old chain and move all references to the old root."""
     chain, root = versions_of(memory), memory.root_key
     if root == old.root_key:
         return
@@ -79,6 +78,6 @@ def join_chain(actor: Actor, old: Memory, memory: Memory) -> None:
         before = snapshot(row)
         Memory.objects.filter(pk=row.pk).update(root=old.root_key, version=old.version + number)
         row.refresh_from_db()
-        what = {"changes": changes(before, snapshot(row))}
-        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=what)
-    move_ties(root, old.root_key)
+        payload = {"changes": changes(before, snapshot(row))}
+        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
+    move_references(root, old.root_key)

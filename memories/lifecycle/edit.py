@@ -1,5 +1,6 @@
-"""Editing: what a memory says is never overwritten. A new text, type or time is a new version; the rest changes in place."""
+"""Editing: a new text, type or time becomes a new version and never overwrites the old; other fields change in place."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
@@ -15,7 +16,8 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.models import Group
 from memories.draft import Draft, check_draft, clean_reason
-from memories.lifecycle.approve import CARRIED
+from memories.lifecycle.approve import CARRIED_FIELDS
+from memories.lifecycle.target import changed_meanwhile
 from memories.models import Memory
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
@@ -36,7 +38,7 @@ from memories.types import State, Trust
 
 
 class Unset(Enum):
-    """Stands for a field that the caller does not name; None is a value."""
+    """Marks a field that the caller does not name; None is a value."""
 
     UNCHANGED = "unchanged"
 
@@ -47,16 +49,16 @@ IN_PLACE: Final = ("tags", "importance", "expires_at", "metadata")
 
 
 class EditOutcome:
-    """What became of an edit."""
+    """The outcomes of an edit."""
 
     NEW_VERSION = "new_version"
-    CHANGED = "changed"  # in place: what the memory says is the same
+    CHANGED = "changed"  # in place: the text is the same
     QUEUED = "queued"  # written as a candidate beside it, waits for a person
 
 
 @dataclass(frozen=True)
 class EditDraft:
-    """What is to be different. `version`, where given, must be the memory's own: else somebody else was first."""
+    """The requested changes. `version`, if given, must be the memory's own: otherwise somebody else was first."""
 
     content: str | Unset = UNCHANGED
     type: str | Unset = UNCHANGED
@@ -68,14 +70,14 @@ class EditDraft:
     version: int | None = None
 
     def wanted(self) -> dict[str, Any]:
-        """Give the fields that the caller names."""
+        """The fields that the caller names, with their values."""
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
         return {name: value for name, value in named.items() if value is not UNCHANGED}
 
 
 @dataclass(frozen=True)
 class EditResult:
-    """The answer to an edit: the memory as it counts now (or waits), the version it replaces, and what differs."""
+    """The result of an edit: the current (or queued) memory, the version it replaces, and the differences."""
 
     outcome: str
     memory: Memory
@@ -87,19 +89,20 @@ class EditResult:
 def edit(
     actor: Actor, id_: str | UUID, change: EditDraft, *, reason: str = "", dry_run: bool = False
 ) -> EditResult:
-    """Change a live memory; any version's id means the one that counts.
+    """Change a live memory; the id of any version means the current one.
 
-    1. check the fields; where the text, type or time differs: embed and probe, before any transaction
-    2. in one transaction: is it still what was seen? a tombstone? the same text elsewhere? Then a new version of the
-       chain (the old row: superseded, retired, its valid time untouched), or the fields in place; audit
+    1. check the fields; if the text, type or time differs: embed and probe, before any transaction
+    2. in one transaction: check that the row is unchanged, that no tombstone bars the text and that it is not live
+       elsewhere; then write a new version of the chain (the old row: superseded, retired, valid time untouched) or
+       change the fields in place; audit
 
-    A verified memory whose text a non-curator changes is active again. Where the group holds the actor's writes back,
-    the new text waits as a candidate and the old one counts on.
+    A verified memory becomes active again if a non-curator changes its text. If the group's policy holds the actor's
+    writes back, the new text waits as a candidate and the old one stays current.
 
     Raises:
-        InvalidInput, TooLarge: a value is not allowed, or nothing is named.
-        Conflict: nothing would differ, it does not count, it changed meanwhile, or the text is barred or live already.
-        NotFound, NotPermitted: the memory is not among what the actor may see, or may write.
+        InvalidInput, TooLarge: a value is not allowed, or no field is named.
+        Conflict: nothing differs, it is not live, it changed meanwhile, or the text is barred or live already.
+        NotFound, NotPermitted: the actor may not see, or may not write, the memory.
     """
     reason = clean_reason(reason)
     ready = prepare_edit(actor, id_, change)
@@ -111,9 +114,9 @@ def edit(
 
 @dataclass(frozen=True)
 class PreparedEdit:
-    """An edit with all that could be worked out before the transaction: the memory, how it shall read, what differs.
+    """An edit with everything that is worked out before the transaction: the memory, its new fields, the differences.
 
-    `prepared` is None where only fields beside the text differ.
+    `prepared` is None if only fields other than the text, type and time differ.
     """
 
     memory: Memory
@@ -123,40 +126,42 @@ class PreparedEdit:
 
 
 def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEdit:
-    """Do all of edit() that comes before its transaction; writes nothing. Raises as edit() does."""
-    memory = _target(actor, id_, change)
+    """The part of edit() before its transaction; writes nothing. Raises as edit() does."""
+    memory = find_editable(actor, id_, change)
     draft = check_draft(replace(as_draft(memory), **change.wanted()))
-    differing = {name for name in (*VERSIONED, *IN_PLACE) if _of(memory, name) != getattr(draft, name)}
+    now = {name: getattr(memory, name) for name in (*VERSIONED, *IN_PLACE)} | {"tags": tuple(memory.tags)}
+    differing = {name for name, value in now.items() if value != getattr(draft, name)}
     if not differing:
-        raise Conflict(f"{memory.id} reads so already.", hint="Nothing was done.")
+        raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     is_versioned = not differing.isdisjoint(VERSIONED)
     prepared = prepare_text(actor, draft, encoder=available_encoder()) if is_versioned else None
     return PreparedEdit(memory, draft, frozenset(differing), prepared)
 
 
 def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided: bool = False) -> EditResult:
-    """Write what prepare_edit() made ready; inside a transaction.
+    """Write what prepare_edit() prepared; inside a transaction.
 
-    `is_decided`: a curator means this text, so no policy holds it back; what restates a retracted text is a Conflict
-    then, since nobody is left to wait for.
+    `is_decided`: a curator chose this text, so no policy holds it back; restating a retracted text is then a
+    Conflict, since nobody is left to decide about it.
     """
     if ready.prepared is None:
-        return _in_place(actor, ready.memory, ready.draft, set(ready.differing), reason=reason)
-    return _new_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
+        return change_in_place(actor, ready.memory, ready.draft, ready.differing, reason=reason)
+    return write_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
 
 
-def _target(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
+def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
+    """The live memory that an edit changes; raises as edit() does."""
     memory = find_head_to_replace(find_memory(actor, id_))
     if not actor.may(WRITE, memory.group_id):
         refuse_write(memory.group.slug)
     if not change.wanted():
         allowed = ", ".join((*VERSIONED, *IN_PLACE))
-        raise InvalidInput("Nothing is named that could change.", hint=f"Give one or more of: {allowed}.")
+        raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
     if change.version is not None and change.version != memory.version:
         raise Conflict(
-            f"{memory.id} has version {memory.version} by now, not {change.version}.",
+            f"{memory.id} now has version {memory.version}, not {change.version}.",
             hint="Read it again and repeat the change.",
             field="version",
         )
@@ -164,7 +169,7 @@ def _target(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
 
 
 def as_draft(memory: Memory) -> Draft:
-    """Give what a caller would have said to store this memory; its place and source stay with the root."""
+    """The draft that would store this memory; its thread position and source stay with the root."""
     return Draft(
         memory.content,
         type=memory.type,
@@ -181,27 +186,27 @@ def as_draft(memory: Memory) -> Draft:
     )
 
 
-def _of(memory: Memory, name: str) -> Any:
-    return tuple(memory.tags) if name == "tags" else getattr(memory, name)
-
-
-def _in_place(actor: Actor, memory: Memory, draft: Draft, differing: set[str], *, reason: str) -> EditResult:
+def change_in_place(
+    actor: Actor, memory: Memory, draft: Draft, differing: Collection[str], *, reason: str
+) -> EditResult:
+    """Write fields other than the text, type and time; inside the transaction."""
     before = snapshot(memory)
     values = {name: getattr(draft, name) for name in differing} | {"updated_at": timezone.now()}
     if "tags" in values:
         values["tags"] = list(draft.tags)
-    _replace_row(memory, values)
+    update_if_unchanged(memory, values)
     memory.refresh_from_db()
     refresh_around([memory])  # tags are searched as words
-    what = changes(before, snapshot(memory))
-    _log(actor, memory, {"changes": what, "reason": reason})
-    return EditResult(EditOutcome.CHANGED, memory, None, what)
+    differences = changes(before, snapshot(memory))
+    payload = {"changes": differences, "reason": reason}
+    audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)
+    return EditResult(EditOutcome.CHANGED, memory, None, differences)
 
 
-def _new_version(
+def write_version(
     actor: Actor, old: Memory, prepared: PreparedDraft, *, reason: str, is_decided: bool
 ) -> EditResult:
-    """Write the next row of the chain, or a candidate beside it; inside the transaction."""
+    """Write the next row of the chain, or a candidate beside it if a person must decide; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
         refuse_barred(old.group, draft.content)
@@ -210,33 +215,31 @@ def _new_version(
         raise Conflict(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
         )
-    doubt = _doubt(actor, old, prepared, is_decided=is_decided)
-    counts = old.trust in (Trust.ACTIVE, Trust.VERIFIED)
-    if doubt and counts:
-        return _queued(actor, old, prepared, doubt=doubt, now=now)
+    doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
+    if doubt and old.trust in (Trust.ACTIVE, Trust.VERIFIED):
+        return queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
-    _replace_row(
+    update_if_unchanged(
         old, {"state": State.SUPERSEDED, "retired_at": now, "state_changed_at": now, "updated_at": now}
     )
-    new = insert_version(actor, prepared, old.group, trust=_trust_after(actor, old), after=old, now=now)
-    carry_over(old, new, valid_from=draft.valid_from)
+    new = insert_version(actor, prepared, old.group, trust=trust_after_edit(actor, old), after=old, now=now)
+    copy_carried_fields(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
     refresh_around([old, new])
     withdraw_replaced(actor, old)
-    audit.append(
-        actor,
-        Operation.SUPERSEDE,
-        memory_id=old.id,
-        group=old.group.id,
-        payload={"before": before, "after": snapshot(old), "by": str(new.id)},
-    )
-    what = changes(before, snapshot(new))
-    _log(actor, new, {"before": before, "after": snapshot(new), "reason": reason})
-    return EditResult(EditOutcome.NEW_VERSION, new, old.id, what)
+    payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
+    audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
+    after = snapshot(new)
+    payload = {"before": before, "after": after, "reason": reason}
+    audit.append(actor, Operation.EDIT, memory_id=new.id, group=new.group.id, payload=payload)
+    return EditResult(EditOutcome.NEW_VERSION, new, old.id, changes(before, after))
 
 
-def _queued(actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, now: datetime) -> EditResult:
+def queue_edit(
+    actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, now: datetime
+) -> EditResult:
+    """Write the new text as a candidate that replaces the old one on approval."""
     new = insert_version(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
     audit.append(
@@ -245,14 +248,14 @@ def _queued(actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, n
     return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
 
 
-def _trust_after(actor: Actor, old: Memory) -> str:
-    """Give the new version's trust: another text is not what a person confirmed, unless a curator wrote it."""
+def trust_after_edit(actor: Actor, old: Memory) -> str:
+    """The new version's trust: a person verified the old text, not this one, unless a curator wrote it."""
     is_curator = actor.is_person and actor.may(CURATE, old.group_id)
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def _doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> str:
-    """Say why a person has to look at the new text first; empty where nobody has to."""
+def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> str:
+    """Why a person has to see the new text first; empty if nobody has to."""
     if is_decided:
         refuse_restated(prepared, old)
         return ""
@@ -266,26 +269,28 @@ def _doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bo
 
 
 def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:
-    """Raise Conflict where a text restates what was retracted; a text that the chain had before is no restatement."""
-    nears = prepared.current_neighbours(old.group.key)
+    """Raise Conflict if a text restates a retracted one; a former text of the same chain is no restatement."""
+    neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
-        nears = tuple(near for near in nears if near.memory.root_key != old.root_key)
-    restated = withdrawn_doubt(nears, prepared.draft.content)
+        neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)
+    restated = withdrawn_doubt(neighbours, prepared.draft.content)
     if restated:
         raise Conflict(
-            f"Nothing was done: {restated}.", hint="Lift its tombstone, or use another text.", field="content"
+            f"Nothing was changed: {restated}.",
+            hint="Lift its tombstone, or use another text.",
+            field="content",
         )
 
 
-def carry_over(old: Memory, new: Memory, *, valid_from: datetime | None) -> None:
-    """Let the version stand where the former stood, with its valid time: an edit corrects, it does not date anew."""
-    kept = {name: getattr(old, name) for name in CARRIED} | {"valid_from": valid_from}
-    Memory.objects.filter(pk=new.pk).update(**kept)
+def copy_carried_fields(old: Memory, new: Memory, *, valid_from: datetime | None) -> None:
+    """Copy the former version's position and times to the new one: an edit corrects, it does not re-date."""
+    values = {name: getattr(old, name) for name in CARRIED_FIELDS} | {"valid_from": valid_from}
+    Memory.objects.filter(pk=new.pk).update(**values)
     new.refresh_from_db()
 
 
 def refuse_barred(group: Group, text: str) -> None:
-    """Raise Conflict where a tombstone bars a text from the group."""
+    """Raise Conflict if a tombstone bars the text from the group."""
     tombstone = find_tombstone(group, text)
     if tombstone is not None:
         raise Conflict(
@@ -295,14 +300,8 @@ def refuse_barred(group: Group, text: str) -> None:
         )
 
 
-def _replace_row(memory: Memory, values: dict[str, Any]) -> None:
-    """Write fields by compare-and-set: what was decided must still be what is there."""
+def update_if_unchanged(memory: Memory, values: dict[str, Any]) -> None:
+    """Write fields by compare-and-set: raise Conflict if the row is no longer the one that was decided about."""
     seen = Memory.objects.filter(pk=memory.pk, state=State.LIVE, updated_at=memory.updated_at)
     if seen.update(**values) != 1:
-        raise Conflict(
-            f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
-        )
-
-
-def _log(actor: Actor, memory: Memory, payload: dict[str, Any]) -> None:
-    audit.append(actor, Operation.EDIT, memory_id=memory.id, group=memory.group.id, payload=payload)
+        raise changed_meanwhile(memory)

@@ -1,4 +1,4 @@
-"""Lifting tombstones: a curator decides that a withdrawn text may be stored again."""
+"""Lifting tombstones: a curator allows a withdrawn text to be stored again."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +24,13 @@ MAX_REASON = 1000  # characters
 
 @dataclass(frozen=True)
 class LiftResult:
-    """The tombstones that were lifted; their texts may be stored again."""
+    """The lifted tombstones; their texts may be stored again."""
 
     tombstones: tuple[Tombstone, ...]
 
 
-def curated_rooms(actor: Actor) -> Q:
-    """Give the condition on tombstones of groups that the actor may curate."""
+def in_curated_groups(actor: Actor) -> Q:
+    """A filter for the rows of groups that the actor may curate."""
     if not actor.may(CURATE):
         return Q(pk__in=[])
     return Q() if actor.all_groups else Q(group__in=[key for key in actor.roles if actor.may(CURATE, key)])
@@ -39,28 +39,28 @@ def curated_rooms(actor: Actor) -> Q:
 def list_tombstones(
     actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page[Tombstone]:
-    """List the standing tombstones of a group, or of all groups that the actor may curate, newest first.
+    """A page of the tombstones in force in a group, or in all groups that the actor may curate; newest first.
 
     Raises:
         NotPermitted: the actor may not curate the group.
-        GroupNotFound: there is none of that name that the actor may enter.
+        GroupNotFound: the actor may enter no group of that name.
     """
     if not actor.may(CURATE):
         raise NotPermitted("Only a curator may list tombstones.", hint="Use a token with the scope 'curate'.")
-    rooms = Q(group=find_group(actor, group, right=CURATE)) if group else curated_rooms(actor)
-    rows = Tombstone.objects.filter(rooms, lifted_at=None).select_related("group")
+    groups = Q(group=find_group(actor, group, right=CURATE)) if group else in_curated_groups(actor)
+    rows = Tombstone.objects.filter(groups, lifted_at=None).select_related("group")
     return page_of(rows, cursor=cursor, limit=limit)
 
 
-def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
-    """Lift a tombstone by its id, or all of a memory by that one's id; one transaction, logged.
+def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
+    """Lift one tombstone by its id, or all tombstones of a memory by the memory's id. One transaction, audited.
 
     Raises:
         NotPermitted: the actor is no person, or may not curate the group.
-        NotFound: no standing tombstone of a group that the actor may enter has that id.
-        InvalidInput: the id is none, or the reason is too long.
+        NotFound: no tombstone in force in a group that the actor may enter has that id.
+        InvalidInput: the id is malformed, or the reason is too long.
     """
-    said = clean_line(reason, field="reason", max_chars=MAX_REASON)
+    reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
     wanted = parse_id(id_)
     if not actor.is_person:
         raise NotPermitted(
@@ -72,11 +72,11 @@ def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
         )
         marks = [mark for mark in rows.order_by("key") if actor.may_enter(mark.group_id)]
         if not marks:
-            raise NotFound(
-                "There is no standing tombstone of that id.", hint="'loci tombstones list' gives ids."
-            )
+            raise NotFound("No tombstone in force has that id.", hint="'loci tombstones list' shows the ids.")
         if not all(actor.may(CURATE, mark.group_id) for mark in marks):
-            raise NotPermitted("You may not lift tombstones there.", hint="Ask a curator of the group.")
+            raise NotPermitted(
+                "You may not lift tombstones in that group.", hint="Ask a curator of the group."
+            )
         for mark in marks:
             mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
             mark.save(update_fields=["lifted_at", "lifted_by"])
@@ -86,13 +86,13 @@ def lift(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftResult:
                 memory_id=mark.memory_id,
                 group=mark.group.id,
                 subject=f"tombstone:{mark.id}",
-                payload={"kind": mark.kind, "reason": said},
+                payload={"kind": mark.kind, "reason": reason},
             )
     return LiftResult(tuple(marks))
 
 
 def tombstone_json(mark: Tombstone) -> dict[str, Any]:
-    """Give a tombstone as every face shows it."""
+    """A tombstone as JSON, the same in every interface."""
     return {
         "id": str(mark.id),
         "memory": str(mark.memory_id),

@@ -1,6 +1,6 @@
-"""Merging two memories into one: both stay as history, and what the merge moved is logged so that it can move back."""
+"""Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -15,9 +15,21 @@ from access.errors import Conflict, LociError
 from access.models import AuditEntry
 from memories.draft import check_tags, clean_reason
 from memories.language.plurals import format_count
-from memories.lifecycle.edit import EditDraft, PreparedEdit, carry_out_edit, prepare_edit
-from memories.lifecycle.move_references import ReferenceMove, as_payload, from_payload, move_back, move_ties
-from memories.lifecycle.target import ChangeResult, change, must_be, must_be_person, permitted, target
+from memories.lifecycle.edit import EditDraft, PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
+from memories.lifecycle.move_references import (
+    move_back,
+    move_references,
+    moves_from_json,
+    moves_to_json,
+)
+from memories.lifecycle.target import (
+    ChangeResult,
+    change_fields,
+    find_head,
+    require_person,
+    require_right,
+    require_state,
+)
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.store.derived import DerivedChanges
@@ -37,53 +49,50 @@ def merge(
     reason: str = "",
     dry_run: bool = False,
 ) -> ChangeResult:
-    """Make two memories one: `from` goes into `into`, which takes over its relations, names, links and counts.
+    """Merge `from` into `into`, which takes over its relations, names, links and counts.
 
-    With `content` the survivor first gets a new version that says so. Restoring the merged memory undoes it all, as
-    far as it still stands as the merge left it. One transaction; the new text is embedded before it.
+    With `content` the survivor first gets a new version with that text. Restoring the merged memory undoes
+    everything that has not been changed since. One transaction; the new text is embedded before it.
 
     Raises:
         NotPermitted: the actor is no person, or may not curate the group of either.
-        Conflict: the two do not fit, one of them does not count, or the new text is barred.
-        NotFound: one of them is not among what the actor may see.
+        Conflict: the two do not fit, one of them is not live or not trusted, or the new text is barred.
+        NotFound: the actor may not see one of them.
     """
     reason = clean_reason(reason)
-    must_be_person(actor, "merge")
-    source = target(actor, from_id, right=CURATE)
-    into = target(actor, into_id, right=CURATE, field="into")
-    _check_pair(source, into)
+    require_person(actor, "merge")
+    source = find_head(actor, from_id, right=CURATE)
+    into = find_head(actor, into_id, right=CURATE, field="into")
+    check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
     now = timezone.now()
     new = {"state": State.MERGED, "superseded_by": into, "retired_at": now}
     survivor = into
 
-    def unite() -> DerivedChanges:
+    def follow_up() -> DerivedChanges:
         nonlocal survivor
-        survivor, followed = _unite(actor, source, into, ready, reason=reason)
+        survivor, followed = unite(actor, source, into, ready, reason=reason)
         return followed
 
-    said = (f"recall gives {into.id} in its place", "'restore' takes the two apart again")
+    consequences = (f"recall returns {into.id} in its place", "'restore' separates the two again")
     with transaction.atomic():
-        done = change(actor, source, Operation.MERGE, new, said, reason=reason, dry_run=False, also=unite)
+        done = change_fields(
+            actor, source, Operation.MERGE, new, consequences,
+            reason=reason, dry_run=False, follow_up=follow_up,
+        )  # fmt: skip
         transaction.set_rollback(dry_run)
-    return _answer(done, survivor, into, dry_run=dry_run)
+    # A dry run's new version of the survivor is gone, and so is its id.
+    if dry_run:
+        return replace(done, changed=0, dry_run=True, successor=into.id)
+    return replace(done, successor=survivor.id)
 
 
-def _answer(done: ChangeResult, survivor: Memory, into: Memory, *, dry_run: bool) -> ChangeResult:
-    """Give the answer; of a dry run without the id of a version that was not kept."""
-    successor = into.id if dry_run else survivor.id
-    return ChangeResult(
-        done.verb, done.id, done.state, done.trust, 0 if dry_run else done.changed, done.consequences, dry_run,
-        changes=done.changes, successor=successor,
-    )  # fmt: skip
-
-
-def _check_pair(source: Memory, into: Memory) -> None:
-    """Raise Conflict where the two cannot become one."""
-    must_be(source, State.LIVE, verb="merge")
-    must_be(into, State.LIVE, verb="merge")
+def check_pair(source: Memory, into: Memory) -> None:
+    """Raise Conflict if the two cannot be merged."""
+    require_state(source, State.LIVE, verb="merge")
+    require_state(into, State.LIVE, verb="merge")
     if source.root_key == into.root_key:
-        raise Conflict("Both ids lead to the same memory.", hint="Nothing was done.", field="into")
+        raise Conflict("Both ids lead to the same memory.", hint="Nothing was changed.", field="into")
     if source.type != into.type:
         raise Conflict(
             f"One is {source.type}, the other {into.type}.",
@@ -92,77 +101,80 @@ def _check_pair(source: Memory, into: Memory) -> None:
         )
     if source.trust not in (*COUNTS, Trust.CANDIDATE) or into.trust not in COUNTS:
         raise Conflict(
-            f"{source.id} is {source.trust} and {into.id} is {into.trust}; what is merged must count.",
+            f"{source.id} is {source.trust} and {into.id} is {into.trust}; a rejected or quarantined memory "
+            "cannot be merged, and nothing can be merged into a candidate.",
             hint="Approve it first.",
         )
-    _check_places(source, into)
+    check_same_audience(source, into)
     if Link.objects.filter(kind=LinkKind.DERIVED, source__in=[source.root_key, into.root_key]).exists():
-        raise Conflict("One of them is a summary.", hint="Maintenance makes summaries anew.", field="into")
+        raise Conflict("One of them is a summary.", hint="Maintenance rewrites summaries.", field="into")
 
 
-def _check_places(source: Memory, into: Memory) -> None:
-    """Raise Conflict where merging would show a text more widely, or take it from those who see it now."""
+def check_same_audience(source: Memory, into: Memory) -> None:
+    """Raise Conflict if a merge would show a text to more people, or hide it from some who see it now."""
     if source.scope != into.scope:
         inner, outer = (source, into) if source.scope == Scope.GROUP else (into, source)
         raise Conflict(
-            f"{inner.id} is seen in the group '{inner.group.slug}' alone, {outer.id} everywhere.",
+            f"{inner.id} is visible only in the group '{inner.group.slug}', {outer.id} everywhere.",
             hint="Forget one of the two, or store its text with the other's scope.",
             field="into",
         )
     if source.scope == Scope.GROUP and source.group_id != into.group_id:
         raise Conflict(
-            f"{source.id} is the group '{source.group.slug}''s own, {into.id} '{into.group.slug}''s.",
+            f"{source.id} belongs to the group '{source.group.slug}', {into.id} to '{into.group.slug}'.",
             hint="Only global memories are merged across groups.",
             field="into",
         )
 
 
-def _unite(
+def unite(
     actor: Actor, source: Memory, into: Memory, ready: PreparedEdit | None, *, reason: str
 ) -> tuple[Memory, DerivedChanges]:
-    """Write the survivor's new version, move what hangs on the merged one, and unite the fields."""
+    """Write the survivor's new version, unite the fields, and move all references; return the survivor."""
     survivor = into
     if ready is not None:
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
     before = snapshot(survivor)
-    values = _united(source, survivor)
-    # What was decided must still be what is there.
-    standing = Memory.objects.filter(pk=survivor.pk, state=State.LIVE, updated_at=survivor.updated_at)
-    if standing.update(**values, updated_at=timezone.now()) != 1:
-        raise Conflict(f"{into.id} was changed by somebody else just now.", hint="Look at it and repeat.")
+    update_if_unchanged(survivor, {**united_fields(source, survivor), "updated_at": timezone.now()})
     survivor.refresh_from_db()
     refresh_around([survivor])  # tags are searched as words
-    moves = move_ties(source.root_key, into.root_key)
-    what = changes(before, snapshot(survivor))
+    moves = move_references(source.root_key, into.root_key)
+    differences = changes(before, snapshot(survivor))
     audit.append(
         actor,
         Operation.MERGE,
         memory_id=survivor.id,
         group=survivor.group.id,
-        payload={"changes": what, "from": str(source.id), "reason": reason},
+        payload={"changes": differences, "from": str(source.id), "reason": reason},
     )
+    is_new_version = survivor.pk != into.pk
     payload = {
         "into": str(survivor.id),
-        "former": str(into.id) if survivor.pk != into.pk else None,
-        "moved": as_payload(moves),
-        "united": {name: what[name] for name in UNITED if name in what},
+        "former": str(into.id) if is_new_version else None,
+        "moved": moves_to_json(moves),
+        "united": {name: differences[name] for name in UNITED if name in differences},
         "access_count": source.access_count,
     }
-    said = (f"{_count(moves)} that hung on it go over",) if moves else ()
-    new_version = ("the survivor gets a new version",) if survivor.pk != into.pk else ()
-    return survivor, DerivedChanges(1, (*new_version, *said), payload)
+    rows = len({(move.table, move.key) for move in moves})
+    consequences = ["the survivor gets a new version"] if is_new_version else []
+    if rows:
+        consequences.append(
+            f"{format_count(rows, 'reference')} to it {'moves' if rows == 1 else 'move'} over"
+        )
+    return survivor, DerivedChanges(1, tuple(consequences), payload)
 
 
-def _united(source: Memory, into: Memory) -> dict[str, Any]:
+def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
+    """The survivor's fields: the higher values, the sum of the recalls, the tags of both."""
     tags = tuple(dict.fromkeys((*into.tags, *source.tags)))
     is_verified = source.trust == Trust.VERIFIED and into.trust == Trust.ACTIVE
-    seen = [at for at in (source.last_accessed, into.last_accessed) if at is not None]
+    accessed = [at for at in (source.last_accessed, into.last_accessed) if at is not None]
     return {
         "confidence": max(source.confidence, into.confidence),
         "importance": max(source.importance, into.importance),
         "access_count": source.access_count + into.access_count,
-        "last_accessed": max(seen, default=None),
+        "last_accessed": max(accessed, default=None),
         "pinned": source.pinned or into.pinned,
         "trust": Trust.VERIFIED if is_verified else into.trust,
         "tags": list(check_tags(tags)),
@@ -171,7 +183,7 @@ def _united(source: Memory, into: Memory) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MergeUndo:
-    """What a merge did, as its row of the log tells, and the survivor's former text made ready where it got another."""
+    """The audit payload of a merge, and the survivor's former text as a prepared edit if the merge changed it."""
 
     payload: dict[str, Any]
     ready: PreparedEdit | None
@@ -179,32 +191,37 @@ class MergeUndo:
 
 
 def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
-    """Read how a memory was merged, before any transaction; None where only a wording was kept, or the log is gone.
+    """Prepare the undoing of a merge, before any transaction.
+
+    None if the row only kept another wording of the memory, or if its audit payload is gone.
 
     Raises:
-        NotPermitted: a person merged it, and the actor is none or may not curate the group.
+        NotPermitted: a person merged it, and the actor is no person or may not curate the group.
     """
     rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MERGE, memory_id=merged.id)
     entry = rows.select_related("payload_row").order_by("-seq").first()
     payload = entry.payload_row.payload if entry is not None and hasattr(entry, "payload_row") else {}
     if "moved" not in payload:
         return None
-    must_be_person(actor, "take apart")
-    permitted(actor, merged, right=CURATE)
+    require_person(actor, "undo the merge of")
+    require_right(actor, merged, right=CURATE)
     if payload["former"] is None:
         return MergeUndo(payload, None)
     into = Memory.objects.filter(id=payload["into"]).first()
     former = Memory.objects.filter(id=payload["former"]).first()
     if into is None or former is None or into.state != State.LIVE:
-        return MergeUndo(payload, None, f"{payload['into']} has changed since: its text stays")
+        return MergeUndo(payload, None, f"{payload['into']} has changed since: it keeps its text")
     try:
         return MergeUndo(payload, prepare_edit(actor, into.id, EditDraft(content=former.content)))
     except LociError as refusal:
         return MergeUndo(payload, None, f"{payload['into']} keeps its text: {refusal}")
 
 
-def undo_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
-    """Give the survivor its former text back, as a new version; inside the transaction, before the merged one is live."""
+def restore_former_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
+    """Write the survivor's former text as a new version; return the consequences.
+
+    Inside the transaction, before the merged memory is live again.
+    """
     if undo.ready is None:
         return (undo.why_not,) if undo.why_not else ()
     try:
@@ -215,31 +232,34 @@ def undo_text(actor: Actor, undo: MergeUndo, *, reason: str) -> tuple[str, ...]:
     return (f"{edited.memory.id} has the text from before the merge",)
 
 
-def undo_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
-    """Move back what the merge moved and part the fields it united; what was changed since stays, and is said."""
-    stayed = move_back(from_payload(undo.payload["moved"]))
+def undo_merge_moves(actor: Actor, undo: MergeUndo) -> DerivedChanges:
+    """Move the references back and separate the united fields; anything changed since stays and is reported."""
+    stayed = move_back(moves_from_json(undo.payload["moved"]))
     moved = len(undo.payload["moved"]) - len(stayed)
-    said = [f"{move.table} {move.key}: {move.field} has changed since and stays" for move in stayed]
-    said += _part(actor, undo)
-    back = (f"{moved} {'tie moves' if moved == 1 else 'ties move'} back",) if moved else ()
-    payload = {"undone": moved, "stayed": as_payload(stayed)}
-    return DerivedChanges(1, (*back, *said), payload)
+    consequences = (
+        [f"{format_count(moved, 'reference')} {'moves' if moved == 1 else 'move'} back"] if moved else []
+    )
+    consequences += [f"{move.table} {move.key}: {move.field} has changed since and stays" for move in stayed]
+    consequences += separate_fields(actor, undo)
+    payload = {"undone": moved, "stayed": moves_to_json(stayed)}
+    return DerivedChanges(1, tuple(consequences), payload)
 
 
-def _part(actor: Actor, undo: MergeUndo) -> list[str]:
-    """Set back the survivor's fields that still are as the merge left them; name the others."""
+def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
+    """Reset the survivor's fields that are still as the merge left them; return a line for each other one."""
     into = Memory.objects.filter(id=undo.payload["into"]).first()
     if into is None:
         return [f"{undo.payload['into']} is gone"]
-    # The version with the former text took the united fields over.
+    # The version with the former text inherited the united fields.
     survivor = into.superseded_by if undo.ready is not None and into.superseded_by is not None else into
     if survivor.state != State.LIVE:
-        return [f"{survivor.id} is {survivor.state}: it keeps what the merge gave it"]
+        return [f"{survivor.id} is {survivor.state}: it keeps the fields from the merge"]
     values, stayed = dict[str, Any](), list[str]()
     for name, (before, after) in undo.payload["united"].items():
         if as_json(getattr(survivor, name)) == after:
-            values[name] = _value(name, before)
-        elif name != "last_accessed":  # a recall in between moves it
+            is_time = name == "last_accessed" and before
+            values[name] = datetime.fromisoformat(before) if is_time else before
+        elif name != "last_accessed":  # a recall in between changes it
             stayed.append(f"{survivor.id}: {name} has changed since and stays")
     values["access_count"] = max(0, survivor.access_count - undo.payload["access_count"])
     before = snapshot(survivor)
@@ -254,12 +274,3 @@ def _part(actor: Actor, undo: MergeUndo) -> list[str]:
         payload={"changes": changes(before, snapshot(survivor)), "parted": True},
     )
     return stayed
-
-
-def _value(name: str, kept: Any) -> Any:
-    return datetime.fromisoformat(kept) if name == "last_accessed" and kept else kept
-
-
-def _count(moves: list[ReferenceMove]) -> str:
-    rows = len({(move.table, move.key) for move in moves})
-    return format_count(rows, "tie")

@@ -1,4 +1,4 @@
-"""Destroying a memory and everything that was made from its text, with a certificate of what was looked at."""
+"""Purging: destroy a memory and everything made from its text, and certify what was destroyed and checked."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -39,8 +39,8 @@ WAL_IS_HELD = (
 class Certificate:
     """What a purge destroyed and checked; counts of rows.
 
-    `cleared` counts what other places blotted out. `remains` says in words where the text may still stand: nothing
-    is certified of what it names.
+    `cleared` counts the rows that the purge hooks cleared. `remains` names the places where the text may still be:
+    nothing is certified about them.
     """
 
     at: datetime
@@ -57,34 +57,34 @@ class Certificate:
 
 @dataclass(frozen=True)
 class PurgeResult:
-    """A purge's certificate, and what followed for memories that rested on what is gone."""
+    """A purge's certificate, and the changes of memories that were derived from what is gone."""
 
     certificate: Certificate
     followed: DerivedChanges
 
 
 def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
-    """Destroy all versions of a memory, what was made from their texts, and what holds them; one transaction.
+    """Destroy all versions of a memory, what was made from their texts, and all copies of it; one transaction.
 
-    The audit rows stay, without what they said; a tombstone per text of its own keeps it from coming back.
+    The audit rows stay without their payloads; a tombstone for each of its own texts keeps the text from coming back.
     """
-    # Recalls that wait to be logged may hold the text. Where they cannot be written they are dropped, which does it too.
+    # Recalls that wait to be logged may hold the text. If they cannot be written, they are dropped: that clears them too.
     with suppress(DatabaseError):
         COUNTER.flush()
-    # Folding the whole log takes seconds, so it is done before the write lock; what comes in later is folded under it.
-    logged = _quoting_recalls([row.content for row in what_goes(memory).rows])
+    # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
+    logged = find_quoting_recalls([row.content for row in find_purge_targets(memory).rows])
     begin_purge(connection)
     with transaction.atomic():
-        doomed = what_goes(memory)
+        doomed = find_purge_targets(memory)
         chain = doomed.rows
-        _check_rights(actor, chain)
+        check_purge_rights(actor, chain)
         followed = withdraw_derived(actor, doomed.reach, is_purge=True)
-        certificate = _destroy(actor, doomed, reason=reason, logged=logged)
+        certificate = destroy(actor, doomed, reason=reason, logged=logged)
         note_outside()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
-    remains = _leftovers(texts)
+    remains = find_remains(texts)
     if connection.in_atomic_block:
-        # By then; the caller's transaction holds the pages until its end.
+        # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))
         transaction.on_commit(lambda: clear_outside(ids, texts))
         return PurgeResult(replace(certificate, remains=remains), followed)
@@ -95,28 +95,28 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:
-    """Do in a copy of the store that is open now, such as a backup, what purges did in the store; give the rows.
+    """Repeat purges in the open copy of the store, such as a backup; return the number of destroyed rows.
 
-    What was made from the memories in the copy goes with them, and what quotes `texts`. One transaction.
+    Memories derived from the purged ones and logged recalls that quote `texts` go too. One transaction.
     """
     begin_purge(connection)
     gone = 0
     with transaction.atomic():
         for id_ in ids:
             memory = Memory.objects.filter(id=id_).select_related("group", "thread").first()
-            if memory is not None:  # else it is not in this copy, or went with another one
-                doomed = what_goes(memory)
+            if memory is not None:  # else this copy does not have it, or it went with another one
+                doomed = find_purge_targets(memory)
                 withdraw_derived(actor, doomed.reach, is_purge=True)
-                gone += _destroy(actor, doomed, reason=reason, logged=LoggedRecalls((), 0)).memories
+                gone += destroy(actor, doomed, reason=reason, logged=LoggedRecalls((), 0)).memories
         if texts:
-            gone += _purge_recall_log(_quoting_recalls(list(texts)))
+            gone += purge_recall_log(find_quoting_recalls(list(texts)))
             gone += sum(run_purge_hooks(PurgedTexts((), texts)).values())
     return gone
 
 
 @dataclass(frozen=True)
 class PurgeTargets:
-    """What a purge destroys: a memory with its wordings, and what was made from their texts."""
+    """What a purge destroys: a memory with its wordings, and everything made from their texts."""
 
     own: tuple[Memory, ...]
     reach: WithdrawalReach
@@ -127,64 +127,63 @@ class PurgeTargets:
         return list({row.key: row for row in (*self.own, *self.reach.doomed())}.values())
 
 
-def what_goes(memory: Memory) -> PurgeTargets:
-    """Give what a purge of the memory would destroy; writes nothing."""
-    own = _with_wordings([*versions_of(memory), *single_version_copies(memory)])
+def find_purge_targets(memory: Memory) -> PurgeTargets:
+    """What a purge of the memory would destroy; writes nothing."""
+    own = with_wordings([*versions_of(memory), *single_version_copies(memory)])
     return PurgeTargets(tuple(own), find_reach(memory, own))
 
 
 def purge_forgotten(
     actor: Actor, memories: Sequence[Memory], *, reason: str, at_once: int = 10
 ) -> list[Certificate]:
-    """Destroy memories that nobody may restore any more, all their versions and what holds their texts.
+    """Destroy forgotten memories past their retention: all their versions and all copies of their texts.
 
-    `at_once` of them in one transaction; the log of recalls is searched once, before. Nobody asked for it, so no
-    tombstone bars their texts and backups are left to their rotation. The caller has made sure that nothing which counts
-    was made from them, has called begin_purge(), and empties the WAL at its end.
+    `at_once` of them per transaction; the recall log is searched once, before. Nobody asked for this purge, so no
+    tombstone bars the texts and backups are left to their rotation. The caller has made sure that no live memory was
+    made from them, has called begin_purge(), and empties the WAL afterwards.
     """
-    rows = _with_wordings([version for memory in memories for version in versions_of(memory)])
-    logged = _quoting_recalls([row.content for row in rows])
-    parts = (memories[at : at + at_once] for at in range(0, len(memories), at_once))
-    return [_purge_some(actor, part, reason=reason, logged=logged) for part in parts]
+    rows = with_wordings([version for memory in memories for version in versions_of(memory)])
+    logged = find_quoting_recalls([row.content for row in rows])
+    batches = (memories[at : at + at_once] for at in range(0, len(memories), at_once))
+    return [_purge_batch(actor, batch, reason=reason, logged=logged) for batch in batches]
 
 
-def _purge_some(
+def _purge_batch(
     actor: Actor, memories: Sequence[Memory], *, reason: str, logged: "LoggedRecalls"
 ) -> Certificate:
     with transaction.atomic():
-        # Again, under the lock: somebody may have restored one meanwhile.
+        # Read again under the lock: somebody may have restored one meanwhile.
         still = Memory.objects.filter(key__in=[memory.key for memory in memories], state=State.FORGOTTEN)
-        rows = _with_wordings([version for memory in still for version in versions_of(memory)])
-        _check_rights(actor, rows)
+        rows = with_wordings([version for memory in still for version in versions_of(memory)])
+        check_purge_rights(actor, rows)
         doomed = PurgeTargets(tuple(rows), WithdrawalReach(memories[0]))
-        return _destroy(actor, doomed, reason=reason, logged=logged, bars=False)
+        return destroy(actor, doomed, reason=reason, logged=logged, bars=False)
 
 
-def _destroy(
+def destroy(
     actor: Actor, doomed: PurgeTargets, *, reason: str, logged: "LoggedRecalls", bars: bool = True
 ) -> Certificate:
-    """Delete the rows and all that hangs on them, lay tombstones, and have other places clear their copies.
+    """Delete the rows and everything attached to them, lay tombstones, and run the purge hooks; in a transaction.
 
-    Where not `bars`, no tombstone is laid and those that stand stay as they are.
+    Without `bars`, no tombstone is laid or changed.
     """
     chain = doomed.rows
     ids, keys = [row.id for row in chain], [row.key for row in chain]
     texts = tuple(dict.fromkeys(row.content for row in chain))
-    for row in (
-        doomed.own if bars else ()
-    ):  # a summary holds other memories' texts as well: none is barred by it
+    # Only its own texts: a summary contains other memories' texts as well, so none is barred because of it.
+    for row in doomed.own if bars else ():
         mark = lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
-        # One that a retraction left may quote the text in its reason.
+        # The reason of a tombstone left by a retraction may quote the text.
         Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
     payloads, _ = AuditPayload.objects.filter(entry__memory_id__in=ids).delete()
-    recalls = _purge_recall_log(logged, _quoting_recalls(list(texts), after=logged.last))
+    recalls = purge_recall_log(logged, find_quoting_recalls(list(texts), after=logged.last))
     links = Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()
     pieces = Piece.objects.filter(memory__in=keys).count()
     Memory.objects.filter(key__in=keys).update(superseded_by=None)
-    # Versions point to their root, which may not go first.
+    # Versions refer to their root, so the root must go last.
     Memory.objects.filter(key__in=keys, root__isnull=False).delete()
     Memory.objects.filter(key__in=keys).delete()
-    # In any state: a forgotten turn keeps its neighbours' words too.
+    # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads(sorted({row.thread_id for row in chain if row.thread_id is not None}))
     cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts))
     for row in chain:
@@ -194,17 +193,18 @@ def _destroy(
     )
 
 
-def _check_rights(actor: Actor, chain: list[Memory]) -> None:
-    """Raise NotPermitted where a version stands in a group that the actor may not curate."""
+def check_purge_rights(actor: Actor, chain: list[Memory]) -> None:
+    """Raise NotPermitted if a version belongs to a group that the actor may not curate."""
     for row in chain:
         if not actor.may(CURATE, row.group_id):
             raise NotPermitted(
-                "Part of this memory stands in a group that you may not curate.", hint="Ask a curator there."
+                "A version of this memory belongs to a group that you may not curate.",
+                hint="Ask a curator of that group.",
             )
 
 
-def _with_wordings(chain: list[Memory]) -> list[Memory]:
-    """Add what went into any version, with its own versions: other wordings, and chains that it took the place of."""
+def with_wordings(chain: list[Memory]) -> list[Memory]:
+    """The rows, and all versions of whatever went into them: other wordings, and chains that they superseded."""
     found = {row.key: row for row in chain}
     fresh = list(found)
     while fresh:
@@ -220,14 +220,14 @@ def _with_wordings(chain: list[Memory]) -> list[Memory]:
 
 @dataclass(frozen=True)
 class LoggedRecalls:
-    """Keys of logged recalls that quote a text, and the last key that was looked at."""
+    """Keys of logged recalls that quote a text, and the last key that was examined."""
 
     keys: tuple[int, ...]
     last: int
 
 
-def _quoting_recalls(texts: list[str], *, after: int = 0) -> LoggedRecalls:
-    """Find logged queries that hold one of the texts, however it is spelt, among the rows after a key."""
+def find_quoting_recalls(texts: list[str], *, after: int = 0) -> LoggedRecalls:
+    """Logged queries that contain one of the texts, whatever its spelling, among the rows after a key."""
     wanted, found, last = [fold(text) for text in texts], list[int](), after
     rows = RecallLog.objects.filter(pk__gt=after).order_by("pk").values_list("pk", "query")
     for key, query in rows.iterator(chunk_size=2000):
@@ -238,8 +238,8 @@ def _quoting_recalls(texts: list[str], *, after: int = 0) -> LoggedRecalls:
     return LoggedRecalls(tuple(found), last)
 
 
-def _purge_recall_log(*parts: LoggedRecalls) -> int:
-    """Drop logged recalls, some at a time: a database takes a limited number of parameters."""
+def purge_recall_log(*parts: LoggedRecalls) -> int:
+    """Delete logged recalls in batches, since a database limits the number of parameters; return their number."""
     keys = [key for part in parts for key in part.keys]
     return sum(
         RecallLog.objects.filter(pk__in=keys[at : at + ROWS_AT_ONCE]).delete()[0]
@@ -247,16 +247,16 @@ def _purge_recall_log(*parts: LoggedRecalls) -> int:
     )
 
 
-def _leftovers(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Say in which columns one of the texts still stands, letter by letter, and in how many rows."""
+def find_remains(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """A line for each kind of row that still contains one of the texts letter by letter, with the number of rows."""
     starts = tuple(first_words(text, NEIGHBOUR_WORDS) for text in texts)
     found = {
         "other memories quote it": quoting(Memory.objects.all(), "content", texts),
-        "contexts hold it": quoting(Memory.objects.all(), "context", starts),
-        "other memories' metadata hold it": quoting(Memory.objects.all(), "metadata", texts),
-        "logged queries hold it": quoting(RecallLog.objects.all(), "query", texts),
+        "contexts contain it": quoting(Memory.objects.all(), "context", starts),
+        "other memories contain it in their metadata": quoting(Memory.objects.all(), "metadata", texts),
+        "logged queries contain it": quoting(RecallLog.objects.all(), "query", texts),
         "rows of the audit log quote it": quoting(AuditPayload.objects.all(), "payload", texts),
-        "checkpoints hold it": quoting(Checkpoint.objects.all(), "state", texts),
+        "checkpoints contain it": quoting(Checkpoint.objects.all(), "state", texts),
     }
-    counts = ((said, rows.count()) for said, rows in found.items())
-    return tuple(f"{count} {said}" for said, count in counts if count)
+    counts = ((line, rows.count()) for line, rows in found.items())
+    return tuple(f"{count} {line}" for line, count in counts if count)

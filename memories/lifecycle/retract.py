@@ -1,4 +1,4 @@
-"""Retracting: a text that was wrong is withdrawn and barred; with a successor, the right one stands in its place."""
+"""Retracting: a wrong text is withdrawn and barred; a successor, if given, takes its place."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -22,7 +22,7 @@ from memories.lifecycle.edit import (
     carry_out_edit,
     prepare_edit,
 )
-from memories.lifecycle.target import ChangeResult, change, must_be, permitted
+from memories.lifecycle.target import ChangeResult, change_fields, require_right, require_state
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
@@ -32,15 +32,15 @@ from memories.store.derived import DerivedChanges, find_reach, withdraw_derived,
 from memories.store.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust
 
-# Of these the row itself is meant; of any other version the one that counts.
-HISTORY: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
+# In these states an id means that row; in any other it means the current version.
+HISTORY_STATES: Final = (State.COMPACTED, State.MERGED, State.EXPIRED, State.FORGOTTEN)
 LEADS_ON: Final = "its id leads to its successor from now on"
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
 
 
 @dataclass(frozen=True)
 class Successor:
-    """What is to stand in a retracted memory's place: a memory that is there, or a text that was made ready."""
+    """What takes a retracted memory's place: an existing memory, a prepared edit or a prepared text."""
 
     memory: Memory | None = None
     edit: PreparedEdit | None = None
@@ -49,11 +49,11 @@ class Successor:
 
 @dataclass(frozen=True)
 class Replacement:
-    """The row that takes the retracted one's place, the successor (which may wait for a curator), and what is said of it."""
+    """The row that takes the retracted one's place, the successor (which may wait for a curator), the consequences."""
 
     head: Memory | None = None
     successor: Memory | None = None
-    said: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
 
 
 def retract(
@@ -61,96 +61,93 @@ def retract(
 ) -> ChangeResult:
     """Withdraw a memory as wrong: recall never returns it, and its text may not be stored in the group again.
 
-    `successor` is what is right instead: a text, or the id of a live memory. The retracted one's id leads there. What
-    was made from the memory follows it: see memories.store.derived. One transaction.
+    `successor` is the right text, or the id of a live memory; the retracted id then leads there. Memories derived
+    from the retracted one are withdrawn with it: see memories.store.derived. One transaction.
 
     Raises:
         Conflict: it is retracted already, or the successor does not fit.
-        InvalidInput, TooLarge: the successor says the same, or is no text.
-        NotFound, NotPermitted: one of the two is not among what the actor may see, or may write.
+        InvalidInput, TooLarge: the successor has the same text, or is no text.
+        NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
     reason = clean_reason(reason)
-    memory = _meant(actor, id_)
-    must_be(memory, State.LIVE, State.SUPERSEDED, *HISTORY, verb="retract")
-    ready = _prepared(actor, memory, successor)
-    said = (
+    memory = find_retractable(actor, id_)
+    ready = prepare_successor(actor, memory, successor)
+    consequences = [
         "recall no longer returns it",
         "the same text is refused in its group from now on; a curator can lift that",
-        *_left_alone(memory),
-    )
+    ]
+    if memory.state == State.MERGED and memory.superseded_by is not None:
+        consequences.append(f"{memory.superseded_by.id}, which it was merged into, is not affected")
     with transaction.atomic():
         twins = recallable_copies(memory)
-        reach = find_reach(memory, [memory, *twins])  # before the row forgets which summary stands for it
-        placed = _put_in_place(actor, memory, ready, reason=reason)
+        reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
+        placed = put_in_place(actor, memory, ready, reason=reason)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,
         }  # fmt: skip
 
-        def follow() -> DerivedChanges:
+        def follow_up() -> DerivedChanges:
             lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
             gone = withdraw_with(actor, twins)
             followed = withdraw_derived(actor, reach)
             return replace(followed, changed=followed.changed + gone)
 
-        told = (*said, *(f"{twin.id} says the same and is withdrawn with it" for twin in twins), *placed.said)
-        done = change(
-            actor, memory, Operation.RETRACT, new, told,
-            reason=reason, dry_run=False, also=follow,
+        consequences += [f"{twin.id} has the same text and is withdrawn with it" for twin in twins]
+        consequences += placed.consequences
+        done = change_fields(
+            actor, memory, Operation.RETRACT, new, tuple(consequences),
+            reason=reason, dry_run=False, follow_up=follow_up,
         )  # fmt: skip
         transaction.set_rollback(dry_run)
-    # What a dry run wrote is gone, and so is its id.
-    is_there = placed.successor is not None and not (dry_run and ready.memory is None)
-    named = placed.successor.id if placed.successor is not None and is_there else None
-    return replace(done, dry_run=dry_run, changed=0 if dry_run else done.changed, successor=named)
+    # A dry run's new successor is gone, and so is its id.
+    is_new = ready.memory is None
+    successor_id = None if placed.successor is None or (dry_run and is_new) else placed.successor.id
+    return replace(done, dry_run=dry_run, changed=0 if dry_run else done.changed, successor=successor_id)
 
 
-def _meant(actor: Actor, id_: str | UUID) -> Memory:
+def find_retractable(actor: Actor, id_: str | UUID) -> Memory:
+    """The row to retract: for a historic version the row itself, otherwise the current version."""
     row = find_memory(actor, id_)
-    return permitted(actor, row if row.state in HISTORY else head_of(row), right=WRITE)
+    memory = require_right(actor, row if row.state in HISTORY_STATES else head_of(row), right=WRITE)
+    require_state(memory, State.LIVE, State.SUPERSEDED, *HISTORY_STATES, verb="retract")
+    return memory
 
 
-def _left_alone(memory: Memory) -> tuple[str, ...]:
-    """Say what of its history still counts."""
-    if memory.state == State.MERGED and memory.superseded_by is not None:
-        return (f"{memory.superseded_by.id}, which it was merged into, still counts",)
-    return ()
-
-
-def _prepared(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
+def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Successor:
     """Find or embed the successor, before any transaction."""
     if not successor:
         return Successor()
-    id_ = _as_id(successor)
-    if id_ is not None:
-        return Successor(memory=_fitting(actor, memory, head_of(find_memory(actor, id_, field="successor"))))
+    try:
+        id_ = parse_id(successor)
+    except LociError:
+        pass
+    else:
+        existing = head_of(find_memory(actor, id_, field="successor"))
+        return Successor(memory=check_retraction_successor(actor, memory, existing))
     limit = settings.LOCI.storage.max_content_chars
     text = clean_text(str(successor), field="successor", max_chars=limit).text
     if fold(text) == fold(memory.content):
-        raise _same()
-    there = _live(memory, text)
-    if there is not None:
-        return Successor(memory=_fitting(actor, memory, there))
-    if memory.state == State.LIVE:
-        ready = prepare_edit(actor, memory.id, EditDraft(content=text))
-        prepared = ready.prepared
-    else:
-        draft = as_draft(memory)
-        ready = None
-        prepared = prepare_store(actor, _anew(draft, text))
+        raise same_text_error()
+    live = find_live_by_text(memory, text)
+    if live is not None:
+        return Successor(memory=check_retraction_successor(actor, memory, live))
+    edit = prepare_edit(actor, memory.id, EditDraft(content=text)) if memory.state == State.LIVE else None
+    prepared = edit.prepared if edit is not None else prepare_store(actor, _independent_draft(memory, text))
     if prepared is not None and any(
         n.is_same and n.memory.key == memory.key for n in prepared.probed_neighbours
     ):
-        raise _same()
-    return Successor(edit=ready, text=None if ready is not None else prepared)
+        raise same_text_error()
+    return Successor(edit=edit, text=None if edit is not None else prepared)
 
 
-def _anew(draft: Draft, text: str) -> Draft:
-    """Give the successor of what does not count any more as a text of its own."""
+def _independent_draft(memory: Memory, text: str) -> Draft:
+    """The successor of a memory that was no longer live, as a draft of its own."""
+    draft = as_draft(memory)
     return replace(draft, content=text, valid_to=None, expires_at=None, confidence=max(draft.confidence, 0.7))
 
 
-def _live(memory: Memory, text: str) -> Memory | None:
-    """Give the live memory that says the successor's text already."""
+def find_live_by_text(memory: Memory, text: str) -> Memory | None:
+    """The live memory of the same group, scope and type that already has this text."""
     rows = Memory.objects.select_related("group", "thread").filter(
         has_text(content_hash(text), fold_hash(text)),
         group=memory.group_id,
@@ -161,10 +158,10 @@ def _live(memory: Memory, text: str) -> Memory | None:
     return newest(rows)
 
 
-def _fitting(actor: Actor, memory: Memory, successor: Memory) -> Memory:
-    """Give the successor, or raise where it may not stand there."""
-    permitted(actor, successor, right=WRITE)
-    must_be(successor, State.LIVE, verb="retract with this successor")
+def check_retraction_successor(actor: Actor, memory: Memory, successor: Memory) -> Memory:
+    """Return the successor, or raise Conflict if it may not take the retracted memory's place."""
+    require_right(actor, successor, right=WRITE)
+    require_state(successor, State.LIVE, verb="retract with this successor")
     if successor.key == memory.key or successor.root_key == memory.root_key:
         raise Conflict("A memory cannot succeed itself.", hint="Name another one.", field="successor")
     if successor.trust not in COUNTS:
@@ -177,52 +174,48 @@ def _fitting(actor: Actor, memory: Memory, successor: Memory) -> Memory:
         memory.scope == Scope.GLOBAL or successor.group_id != memory.group_id
     ):
         raise Conflict(
-            f"{successor.id} is seen in the group '{successor.group.slug}' alone, {memory.id} is not.",
-            hint="Name one that is seen wherever this one is.",
+            f"{successor.id} is visible only in the group '{successor.group.slug}', {memory.id} is not.",
+            hint="Name a successor that is visible wherever this memory is.",
             field="successor",
         )
     return successor
 
 
-def _put_in_place(actor: Actor, memory: Memory, ready: Successor, *, reason: str) -> Replacement:
-    """Write the successor where it is a new text."""
+def put_in_place(actor: Actor, memory: Memory, ready: Successor, *, reason: str) -> Replacement:
+    """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
         return Replacement(ready.memory, ready.memory, (f"its id leads to {ready.memory.id} from now on",))
     if ready.edit is not None:
         edited = carry_out_edit(actor, ready.edit, reason=reason)
         memory.refresh_from_db()
         if edited.outcome == EditOutcome.QUEUED:
-            return _waiting(edited.memory, edited.why)
+            return _waiting_successor(edited.memory, edited.why)
         return Replacement(edited.memory, edited.memory, (LEADS_ON,))
-    return _stored(actor, memory, ready.text) if ready.text is not None else Replacement()
+    return store_successor(actor, memory, ready.text) if ready.text is not None else Replacement()
 
 
-def _stored(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Replacement:
-    """Store the successor of what did not count any more."""
+def store_successor(actor: Actor, memory: Memory, prepared: PreparedDraft) -> Replacement:
+    """Store the successor of a memory that was no longer live."""
     stored = store_prepared(actor, prepared)
     new = stored.memory
     if new is None or stored.outcome == Outcome.REFUSED:
         raise Conflict(f"The successor cannot be stored: {stored.why}.", field="successor")
     if stored.outcome == Outcome.QUEUED:
         link_successor(actor, new, memory, operation=Operation.EDIT)
-        return _waiting(new, stored.why)
+        return _waiting_successor(new, stored.why)
     if stored.outcome == Outcome.CREATED:
         join_chain(actor, memory, new)
     return Replacement(new, new, (LEADS_ON,))
 
 
-def _waiting(successor: Memory, why: str) -> Replacement:
+def _waiting_successor(successor: Memory, why: str) -> Replacement:
     return Replacement(None, successor, (f"its successor waits for a curator: {why}",))
 
 
-def _as_id(said: str | UUID) -> UUID | None:
-    try:
-        return parse_id(said)
-    except LociError:
-        return None
-
-
-def _same() -> InvalidInput:
+def same_text_error() -> InvalidInput:
+    """The error of a successor that repeats the retracted text."""
     return InvalidInput(
-        "The successor says the same as what is retracted.", hint="Say what is right.", field="successor"
+        "The successor has the same text as the retracted memory.",
+        hint="Give the right text.",
+        field="successor",
     )

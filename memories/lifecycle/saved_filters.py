@@ -1,11 +1,11 @@
-"""What a purge clears of the filters that people saved: those that name or search for the purged text itself."""
+"""Saved filters and purges: a filter that names or searches for the purged text is deleted."""
 
 from access.models import SavedFilter
 from memories.store.purge_hooks import PurgedTexts, quoting, redacted
 
 
 def purge_saved_filters(doomed: PurgedTexts) -> int:
-    """Delete the filters that hold a purged text as words of their own; give how many."""
+    """Delete the filters that contain a purged text as words of their own; return their number."""
     found = {
         row.pk
         for column in ("asked", "name")

@@ -1,4 +1,4 @@
-"""What every verb stands on: finding the memory, checking the right, and one change of its fields with its row in the log."""
+"""Shared steps of every state change: find the memory, authorise the actor, update the row, audit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,9 +27,9 @@ from memories.types import Scope, State, Type
 
 @dataclass(frozen=True)
 class ChangeResult:
-    """What a verb did: which memory, how it stands now, how many rows changed, and what follows.
+    """The result of a verb: the memory, its state and trust afterwards, the number of changed rows, the consequences.
 
-    `successor` is what took the memory's place by this verb, where something did.
+    `successor` is the memory that took its place, if the verb put one there.
     """
 
     verb: str
@@ -44,64 +44,64 @@ class ChangeResult:
     successor: UUID | None = None
 
 
-def target(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
-    """Find the version that counts of a memory, whichever version is named, and check the right in its group."""
-    return permitted(actor, head_of(find_memory(actor, id_, field=field)), right=right)
+def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:
+    """The current version of a memory, found by the id of any version; the actor needs the right in its group."""
+    return require_right(actor, head_of(find_memory(actor, id_, field=field)), right=right)
 
 
-def named(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
-    """Find exactly the row that is named, and check the right in its group."""
-    return permitted(actor, find_memory(actor, id_), right=right)
+def find_version(actor: Actor, id_: str | UUID, *, right: str) -> Memory:
+    """Exactly the row with this id; the actor needs the right in its group."""
+    return require_right(actor, find_memory(actor, id_), right=right)
 
 
-def permitted(actor: Actor, memory: Memory, *, right: str) -> Memory:
-    """Give the memory, or raise NotPermitted where the actor lacks the right in its group."""
+def require_right(actor: Actor, memory: Memory, *, right: str) -> Memory:
+    """Return the memory, or raise NotPermitted if the actor lacks the right in its group."""
     if not actor.may(right, memory.group_id):
         raise NotPermitted(
             f"You may not {right} in the group '{memory.group.slug}'.",
-            hint=f"It takes a token with the scope '{right}' whose owner has a fitting role there.",
+            hint=f"Needs scope '{right}' and a role in the group that allows it.",
         )
     return memory
 
 
-def must_be(memory: Memory, *states: str, verb: str) -> None:
-    """Raise Conflict where the memory is in none of the states."""
+def require_state(memory: Memory, *states: str, verb: str) -> None:
+    """Raise Conflict unless the memory is in one of the states."""
     if memory.state not in states:
         raise Conflict(
-            f"{memory.id} is {memory.state}; '{verb}' takes one that is {' or '.join(states)}.",
-            hint="Nothing was done.",
+            f"{memory.id} is {memory.state}; '{verb}' needs a memory that is {' or '.join(states)}.",
+            hint="Nothing was changed.",
         )
 
 
-def must_be_person(actor: Actor, what: str) -> None:
-    """Raise NotPermitted where an agent acts."""
+def require_person(actor: Actor, action: str) -> None:
+    """Raise NotPermitted if the actor is an agent."""
     if not actor.is_person:
         raise NotPermitted(
-            f"Only a person can {what} a memory.", hint="Do it in the browser or with a command."
+            f"Only a person can {action} a memory.", hint="Do it in the browser or with a command."
         )
 
 
 def check_scope(memory: Memory) -> None:
-    """Raise Conflict where a global memory would come back into a group that became private."""
+    """Raise Conflict if a global memory would return to a group that has become private."""
     if memory.scope == Scope.GLOBAL and Group.objects.filter(pk=memory.group_id, private=True).exists():
         raise Conflict(
-            f"{memory.id} is global, and in the private group '{memory.group.slug}' nothing is.",
-            hint="Store its text anew: it is then the group's own.",
+            f"{memory.id} is global, but the group '{memory.group.slug}' is private and holds no global memories.",
+            hint="Store its text again; the new memory then belongs to the group.",
         )
 
 
-def check_room_for(memory: Memory) -> None:
-    """Raise Conflict where bringing the memory back would make a second live row of its text or its chain."""
+def check_no_live_copy(memory: Memory) -> None:
+    """Raise Conflict if restoring the memory would make a second live row of its text or of its chain."""
     later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key != memory.key), None)
     if later is not None:
-        raise Conflict(f"{later.id} is the version that counts.", hint="There is nothing to restore.")
-    twin = live_twin(memory)
+        raise Conflict(f"{later.id} is the current version.", hint="There is nothing to restore.")
+    twin = find_live_twin(memory)
     if twin is not None:
         raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
 
 
-def live_twin(memory: Memory) -> Memory | None:
-    """Give another live memory with this text, letter by letter; of an event there is none, two equal ones are two."""
+def find_live_twin(memory: Memory) -> Memory | None:
+    """Another live memory with exactly this text; None for an event, since events have no duplicates."""
     if memory.type == Type.EPISODIC:
         return None
     twins = Memory.objects.filter(
@@ -115,7 +115,7 @@ def live_twin(memory: Memory) -> Memory | None:
 
 
 def check_not_barred(memory: Memory) -> None:
-    """Raise Conflict where a tombstone bars the memory's text from its group."""
+    """Raise Conflict if a tombstone bars the memory's text from its group."""
     tombstone = find_tombstone(memory.group, memory.content)
     if tombstone is not None:
         raise Conflict(
@@ -125,18 +125,19 @@ def check_not_barred(memory: Memory) -> None:
 
 
 def check_not_withdrawn(memory: Memory) -> None:
-    """Raise Conflict where the text, or what it was merged into, was withdrawn since."""
+    """Raise Conflict if the text, or the memory it was merged into, has been withdrawn since."""
     check_not_barred(memory)
     later = Memory.objects.filter(key__in=path_to_head(memory)).exclude(pk=memory.pk)
-    gone = later.filter(state=State.RETRACTED).order_by("key").first()
-    # A summary is withdrawn because one of its sources was: the others are not at fault.
-    if gone is not None and memory.state != State.COMPACTED:
+    retracted = later.filter(state=State.RETRACTED).order_by("key").first()
+    # A summary is withdrawn because one of its sources was; that says nothing against the other sources.
+    if retracted is not None and memory.state != State.COMPACTED:
         raise Conflict(
-            f"It went into {gone.id}, which was retracted.", hint="Store it anew; a curator decides."
+            f"It went into {retracted.id}, which was retracted.",
+            hint="Store it again; a curator decides about it.",
         )
 
 
-def change(
+def change_fields(
     actor: Actor,
     memory: Memory,
     operation: Operation,
@@ -145,9 +146,9 @@ def change(
     *,
     reason: str,
     dry_run: bool,
-    also: Callable[[], DerivedChanges | None] | None = None,
+    follow_up: Callable[[], DerivedChanges | None] | None = None,
 ) -> ChangeResult:
-    """Write fields by compare-and-set, refresh what stands beside, do what follows, and log it. One transaction.
+    """Update the fields by compare-and-set, refresh the search columns, run `follow_up`, audit. One transaction.
 
     Raises:
         Conflict: somebody else changed the memory meanwhile; nothing was done.
@@ -161,23 +162,28 @@ def change(
             pk=memory.pk, state=memory.state, trust=memory.trust, pinned=memory.pinned
         )
         if seen.update(**values) != 1:
-            raise Conflict(
-                f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
-            )
+            raise changed_meanwhile(memory)
         memory.refresh_from_db()
         refresh_around([memory])
-        followed = (also() if also is not None else None) or DerivedChanges()
+        followed = (follow_up() if follow_up is not None else None) or DerivedChanges()
         memory.refresh_from_db()
-        what = changes(before, snapshot(memory))
+        differences = changes(before, snapshot(memory))
         audit.append(
             actor,
             operation,
             memory_id=memory.id,
             group=memory.group.id,
-            payload={"changes": what, "reason": reason} | followed.payload,
+            payload={"changes": differences, "reason": reason} | followed.payload,
         )
         transaction.set_rollback(dry_run)
     return ChangeResult(
         operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + followed.changed,
-        (*consequences, *followed.consequences), dry_run, changes=what,
+        (*consequences, *followed.consequences), dry_run, changes=differences,
     )  # fmt: skip
+
+
+def changed_meanwhile(memory: Memory) -> Conflict:
+    """The error of a failed compare-and-set."""
+    return Conflict(
+        f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+    )

@@ -1,4 +1,4 @@
-"""What commands print: JSON on request, else lines that fit the terminal and cannot drive it."""
+"""Output of commands: JSON on request, otherwise lines that fit the terminal and contain no control characters."""
 
 import argparse
 import io
@@ -20,14 +20,14 @@ from memories.recall.recall_log import COUNTER
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer
 MODEL_WAIT_S = 120.0
-NARROWEST = 40  # columns
+MIN_COLUMNS = 40
 MAX_COLUMNS = 200
-# Marks that turn the direction of what follows, also of what is not theirs.
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Bidirectional marks: they also reorder the text after them, which is not theirs.
+BIDI_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class FaceCommand(BaseCommand):
-    """A command that parses, calls one function and renders. Exit status: 0 done, 1 an error, 2 wrong usage."""
+    """A command that parses its arguments, calls one function and prints. Exit status: 0 done, 1 error, 2 wrong usage."""
 
     examples = ""
     takes_group = True
@@ -42,23 +42,25 @@ class FaceCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="answer as one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the command; an error is said in words, or as JSON where the answer would be."""
-        _let_any_text_out()
+        """Run the command; print an error in words, or as JSON on standard output."""
+        replace_unencodable()
         if self.uses_model:
-            _wait_for_model()
+            # Wait until the model is loaded: this process has no later moment to use it.
+            with suppress(ModelUnavailable):  # the services report what that means for their result
+                get_encoder(timeout_s=MODEL_WAIT_S)
         try:
             status = self.act(options)
         except LociError as error:
             if options["json"]:
                 self.print_json(error.as_dict())
-            raise CommandError(plain(str(error), keep_lines=True)) from error
+            raise CommandError(printable(str(error), keep_lines=True)) from error
         finally:
             COUNTER.flush()
         if status:
             sys.exit(status)
 
     def act(self, options: dict[str, Any]) -> int:
-        """Do the work and print; give the exit status."""
+        """Do the work, print the result and return the exit status."""
         raise NotImplementedError
 
     def print_json(self, body: Any) -> None:
@@ -66,21 +68,21 @@ class FaceCommand(BaseCommand):
         self.stdout.write(json.dumps(body, ensure_ascii=False, default=str).encode(errors="replace").decode())
 
     def print_table(self, rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-        """Print columns; the last takes what is left of the line."""
-        for line in table(rows, header=header, columns=columns()):
+        """Print columns; the last one takes the rest of the line."""
+        for line in format_table(rows, header=header, columns=terminal_columns()):
             self.stdout.write(line)
 
 
 def read_text(argument: str, *, field: str = "content") -> str:
-    """Give the argument, or what stands on standard input where it is "-".
+    """The argument, or the text on standard input if it is "-".
 
     Raises:
         InvalidInput: it is not UTF-8.
-        TooLarge: it is longer than any memory may be.
+        TooLarge: it is longer than a memory may be.
     """
     if argument != "-":
         return argument
-    limit = 4 * settings.LOCI.storage.max_content_chars  # bytes: no character has more than four
+    limit = 4 * settings.LOCI.storage.max_content_chars  # bytes: a UTF-8 character has at most four
     raw = sys.stdin.buffer.read(limit + 1) if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
     if len(raw) > limit:
         raise TooLarge(
@@ -94,19 +96,24 @@ def read_text(argument: str, *, field: str = "content") -> str:
         ) from None
 
 
-def plain(text: str, *, keep_lines: bool = False) -> str:
-    """Give the text with whatever could drive a terminal made visible, by default on one line."""
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    """The text with control characters and bidirectional marks escaped; by default on one line."""
     lines = text.split("\n") if keep_lines else [" ".join(text.split())]
-    return "\n".join("".join(c if _is_harmless(c) else f"\\x{ord(c):02x}" for c in line) for line in lines)
+    return "\n".join("".join(c if is_harmless(c) else f"\\x{ord(c):02x}" for c in line) for line in lines)
 
 
-def wrapped(text: str, *, width: int) -> list[str]:
-    """Cut one line of words into lines of at most `width` columns."""
+def is_harmless(c: str) -> bool:
+    """True if the character neither controls a terminal nor reorders text."""
+    return c not in BIDI_MARKS and unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp")
+
+
+def wrap_text(text: str, *, width: int) -> list[str]:
+    """The words of a text as lines of at most `width` columns."""
     lines, line = [], ""
-    for word in plain(text).split(" "):
-        for part in _parts(word, width):
+    for word in printable(text).split(" "):
+        for part in split_word(word, width):
             longer = f"{line} {part}" if line else part
-            if cells(longer) > width:
+            if text_width(longer) > width:
                 lines.append(line)
                 line = part
             else:
@@ -114,58 +121,48 @@ def wrapped(text: str, *, width: int) -> list[str]:
     return [*lines, line] if line else lines
 
 
-def cells(text: str) -> int:
-    """Count the columns that a text takes on a terminal."""
+def text_width(text: str) -> int:
+    """The number of columns that a text takes on a terminal."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
     )
 
 
-def table(rows: Sequence[Sequence[str]], *, header: Sequence[str], columns: int) -> list[str]:
-    """Give the lines of a table whose last column is wrapped to what is left."""
-    shown = [[plain(cell) for cell in row] for row in ([header, *rows] if header else rows)]
+def format_table(rows: Sequence[Sequence[str]], *, header: Sequence[str], columns: int) -> list[str]:
+    """The lines of a table; the last column is wrapped to the rest of the width."""
+    shown = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not shown:
         return []
-    widths = [max(cells(row[at]) for row in shown) for at in range(len(shown[0]))]
-    left = max(NARROWEST // 2, columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
+    widths = [max(text_width(row[at]) for row in shown) for at in range(len(shown[0]))]
+    rest = max(MIN_COLUMNS // 2, columns - sum(widths[:-1]) - 2 * (len(widths) - 1))
     lines = []
     for row in shown:
-        last = wrapped(row[-1], width=left) or [""]
+        last = wrap_text(row[-1], width=rest) or [""]
         first = "".join(
-            cell + " " * (width - cells(cell) + 2) for cell, width in zip(row[:-1], widths, strict=False)
+            cell + " " * (width - text_width(cell) + 2) for cell, width in zip(row[:-1], widths, strict=False)
         )
-        lines += [(first + last[0]).rstrip(), *(" " * cells(first) + more for more in last[1:])]
+        lines += [(first + last[0]).rstrip(), *(" " * text_width(first) + more for more in last[1:])]
     return lines
 
 
-def columns() -> int:
-    """Give the width of the terminal, within reason."""
-    return min(max(shutil.get_terminal_size((100, 24)).columns, NARROWEST), MAX_COLUMNS)
+def terminal_columns() -> int:
+    """The width of the terminal, between MIN_COLUMNS and MAX_COLUMNS."""
+    return min(max(shutil.get_terminal_size((100, 24)).columns, MIN_COLUMNS), MAX_COLUMNS)
 
 
-def _parts(word: str, width: int) -> list[str]:
-    """Cut a word that is wider than a line."""
+def split_word(word: str, width: int) -> list[str]:
+    """The word in parts of at most `width` columns."""
     parts, part = [], ""
     for c in word:
-        if cells(part + c) > width:
+        if text_width(part + c) > width:
             parts.append(part)
             part = ""
         part += c
     return [*parts, part]
 
 
-def _is_harmless(c: str) -> bool:
-    return c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp")
-
-
-def _wait_for_model() -> None:
-    """Let the model load to its end: this process has no later moment at which it could be used."""
-    with suppress(ModelUnavailable):  # the services say what that means for their answer
-        get_encoder(timeout_s=MODEL_WAIT_S)
-
-
-def _let_any_text_out() -> None:
-    """Print what the terminal's encoding lacks as a question mark, rather than fail after the work is done."""
+def replace_unencodable() -> None:
+    """Print characters that the terminal's encoding lacks as question marks: failing after the work would be worse."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
             stream.reconfigure(errors="replace")

@@ -1,1 +1,1 @@
-"""The review queue and the decisions taken in it."""
+"""The review: the deck of open decisions, its cards, and carrying decisions out or undoing them."""

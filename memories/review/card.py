@@ -1,4 +1,4 @@
-"""One card of the review deck: what is to be decided, beside what is near it, with the evidence and who said it."""
+"""One card of the review deck: the memory or link to decide about, its neighbours, evidence and authorship."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,22 +25,24 @@ from memories.store.neighbours import ComparedText, compared
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust
 
-ALIKE: Final = 0.5  # of two texts' letters
-BESIDE: Final = 4  # near memories on a card; more would have to be scrolled through
-EVIDENCE: Final = 8
-NEAR_AT_ALL: Final = 0.5  # cosine; below, two texts have little more than their language in common
+ALIKE: Final = 0.5  # share of the letters that two texts have in common
+BESIDE: Final = 4  # memories beside the one to decide about; more would need scrolling
+MAX_EVIDENCE: Final = 8
+MIN_COSINE: Final = 0.5  # below it, two texts have little more than their language in common
+MAX_LINKS: Final = 50  # of one memory that are read
 
 
 @dataclass(frozen=True)
 class ComparedMemory:
-    """A memory that stands beside the one to be decided: how both are tied, why, and what differs.
+    """A memory beside the one to decide about: the link between them, the reason, the differences.
 
-    `parts` lead from its text to the text to be decided. `link` is the open link that a decision settles.
+    `parts` is the word difference from its text to the text to decide about. `link` is the open link that a decision
+    settles, `link_kind` its kind.
     """
 
     memory: Memory
     parts: tuple[DiffPart, ...]
-    tie: str = ""
+    link_kind: str = ""
     cosine: float | None = None
     why: str = ""
     link: UUID | None = None
@@ -49,20 +51,20 @@ class ComparedMemory:
 
     @property
     def is_alike(self) -> bool:
-        """True where what differs is worth showing word by word: between two other wordings it is noise."""
-        kept = sum(len(part.text) for part in self.parts if part.kind == SAME)
+        """True if a word-by-word difference is worth showing: between two unlike wordings it is noise."""
+        common = sum(len(part.text) for part in self.parts if part.kind == SAME)
         whole = sum(len(part.text) * (2 if part.kind == SAME else 1) for part in self.parts)
-        return 2 * kept >= ALIKE * whole
+        return 2 * common >= ALIKE * whole
 
     @property
     def counts(self) -> bool:
-        """True where it can take another's place, or be merged with."""
+        """True if it can be merged with or replace another memory: live, and active, verified or disputed."""
         return self.memory.state == State.LIVE and self.memory.trust in COUNTS
 
 
 @dataclass(frozen=True)
 class Authorship:
-    """Who wrote it, when and through what, as the log tells; empty words where the log does not say."""
+    """Who wrote a memory and through what, from the audit log; empty if the log does not know."""
 
     actor: str = ""
     via: str = ""
@@ -72,7 +74,7 @@ class Authorship:
 
 @dataclass(frozen=True)
 class Choice:
-    """A decision that the card offers: its key, and what undoing it would do; empty where it cannot be undone."""
+    """A decision that the card offers: its key, and the effect of undoing it; empty if it cannot be undone."""
 
     verb: str
     key: str
@@ -84,7 +86,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Card:
-    """All that a person needs for one decision; `may_decide` says whether the actor may take it."""
+    """Everything a person needs for one decision."""
 
     kind: CardKind
     id: UUID
@@ -97,75 +99,79 @@ class Card:
     reason: str = ""
 
     @property
-    def swapped(self) -> bool:
-        """True where the other memory stays rather than this one, unless the person says otherwise."""
+    def is_swapped(self) -> bool:
+        """True if by default the other memory stays rather than this one."""
         return self.kind == CardKind.DISPUTED
 
     @property
-    def tried(self) -> str:
-        """The decision whose effect on recall is shown first: of what recall returns already, that it goes."""
+    def previewed_verb(self) -> str:
+        """The decision whose effect on recall is shown first; for a disputed memory, which recall returns, rejecting."""
         return "reject" if self.kind == CardKind.DISPUTED else self.choices[0].verb
 
 
 def memory_card(actor: Actor, id_: str | UUID) -> Card:
-    """Give the card of a memory that waits, whichever of its versions is named.
+    """The card of a waiting memory, by the id of any of its versions.
 
     Raises:
-        NotFound, NotPermitted: it is not among what the actor may see, or may decide about.
+        NotFound, NotPermitted: the actor may not see it, or may not decide about it.
     """
     memory = head_of(find_memory(actor, id_))
     if not actor.may(CURATE, memory.group_id):
         raise NotPermitted(f"You may not decide about memories of the group '{memory.group.slug}'.")
-    ties = _ties(actor, memory)
-    beside = _beside(memory, [tie for tie in ties if tie.kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE)])
+    links = read_links(actor, memory)
+    beside = compare_linked(memory, links)
     if len(beside) < BESIDE:
-        beside += _near(actor, memory, without={one.memory.root_key for one in beside})
-    evidence = _evidence(memory, ties)
-    kind = _kind(memory, is_promoted=bool(evidence))
+        beside += find_neighbours(actor, memory, without={one.memory.root_key for one in beside})
+    evidence = [
+        link.target for link in links if link.kind == LinkKind.EVIDENCE and link.source_id == memory.root_key
+    ][:MAX_EVIDENCE]
+    kind = card_kind(memory, is_promoted=bool(evidence))
     return Card(
         kind=kind,
         id=memory.id,
         memory=memory,
-        origin=_origin(memory),
+        origin=find_authorship(memory),
         beside=tuple(beside[:BESIDE]),
         choices=choices_of(kind, beside),
         evidence=tuple(evidence),
-        reason=_doubt(memory) if kind == CardKind.DISPUTED else "",
+        reason=find_dispute_reason(memory) if kind == CardKind.DISPUTED else "",
     )
 
 
 def link_card(actor: Actor, id_: UUID) -> Card:
-    """Give the card of an open link; the newer memory is the one to be decided.
+    """The card of an open link; the newer memory is the one to decide about.
 
     Raises:
-        NotFound, NotPermitted: there is no such link that the actor may see, or decide about.
+        NotFound, NotPermitted: the actor may not see the link, or may not decide about it.
     """
     link = visible_links(actor).filter(id=id_).first()
     if link is None:
-        raise NotFound("There is no link of that id that you may see.")
+        raise NotFound("No link of that id, or you don't have access.")
     heads = heads_of([link.source, link.target])
     newer, older = (
         sorted(heads.values(), key=lambda row: -row.key) if len(heads) == 2 else (link.source, link.target)
     )
     if not any(actor.may(CURATE, end.group_id) for end in (newer, older)):
-        raise NotPermitted("You may not decide about this link.", hint="It takes a curator of either group.")
-    beside = [_tied(newer, link, older)]
+        raise NotPermitted(
+            "You may not decide about this link.", hint="Ask a curator of the group of either memory."
+        )
+    beside = [compare_by_link(newer, link, older)]
     kind = CardKind(link.kind)
     choices = choices_of(kind, beside)
-    return Card(kind, link.id, newer, _origin(newer), tuple(beside), choices, link=link)
+    return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link)
 
 
 APPROVE: Final = Choice("approve", "a", "Approve", "it waits again")
-REJECT: Final = Choice("reject", "r", "Reject", "its trust from before comes back", is_dangerous=True)
-EDIT: Final = Choice("edit", "e", "Edit", "the text from before is the newest version again")
-MERGE: Final = Choice("merge", "m", "Merge", "the two are taken apart again", takes_other=True)
-SUPERSEDE: Final = Choice("supersede", "s", "Replace", "both count again", takes_other=True)
+REJECT: Final = Choice("reject", "r", "Reject", "its former trust comes back", is_dangerous=True)
+EDIT: Final = Choice("edit", "e", "Edit", "the former text is the newest version again")
+MERGE: Final = Choice("merge", "m", "Merge", "the two are separate again", takes_other=True)
+SUPERSEDE: Final = Choice("supersede", "s", "Replace", "both are live again", takes_other=True)
 DISMISS: Final = Choice("dismiss", "d", "Dismiss", "the link is open again")
-_REPLACING: Final = "the former text counts again as the newest version; this one stays as history"
+_REPLACING: Final = "the former text is the newest version again; this one stays as history"
 
 
 def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
-    """Give what can be decided on a card of this kind, in the order of its buttons."""
+    """The decisions that a card of this kind offers, in the order of its buttons."""
     if kind == CardKind.CONFLICT:
         return (SUPERSEDE, DISMISS, MERGE, REJECT, EDIT)
     if kind == CardKind.DUPLICATE:
@@ -181,49 +187,51 @@ def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice
     return (approve, REJECT, EDIT, *pair)
 
 
-def _kind(memory: Memory, *, is_promoted: bool) -> CardKind:
+def card_kind(memory: Memory, *, is_promoted: bool) -> CardKind:
+    """The kind of a memory's card; a candidate that rests on evidence is a promotion."""
     if memory.trust == Trust.CANDIDATE:
         return CardKind.PROMOTION if is_promoted else CardKind.CANDIDATE
     return CardKind.QUARANTINED if memory.trust == Trust.QUARANTINED else CardKind.DISPUTED
 
 
-def _ties(actor: Actor, memory: Memory) -> list[Link]:
-    """Give the memory's links that are not dismissed and whose other end the actor may see."""
+def read_links(actor: Actor, memory: Memory) -> list[Link]:
+    """The memory's links that are not dismissed and whose other end the actor may see."""
     root = memory.root_key
     rows = Link.objects.filter(Q(source=root) | Q(target=root)).exclude(status=LinkStatus.DISMISSED)
-    ties = list(rows.select_related("source__group", "target__group").order_by("key")[:50])
-    seen = visible_keys(actor, {end for tie in ties for end in (tie.source_id, tie.target_id)})
-    return [tie for tie in ties if {tie.source_id, tie.target_id} <= seen]
+    links = list(rows.select_related("source__group", "target__group").order_by("key")[:MAX_LINKS])
+    seen = visible_keys(actor, {end for link in links for end in (link.source_id, link.target_id)})
+    return [link for link in links if {link.source_id, link.target_id} <= seen]
 
 
-def _beside(memory: Memory, ties: Sequence[Link]) -> list[ComparedMemory]:
-    """Give the other ends of open links, as they stand now."""
-    others = {tie.key: _other(tie, memory.root_key) for tie in ties if tie.status == LinkStatus.OPEN}
+def compare_linked(memory: Memory, links: Sequence[Link]) -> list[ComparedMemory]:
+    """The current versions of the memories that open conflicts and possible duplicates link to this one."""
+    others = {
+        link.key: link.target if link.source_id == memory.root_key else link.source
+        for link in links
+        if link.kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE) and link.status == LinkStatus.OPEN
+    }
     heads = heads_of(list({row.key: row for row in others.values()}.values()))
     found = dict[int, ComparedMemory]()
-    for tie in ties:
-        if tie.key not in others:
+    for link in links:
+        if link.key not in others:
             continue
-        head = heads[others[tie.key].key]
+        head = heads[others[link.key].key]
         if head.root_key != memory.root_key:
-            found.setdefault(head.key, _tied(memory, tie, head))
+            found.setdefault(head.key, compare_by_link(memory, link, head))
     return list(found.values())
 
 
-def _other(tie: Link, root: int) -> Memory:
-    return tie.target if tie.source_id == root else tie.source
-
-
-def _tied(memory: Memory, tie: Link, other: Memory) -> ComparedMemory:
-    spans = {name: str(said) for name, said in tie.evidence.items() if name != ON_APPROVAL}
+def compare_by_link(memory: Memory, link: Link, other: Memory) -> ComparedMemory:
+    """The other memory with its link and the differences of the two texts."""
+    spans = {name: str(value) for name, value in link.evidence.items() if name != ON_APPROVAL}
     return ComparedMemory(
-        other, diff_words(other.content, memory.content), tie.kind, tie.score, tie.reason, tie.id, spans,
-        replaced_on_approval=ON_APPROVAL in tie.evidence,
+        other, diff_words(other.content, memory.content), link.kind, link.score, link.reason, link.id, spans,
+        replaced_on_approval=ON_APPROVAL in link.evidence,
     )  # fmt: skip
 
 
-def _near(actor: Actor, memory: Memory, *, without: set[int]) -> list[ComparedMemory]:
-    """Give what the vector search finds near, by the vector that is stored."""
+def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[ComparedMemory]:
+    """The nearest memories of the same type by the stored vector, except the chains of these roots."""
     piece = Piece.objects.filter(memory=memory, embedding__isnull=False, model=indexed_model()).first()
     if piece is None or piece.embedding is None:
         return []
@@ -234,26 +242,20 @@ def _near(actor: Actor, memory: Memory, *, without: set[int]) -> list[ComparedMe
         narrowing=Narrowing(types=frozenset({memory.type})),
     )
     hits = search_index().nearest(as_vector(piece.embedding), visibility, limit=2 * BESIDE)
-    near = [hit for hit in hits if hit.score >= NEAR_AT_ALL]
-    rows = Memory.objects.select_related("group").in_bulk([hit.key for hit in near])
-    pairs = [(rows[hit.key], hit.score) for hit in near if hit.key in rows]
+    neighbours = [hit for hit in hits if hit.score >= MIN_COSINE]
+    rows = Memory.objects.select_related("group").in_bulk([hit.key for hit in neighbours])
+    pairs = [(rows[hit.key], hit.score) for hit in neighbours if hit.key in rows]
     pairs = [pair for pair in pairs if pair[0].root_key not in {*without, memory.root_key}]
-    said = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
-    why = {one.memory.key: one.why for one in compared(said, pairs)}
+    text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
+    why = {one.memory.key: one.why for one in compared(text, pairs)}
     return [
         ComparedMemory(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
         for row, cosine in pairs
     ]
 
 
-def _evidence(memory: Memory, ties: Sequence[Link]) -> list[Memory]:
-    """Give what a promoted fact rests on."""
-    rests = [tie.target for tie in ties if tie.kind == LinkKind.EVIDENCE and tie.source_id == memory.root_key]
-    return rests[:EVIDENCE]
-
-
-def _origin(memory: Memory) -> Authorship:
-    """Give who wrote the version; the log's first row of it says through what."""
+def find_authorship(memory: Memory) -> Authorship:
+    """Who wrote this version; the first audit row about it says through what."""
     first = AuditEntry.objects.filter(origin="", memory_id=memory.id).order_by("key").first()
     token = memory.token.name if memory.token else ""
     if first is None:
@@ -261,8 +263,8 @@ def _origin(memory: Memory) -> Authorship:
     return Authorship(memory.author_name or first.actor, first.via, memory.client or first.client, token)
 
 
-def _doubt(memory: Memory) -> str:
-    """Give why it was disputed."""
-    said = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.DISPUTE)
-    last = said.select_related("payload_row").order_by("-key").first()
+def find_dispute_reason(memory: Memory) -> str:
+    """The reason given with the latest dispute; empty if there is none."""
+    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.DISPUTE)
+    last = entries.select_related("payload_row").order_by("-key").first()
     return str(last.payload_row.payload.get("reason", "")) if last and hasattr(last, "payload_row") else ""

@@ -1,6 +1,6 @@
-"""A decision of the review deck: one verb or the few that belong together, and the link that it settles.
+"""Carry out a review decision: one verb, or a few that belong together, and the link that it settles.
 
-Each names the rows of the log that it wrote; `memories.review.undo` undoes it from them.
+Each decision returns the numbers of the audit rows that it wrote; `memories.review.undo` undoes it from them.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,23 +19,23 @@ from access.models import AuditEntry
 from memories.draft import check_choice
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, edit
-from memories.lifecycle.target import ChangeResult, must_be_person
+from memories.lifecycle.target import ChangeResult, require_person
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
 from memories.types import Trust
 
 VERBS: Final = ("approve", "reject", "edit", "edit-approve", "merge", "supersede", "dismiss")
-AT_ONCE: Final = ("approve", "reject", "dismiss")  # what can be decided of many
+AT_ONCE: Final = ("approve", "reject", "dismiss")  # verbs for many memories at once
 MAX_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True)
 class ReviewDecision:
-    """What a person decides: a verb for a memory, and what it takes.
+    """A person's decision: a verb for a memory, and its arguments.
 
-    `other` is the memory that is replaced or merged into; for `edit` and `merge`, `content` is the text that is to
-    stand. `link` is the open link that the decision settles; `dismiss` takes it alone.
+    `other` is the memory that is replaced or merged into; `content` is the new text of `edit` and `merge`. `link` is
+    the open link that the decision settles; `dismiss` takes nothing else.
     """
 
     verb: str
@@ -48,56 +48,62 @@ class ReviewDecision:
 
 @dataclass(frozen=True)
 class DecisionResult:
-    """What came of it: in words, the memory that counts now, and the numbers of the log's rows that undo it."""
+    """The consequences in words, the id of the current memory, and the numbers of the audit rows that undo it."""
 
-    said: tuple[str, ...]
+    consequences: tuple[str, ...]
     id: UUID
     entries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class DecisionResults:
-    """What came of many: those that were decided, and the others, each with why not."""
+    """The results of many decisions: those that were carried out, and the ids of the others with the reason."""
 
     done: tuple[DecisionResult, ...]
     failed: tuple[tuple[UUID, str], ...]
 
 
 def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
-    """Carry a decision out; with `dry_run` only say what would follow.
+    """Carry a decision out; with `dry_run` only return the consequences.
 
-    One transaction, except that a new text has one of its own: it is embedded before.
+    One transaction, unless there is a new text: that has its own, since it is embedded before it.
 
     Raises:
-        InvalidInput: the verb is none of a review, or lacks what it takes.
-        NotFound, NotPermitted: something of it is not the actor's to see or to decide.
-        Conflict: it was decided meanwhile, or does not fit.
+        InvalidInput: the verb does not exist, or one of its arguments is missing.
+        NotFound, NotPermitted: the actor may not see one of the memories, or may not decide about it.
+        Conflict: somebody else decided meanwhile, or the verb does not fit.
     """
-    must_be_person(actor, "review")
+    require_person(actor, "review")
     check_choice(decision.verb, list(VERBS), field="verb")
     embeds = decision.content and decision.verb in ("edit", "edit-approve", "merge")
     with nullcontext() if embeds and not dry_run else transaction.atomic():
-        done = _STEPS[decision.verb](actor, decision)
+        steps = STEPS[decision.verb](actor, decision)
         if decision.link and decision.verb != "dismiss":
-            done += _settle(actor, decision)
+            steps += settle_link(actor, decision)
         if dry_run:
             transaction.set_rollback(True)
-    said = tuple(dict.fromkeys(line for step in done for line in step.said))
-    entries = tuple(number for step in done for number in step.entries)
-    return DecisionResult(said, done[0].id, () if dry_run else entries)
+    consequences = tuple(dict.fromkeys(line for step in steps for line in step.consequences))
+    entries = tuple(number for step in steps for number in step.entries)
+    return DecisionResult(consequences, steps[0].id, () if dry_run else entries)
 
 
 def decide_many(
     actor: Actor, decisions: Sequence[ReviewDecision], *, dry_run: bool = False
 ) -> DecisionResults:
-    """Decide each in a transaction of its own: what cannot be decided does not hold up the others.
+    """Carry out each decision in its own transaction, so that one that fails does not stop the others.
 
-    With `dry_run` nothing is kept, and each is tried as if the others were not.
+    With `dry_run` nothing is kept, and each is tried on its own.
 
     Raises:
-        InvalidInput: there are too many, or the verb is none that is decided of many.
+        InvalidInput: there are too many, or a verb cannot be used for many at once.
     """
-    _check_many(decisions)
+    if len(decisions) > MAX_AT_ONCE:
+        raise InvalidInput(
+            f"{len(decisions)} decisions are too many; at most {MAX_AT_ONCE} are allowed at once.",
+            field="ids",
+        )
+    for decision in decisions:
+        check_choice(decision.verb, list(AT_ONCE), field="verb")
     done, failed = list[DecisionResult](), list[tuple[UUID, str]]()
     for decision in decisions:
         try:
@@ -107,88 +113,86 @@ def decide_many(
     return DecisionResults(tuple(done), tuple(failed))
 
 
-def _check_many(decisions: Sequence[ReviewDecision]) -> None:
-    if len(decisions) > MAX_AT_ONCE:
-        raise InvalidInput(
-            f"{len(decisions)} are too many; at most {MAX_AT_ONCE} are decided at once.", field="ids"
-        )
-    for decision in decisions:
-        check_choice(decision.verb, list(AT_ONCE), field="verb")
+def approve_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Approve the memory."""
+    return [_result(verbs.approve(actor, _single_id(decision), reason=decision.reason))]
 
 
-def _approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    return [_done(verbs.approve(actor, _one(decision), reason=decision.reason))]
+def reject_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Reject the memory."""
+    return [_result(verbs.reject(actor, _single_id(decision), reason=decision.reason))]
 
 
-def _reject(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    return [_done(verbs.reject(actor, _one(decision), reason=decision.reason))]
-
-
-def _edit(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def edit_text(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Write the memory's new text."""
     if not decision.content.strip():
-        raise InvalidInput("A new text is needed.", hint="Say what it shall read.", field="content")
+        raise InvalidInput("The new text is empty.", hint="Type the new text.", field="content")
     edited = edit(actor, decision.id, EditDraft(content=decision.content), reason=decision.reason)
-    said = "a new version says so" if not edited.why else f"it waits: {edited.why}"
-    return [DecisionResult((said,), edited.memory.id, _entry(edited.memory.id, Operation.EDIT))]
+    consequence = "a new version has this text" if not edited.why else f"it waits: {edited.why}"
+    entry = _last_entry(edited.memory.id, Operation.EDIT)
+    return [DecisionResult((consequence,), edited.memory.id, entry)]
 
 
-def _edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    """Two transactions, since the text is embedded before its own; the edit stays where approving is refused."""
-    edited = _edit(actor, decision)
-    return [*edited, *_approve(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
+def edit_and_approve(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Edit, then approve. Two transactions, since the text is embedded first; a refused approval keeps the edit."""
+    edited = edit_text(actor, decision)
+    return [*edited, *approve_one(actor, ReviewDecision("approve", edited[0].id, reason=decision.reason))]
 
 
-def _merge(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    done = verbs.merge(actor, decision.id, _other(decision), content=decision.content, reason=decision.reason)
-    return [_done(done)]
+def merge_pair(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Merge the memory into the other one."""
+    other = _other_id(decision)
+    done = verbs.merge(actor, decision.id, other, content=decision.content, reason=decision.reason)
+    return [_result(done)]
 
 
-def _supersede(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    """Let the memory take the other's place; one that waits is approved first."""
+def replace_other(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Replace the other memory by this one; a candidate is approved first."""
     by = head_of(find_memory(actor, decision.id))
-    first = _approve(actor, decision) if by.trust == Trust.CANDIDATE else []
-    old = find_memory(actor, _other(decision), field="other")
-    if first and old.superseded_by_id is not None and head_of(old).key == by.key:
-        return first  # approving it has replaced the other already
-    done = verbs.supersede(actor, old.id, by.id, reason=decision.reason)
-    return [*first, _done(done)]
+    approved = approve_one(actor, decision) if by.trust == Trust.CANDIDATE else []
+    old = find_memory(actor, _other_id(decision), field="other")
+    if approved and old.superseded_by_id is not None and head_of(old).key == by.key:
+        return approved  # the approval has replaced the other already
+    return [*approved, _result(verbs.supersede(actor, old.id, by.id, reason=decision.reason))]
 
 
-def _dismiss(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+def dismiss_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Close the link without changing either memory."""
     if not decision.link:
         raise InvalidInput(
-            "Only a possible duplicate or a conflict is dismissed.",
+            "Only a possible duplicate or a conflict can be dismissed.",
             hint="Approve or reject this one.",
             field="link",
         )
     link = close_link(
         actor, parse_id(decision.link, field="link"), status=LinkStatus.DISMISSED, reason=decision.reason
     )
-    said = ("there was nothing to do; both memories stay as they are",)
-    return [DecisionResult(said, link.source.id, _entry(link.source.id, Operation.LINK))]
+    entry = _last_entry(link.source.id, Operation.LINK)
+    return [DecisionResult(("both memories stay as they are",), link.source.id, entry)]
 
 
-def _settle(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    """Close the link that was decided about, unless the verb has closed it."""
+def settle_link(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
+    """Settle the decision's link, unless the verb has closed it."""
     id_ = parse_id(decision.link, field="link")
     link = visible_links(actor).filter(id=id_).first()
     if link is None or link.status != LinkStatus.OPEN:
         return []
     close_link(actor, id_, status=LinkStatus.SETTLED, reason=decision.reason)
-    return [DecisionResult(("the link is settled",), link.source.id, _entry(link.source.id, Operation.LINK))]
+    entry = _last_entry(link.source.id, Operation.LINK)
+    return [DecisionResult(("the link is settled",), link.source.id, entry)]
 
 
-def _one(decision: ReviewDecision) -> str | UUID:
+def _single_id(decision: ReviewDecision) -> str | UUID:
     if not decision.id:
         raise InvalidInput(
-            f"This is about two memories, and '{decision.verb}' takes one.",
-            hint="Open it and say which of the two, or dismiss it.",
+            f"This card is about two memories, and '{decision.verb}' takes one.",
+            hint="Open the card and choose one of the two, or dismiss it.",
             field="id",
         )
     return decision.id
 
 
-def _other(decision: ReviewDecision) -> str | UUID:
+def _other_id(decision: ReviewDecision) -> str | UUID:
     if not decision.other:
         raise InvalidInput(
             f"'{decision.verb}' takes two memories.", hint="Choose the other one.", field="other"
@@ -196,22 +200,22 @@ def _other(decision: ReviewDecision) -> str | UUID:
     return decision.other
 
 
-def _done(done: ChangeResult) -> DecisionResult:
-    return DecisionResult(done.consequences, done.id, _entry(done.id, Operation(done.verb)))
+def _result(done: ChangeResult) -> DecisionResult:
+    return DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))
 
 
-def _entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
-    """Give the number of the row that was just written about the memory."""
+def _last_entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
+    """The number of the audit row just written about the memory."""
     rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory_id, operation=operation)
     return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1])
 
 
-_STEPS: Final[dict[str, Callable[[Actor, ReviewDecision], list[DecisionResult]]]] = {
-    "approve": _approve,
-    "reject": _reject,
-    "edit": _edit,
-    "edit-approve": _edit_and_approve,
-    "merge": _merge,
-    "supersede": _supersede,
-    "dismiss": _dismiss,
+STEPS: Final[dict[str, Callable[[Actor, ReviewDecision], list[DecisionResult]]]] = {
+    "approve": approve_one,
+    "reject": reject_one,
+    "edit": edit_text,
+    "edit-approve": edit_and_approve,
+    "merge": merge_pair,
+    "supersede": replace_other,
+    "dismiss": dismiss_link,
 }

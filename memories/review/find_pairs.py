@@ -1,7 +1,7 @@
-"""Possible duplicates and conflicts among memories that are stored already; only proposed, written by whoever asks.
+"""Find possible duplicates and conflicts among stored memories; the caller writes the links.
 
-The write path looks for them as a text comes in. What came by an import, before its vector, or under other settings has
-not been looked at.
+The write path compares each text as it comes in. This finds the pairs that it has not compared: imported memories, those
+stored without a vector, and those stored under other settings.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,15 +18,15 @@ from memories.store.neighbours import ComparedText, Neighbour, search_nears
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust, Type
 
-Pair = tuple[str, int, int]  # kind and the two roots, the lower first
+PairKey = tuple[str, int, int]  # kind and the two roots, the lower first
 
-# What was turned down is nothing to decide about again.
+# Rejected and quarantined memories have been decided about.
 DECIDABLE = frozenset(Trust.values) - {Trust.REJECTED, Trust.QUARANTINED}
 
 
 @dataclass(frozen=True)
 class FoundPair:
-    """A link that is not there yet: what ties a memory to another, how near they are, and what told so."""
+    """A proposed link between two memories: its kind, their cosine similarity, the reason and the evidence."""
 
     memory: Memory
     other: Memory
@@ -36,28 +36,28 @@ class FoundPair:
     evidence: dict[str, str]
 
 
-def ties_of(memory: Memory, *, now: datetime | None = None) -> list[FoundPair]:
-    """Give the ties that find_ties() finds for one memory."""
-    return find_ties([memory], now=now)
+def find_pairs_of(memory: Memory, *, now: datetime | None = None) -> list[FoundPair]:
+    """The pairs that find_pairs() finds for one memory."""
+    return find_pairs([memory], now=now)
 
 
-def find_ties(memories: Sequence[Memory], *, now: datetime | None = None) -> list[FoundPair]:
-    """Give the possible duplicates and conflicts of live memories, nearest first for each; writes nothing.
+def find_pairs(memories: Sequence[Memory], *, now: datetime | None = None) -> list[FoundPair]:
+    """Possible duplicates and conflicts of live memories, nearest first for each; writes nothing.
 
-    Each is compared with the live ones of its type in its group and with the global ones. Two roots that a link of
-    that kind ties already, in whatever status, are not proposed again, and a pair is proposed once in a call. What has
-    no vector has no ties yet. One vector search and two small queries for each memory, two queries for all.
+    Each is compared with the live memories of its type in its group and with the global ones. Two roots that already
+    have a link of that kind, in whatever status, are not proposed again, and a pair is proposed once per call. A memory
+    without a vector is skipped. One vector search and two small queries per memory, two queries for all.
     """
-    vectors = _vectors(memories)
+    vectors = first_vectors(memories)
     found: list[FoundPair] = []
     for memory in memories:
         if memory.key in vectors and memory.state == State.LIVE:
-            found += _ties(memory, vectors[memory.key], now or timezone.now())
-    return _unknown(found)
+            found += compare_with_neighbours(memory, vectors[memory.key], now or timezone.now())
+    return without_linked(found)
 
 
-def _vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
-    """Give the vectors of the memories' first pieces, as the write path probes with them."""
+def first_vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
+    """The vectors of the memories' first pieces, which the write path uses too, by the memory's key."""
     rows = Piece.objects.filter(
         memory__in=[memory.key for memory in memories],
         ordinal=0,
@@ -67,7 +67,8 @@ def _vectors(memories: Iterable[Memory]) -> dict[int, Vector]:
     return {key: as_vector(blob) for key, blob in rows.values_list("memory_id", "embedding")}
 
 
-def _ties(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
+def compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
+    """The pairs of one memory with its neighbours, nearest first."""
     visibility = Visibility(
         groups=frozenset({memory.group_id}),
         include_global=True,
@@ -76,34 +77,34 @@ def _ties(memory: Memory, vector: Vector, now: datetime) -> list[FoundPair]:
         now=now,
         types=frozenset({memory.type}),
     )
-    said = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
-    nears = search_nears(said, vector, visibility)
-    return [tie for near in nears if (tie := _tie(memory, near)) is not None]
+    compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
+    neighbours = search_nears(compared_text, vector, visibility)
+    return [pair for neighbour in neighbours if (pair := pair_with(memory, neighbour)) is not None]
 
 
-def _tie(memory: Memory, near: Neighbour) -> FoundPair | None:
-    """Give the tie between two chains; events that were both stored on purpose are no duplicates of each other."""
-    if near.link_kind is None or near.memory.root_key == memory.root_key:
+def pair_with(memory: Memory, neighbour: Neighbour) -> FoundPair | None:
+    """The pair of two chains, if they may be duplicates or conflict; two events of the same text are not duplicates."""
+    if neighbour.link_kind is None or neighbour.memory.root_key == memory.root_key:
         return None
-    if memory.type == Type.EPISODIC and near.is_same:
+    if memory.type == Type.EPISODIC and neighbour.is_same:
         return None
-    evidence = near.evidence
-    if evidence and near.memory.key > memory.key:  # what was found later is the new one
+    evidence = neighbour.evidence
+    if evidence and neighbour.memory.key > memory.key:  # the neighbour is the newer one
         evidence = evidence | {"old": evidence["new"], "new": evidence["old"]}
-    return FoundPair(memory, near.memory, near.link_kind, near.cosine, near.why, evidence)
+    return FoundPair(memory, neighbour.memory, neighbour.link_kind, neighbour.cosine, neighbour.why, evidence)
 
 
-def _unknown(ties: Sequence[FoundPair]) -> list[FoundPair]:
-    """Leave out what a link ties already, and the second of two that say the same."""
-    roots = {root for tie in ties for root in (tie.memory.root_key, tie.other.root_key)}
+def without_linked(pairs: Sequence[FoundPair]) -> list[FoundPair]:
+    """The pairs that no link connects yet, each once."""
+    roots = {root for pair in pairs for root in (pair.memory.root_key, pair.other.root_key)}
     kinds = (LinkKind.DUPLICATE, LinkKind.CONFLICT)
     links = Link.objects.filter(Q(source__in=roots) & Q(target__in=roots), kind__in=kinds) if roots else ()
-    known = {_pair(link.kind, link.source_id, link.target_id) for link in links}
-    fresh: dict[Pair, FoundPair] = {}
-    for tie in ties:
-        fresh.setdefault(_pair(tie.kind, tie.memory.root_key, tie.other.root_key), tie)
-    return [tie for pair, tie in fresh.items() if pair not in known]
+    known = {_pair_key(link.kind, link.source_id, link.target_id) for link in links}
+    fresh: dict[PairKey, FoundPair] = {}
+    for pair in pairs:
+        fresh.setdefault(_pair_key(pair.kind, pair.memory.root_key, pair.other.root_key), pair)
+    return [pair for key, pair in fresh.items() if key not in known]
 
 
-def _pair(kind: str, one: int, other: int) -> Pair:
+def _pair_key(kind: str, one: int, other: int) -> PairKey:
     return str(kind), min(one, other), max(one, other)

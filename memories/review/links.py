@@ -1,4 +1,4 @@
-"""Deciding about links: an open one is settled (somebody acted) or dismissed (there was nothing to do)."""
+"""Closing links: an open one is settled (somebody acted on it) or dismissed (nothing had to be done)."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ MAX_REASON = 1000  # characters
 
 
 def visible_links(actor: Actor) -> QuerySet[Link]:
-    """Give the links both of whose ends the actor may see."""
+    """The links between two memories that the actor may see."""
     links = Link.objects.select_related("source__group", "target__group")
     visibility = listed_by(actor, None)
     if visibility.groups is None:
@@ -28,32 +28,32 @@ def visible_links(actor: Actor) -> QuerySet[Link]:
 
 
 def close_link(actor: Actor, id_: UUID, *, status: str, reason: str = "") -> Link:
-    """Close an open link as settled or dismissed; a curator of the group of either end may. One transaction.
+    """Settle or dismiss an open link; the actor must curate the group of either end. One transaction.
 
     Raises:
-        NotFound: there is no such link that the actor may see.
+        NotFound: the actor may see no link of that id.
         NotPermitted: the actor curates neither end's group.
         Conflict: it is closed already.
-        InvalidInput: the status is none that closes, or the reason is too long.
+        InvalidInput: the status does not close a link, or the reason is too long.
     """
     if status not in (LinkStatus.SETTLED, LinkStatus.DISMISSED):
         raise InvalidInput(
-            f"'{status[:40]}' closes no link.", hint="Use settled or dismissed.", field="status"
+            f"'{status[:40]}' does not close a link.", hint="Use settled or dismissed.", field="status"
         )
     reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
     link = visible_links(actor).filter(id=id_).first()
     if link is None:
-        raise NotFound("There is no link of that id that you may see.")
+        raise NotFound("No link of that id, or you don't have access.")
     if not any(actor.may(CURATE, end.group_id) for end in (link.source, link.target)):
         raise NotPermitted(
-            "You may not decide about this link.", hint="It takes a curator of the group of either memory."
+            "You may not decide about this link.", hint="Ask a curator of the group of either memory."
         )
     with transaction.atomic():
         closed = Link.objects.filter(pk=link.pk, status=LinkStatus.OPEN).update(
             status=status, settled_at=timezone.now(), settled_by=actor.name
         )
         if closed != 1:
-            raise Conflict("The link is closed already.", hint="Nothing was done.")
+            raise Conflict("The link is already closed.", hint="Nothing was changed.")
         audit.append(
             actor,
             Operation.LINK,

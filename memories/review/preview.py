@@ -1,4 +1,4 @@
-"""What a decision does to recall: the same question asked before and after it, and how both answers differ."""
+"""The effect of a decision on recall: the same query before and after it, and the differences."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from memories.queries.versions import find_memory
 from memories.recall import RecallRequest, recall
 from memories.review.decide import ReviewDecision, decide
 
-QUESTION_WORDS = 24  # of the memory's own; a question is seldom longer
-SHOWN = 6
+QUERY_WORDS = 24  # of the memory's text; a query is seldom longer
+MAX_RESULTS = 6
 
 
 @dataclass(frozen=True)
 class PreviewLine:
-    """One memory of the two answers: its place in each (None: not in it), and its label in the later one."""
+    """One memory of the two answers: its rank in each (None: not in it), and its label in the later one."""
 
     memory: Memory
     before: int | None
@@ -35,7 +35,7 @@ class PreviewLine:
 
 @dataclass(frozen=True)
 class RecallDifference:
-    """What a question brings before and after a decision; `keyword_only` where the model is not there."""
+    """The results of a query before and after a decision; `degraded` says why, if the search was by words only."""
 
     question: str
     lines: tuple[PreviewLine, ...]
@@ -44,34 +44,37 @@ class RecallDifference:
     degraded: str = ""
 
     @property
-    def is_none(self) -> bool:
-        """True where the decision does not change the answer."""
+    def is_unchanged(self) -> bool:
+        """True if the decision does not change the answer."""
         return all(line.change == "same" for line in self.lines)
 
 
-def effect_of(actor: Actor, decision: ReviewDecision, *, question: str = "") -> RecallDifference:
-    """Ask before and after a decision, which is tried and taken back; nothing stays, and the recalls are not counted.
+def preview_effect(actor: Actor, decision: ReviewDecision, *, question: str = "") -> RecallDifference:
+    """Recall before and after a decision that is tried and rolled back; the recalls are not counted.
 
-    Without a question it is the memory's own words. Asked in the memory's group.
+    The query defaults to the first words of the memory. It is asked in the memory's group.
     """
     memory = find_memory(actor, decision.id)
-    asked = RecallRequest(
-        query=question.strip() or " ".join(memory.content.split()[:QUESTION_WORDS]),
+    request = RecallRequest(
+        query=question.strip() or " ".join(memory.content.split()[:QUERY_WORDS]),
         group=memory.group.slug if actor.may(READ, memory.group_id) else None,
-        max_results=SHOWN,
+        max_results=MAX_RESULTS,
         is_trial=True,
     )
-    before = recall(actor, asked)  # embeds the question, which the second recall finds ready
+    before = recall(actor, request)  # embeds the query; the second recall reuses the vector
     with transaction.atomic():
         decide(actor, decision)
-        after = recall(actor, asked)
+        after = recall(actor, request)
         transaction.set_rollback(True)
-    was = {item.memory.key: place for place, item in enumerate(before.items, start=1)}
-    now = {item.memory.key: place for place, item in enumerate(after.items, start=1)}
+    ranks_before = {item.memory.key: rank for rank, item in enumerate(before.items, start=1)}
+    ranks_after = {item.memory.key: rank for rank, item in enumerate(after.items, start=1)}
     rows = {item.memory.key: item.memory for item in (*before.items, *after.items)}
     labels = {item.memory.key: item.label for item in after.items}
-    lines = [PreviewLine(row, was.get(key), now.get(key), labels.get(key, "")) for key, row in rows.items()]
+    lines = [
+        PreviewLine(row, ranks_before.get(key), ranks_after.get(key), labels.get(key, ""))
+        for key, row in rows.items()
+    ]
     lines.sort(key=lambda line: (line.after or line.before or 0, line.after is None))
     return RecallDifference(
-        asked.query, tuple(lines), not before.abstained, not after.abstained, before.degraded
+        request.query, tuple(lines), not before.abstained, not after.abstained, before.degraded
     )

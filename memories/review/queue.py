@@ -1,7 +1,7 @@
-"""The review deck: what waits for a person's decision, in one order, whatever kind it is.
+"""The review deck: everything that waits for a person's decision, in one order.
 
-A card is a memory that waits (candidate, promotion, disputed, quarantined) or an open link between two that count
-(conflict, duplicate). A link of which one end waits itself stands on that one's card.
+A card is a waiting memory (candidate, promotion, disputed, quarantined) or an open link between two trusted memories
+(conflict, duplicate). If one end of a link itself waits, the link appears on that memory's card.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,14 +23,16 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.queries.versions import head_keys
 from memories.types import State, Trust
 
-CAP: Final = 500  # of each kind; nobody is helped by counting further
+CAP: Final = 500  # per kind; counting further helps nobody
 LISTED: Final = 100  # cards that are read at once
 COUNTS: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED})
-_WAITING: Final = (Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql").read_text(encoding="utf-8")
+WAITING_SQL: Final = (Path(__file__).parents[1] / "queries" / "sql" / "waiting.sql").read_text(
+    encoding="utf-8"
+)
 
 
 class CardKind(StrEnum):
-    """Why something waits, in the order of the deck: first what misleads recall now, last what does no harm."""
+    """Why a card waits, in the order of the deck: first what misleads recall now, last what does no harm."""
 
     CONFLICT = "conflict"
     DISPUTED = "disputed"
@@ -41,13 +43,13 @@ class CardKind(StrEnum):
 
     @property
     def is_link(self) -> bool:
-        """True where two memories wait for one decision."""
+        """True if the card is a link: one decision about two memories."""
         return self in (CardKind.CONFLICT, CardKind.DUPLICATE)
 
 
 @dataclass(frozen=True)
 class CardCount:
-    """How many wait; `is_capped` where there are more."""
+    """The number of waiting cards; `is_capped` if there are more."""
 
     value: int
     is_capped: bool = False
@@ -58,9 +60,9 @@ class CardCount:
 
 @dataclass(frozen=True)
 class DeckEntry:
-    """One card of the deck as its list shows it; `id` is the memory's or the link's, `other` a link's second memory.
+    """One card in the deck's list; `id` is the memory's or the link's, `other` is a link's second memory.
 
-    Of the memories only what a list shows is read; anything else is asked for when it is looked at.
+    Of the memories only the listed columns are loaded; the others are deferred.
     """
 
     kind: CardKind
@@ -72,7 +74,7 @@ class DeckEntry:
 
 @dataclass(frozen=True)
 class Deck:
-    """What waits: the first cards, and how many there are of each kind."""
+    """The first cards, and the number of cards of each kind."""
 
     cards: tuple[DeckEntry, ...]
     counts: dict[CardKind, CardCount]
@@ -80,12 +82,12 @@ class Deck:
 
     @property
     def total(self) -> CardCount:
-        """How many wait in all kinds together."""
+        """The number of cards of all kinds."""
         return self._sum(frozenset(CardKind))
 
     @property
-    def narrowed(self) -> CardCount:
-        """How many wait in the kinds that were asked for."""
+    def filtered(self) -> CardCount:
+        """The number of cards of the requested kinds."""
         return self._sum(self.kinds)
 
     def _sum(self, kinds: frozenset[CardKind]) -> CardCount:
@@ -94,8 +96,8 @@ class Deck:
 
 
 @dataclass(frozen=True)
-class _OpenLink:
-    """An open link by keys: of its row, and of the versions of its two ends that count now."""
+class OpenLink:
+    """The keys of an open link and of the current versions of its two ends."""
 
     key: int
     source: int
@@ -109,78 +111,76 @@ def review_deck(
     group: str | None = None,
     limit: int = LISTED,
 ) -> Deck:
-    """Give what waits for the actor: of the groups that the actor may curate, or of one of them.
+    """The deck of the actor: of all groups that the actor may curate, or of one of them.
 
-    Conflicts first, then by CardKind; within a kind what waits longest. The number of queries does not grow with the
-    store or with what waits.
+    Ordered by CardKind, conflicts first; within a kind the oldest first. The number of queries grows neither with the
+    store nor with the deck.
 
     Raises:
-        GroupNotFound, NotPermitted: the group is none that the actor may curate.
+        GroupNotFound, NotPermitted: the actor may not enter, or may not curate, the group.
     """
-    rooms = _rooms(actor, group)
+    groups = [find_group(actor, group, right=CURATE).key] if group else curated_keys(actor)
     wanted = frozenset(kinds) or frozenset(CardKind)
     keys: dict[CardKind, list[int]] = {}
-    ties: dict[CardKind, list[_OpenLink]] = {}
+    links: dict[CardKind, list[OpenLink]] = {}
     for trust in (Trust.DISPUTED, Trust.CANDIDATE, Trust.QUARANTINED):
-        keys[CardKind(trust)] = _waiting(trust, rooms)
-    found = keys[CardKind.CANDIDATE]
-    promoted = _promoted(found)
-    keys[CardKind.PROMOTION] = [key for key in found if key in promoted]
-    keys[CardKind.CANDIDATE] = [key for key in found if key not in promoted]
+        keys[CardKind(trust)] = find_waiting(trust, groups)
+    candidates = keys[CardKind.CANDIDATE]
+    promoted = find_promoted(candidates)
+    keys[CardKind.PROMOTION] = [key for key in candidates if key in promoted]
+    keys[CardKind.CANDIDATE] = [key for key in candidates if key not in promoted]
     for kind in (CardKind.CONFLICT, CardKind.DUPLICATE):
-        ties[kind] = _open_ties(actor, kind, rooms)
-        keys[kind] = [tie.key for tie in ties[kind]]
+        links[kind] = find_open_links(actor, kind, groups)
+        keys[kind] = [link.key for link in links[kind]]
     counts = {kind: CardCount(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]
-    return Deck(_read(chosen, [tie for some in ties.values() for tie in some]), counts, wanted)
+    return Deck(read_entries(chosen, [link for some in links.values() for link in some]), counts, wanted)
 
 
 def may_review(actor: Actor) -> bool:
-    """Say whether anything could ever wait for the actor: a person who curates some group."""
+    """True if the actor can have a deck: a person who curates some group."""
     return actor.is_person and (actor.all_groups or any(actor.may(CURATE, key) for key in actor.roles))
 
 
 def curated_keys(actor: Actor) -> list[int] | None:
-    """Give the keys of the groups that the actor may curate; None for all."""
+    """The keys of the groups that the actor may curate; None for all."""
     if actor.all_groups and actor.may(CURATE):
         return None
     return [key for key in actor.roles if actor.may(CURATE, key)]
 
 
-def _rooms(actor: Actor, group: str | None) -> list[int] | None:
-    return [find_group(actor, group, right=CURATE).key] if group else curated_keys(actor)
-
-
-def _waiting(trust: str, rooms: list[int] | None) -> list[int]:
-    """Give the keys of the live memories of a trust, one more than CAP where there are more."""
-    groups = [0] if rooms is None else [0, *rooms]  # no group has the key 0, and an empty list is no SQL
-    holders = ", ".join(["%s"] * len(groups))
+def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
+    """The keys of the live memories of a trust, at most CAP + 1."""
+    keys = [0] if groups is None else [0, *groups]  # no group has the key 0, and SQL has no empty list
+    placeholders = ", ".join(["%s"] * len(keys))
     query = (
-        _WAITING.replace(":trust", "%s")
+        WAITING_SQL.replace(":trust", "%s")
         .replace(":everywhere", "%s")
-        .replace(":groups", holders)
+        .replace(":groups", placeholders)
         .replace(":limit", "%s")
     )
     with connection.cursor() as cursor:
-        cursor.execute(query, [str(trust), int(rooms is None), *groups, CAP + 1])
+        cursor.execute(query, [str(trust), int(groups is None), *keys, CAP + 1])
         return [key for (key,) in cursor.fetchall()]
 
 
-def _promoted(keys: Sequence[int]) -> set[int]:
-    """Give those of the candidates that rest on evidence: maintenance proposed them."""
-    rests = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
+def find_promoted(keys: Sequence[int]) -> set[int]:
+    """The candidates that rest on evidence: maintenance proposed them."""
+    evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     by_root = {
         root or key: key for key, root in Memory.objects.filter(key__in=keys).values_list("key", "root")
     }
-    roots = set(rests.filter(source__in=list(by_root)).values_list("source", flat=True))
+    roots = set(evidence.filter(source__in=list(by_root)).values_list("source", flat=True))
     return {key for root, key in by_root.items() if root in roots}
 
 
-def _open_ties(actor: Actor, kind: CardKind, rooms: list[int] | None) -> list[_OpenLink]:
-    """Give the open links of a kind between two memories that count and that the actor may see, the oldest first."""
-    links = Link.objects.filter(_may_count("source"), _may_count("target"), status=LinkStatus.OPEN, kind=kind)
-    if rooms is not None:
-        links = links.filter(Q(source__group__in=rooms) | Q(target__group__in=rooms))
+def find_open_links(actor: Actor, kind: CardKind, groups: list[int] | None) -> list[OpenLink]:
+    """The open links of a kind between two trusted memories that the actor may see, oldest first; at most CAP + 1."""
+    links = Link.objects.filter(
+        is_trusted_or_replaced("source"), is_trusted_or_replaced("target"), status=LinkStatus.OPEN, kind=kind
+    )
+    if groups is not None:
+        links = links.filter(Q(source__group__in=groups) | Q(target__group__in=groups))
     rows = list(
         links.order_by("key").values_list(
             "key", "source", "target", "source__superseded_by", "target__superseded_by"
@@ -189,45 +189,48 @@ def _open_ties(actor: Actor, kind: CardKind, rooms: list[int] | None) -> list[_O
     moved = head_keys(
         {end for _, s, t, s_by, t_by in rows for end, by in ((s, s_by), (t, t_by)) if by is not None}
     )
-    ties = [_OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
-    counting = _counting(actor, {end for tie in ties for end in (tie.source, tie.target)})
-    both = (tie for tie in ties if tie.source != tie.target and {tie.source, tie.target} <= counting)
-    return list(both)[: CAP + 1]
+    found = [OpenLink(key, moved.get(s, s), moved.get(t, t)) for key, s, t, *_ in rows]
+    trusted = find_trusted(actor, {end for link in found for end in (link.source, link.target)})
+    return [link for link in found if link.source != link.target and {link.source, link.target} <= trusted][
+        : CAP + 1
+    ]
 
 
-def _may_count(end: str) -> Q:
-    """Leave out in SQL what was turned down or withdrawn: such links stay open, and may be many."""
-    stands = Q(**{f"{end}__state": State.LIVE, f"{end}__trust__in": COUNTS})
-    return stands | Q(**{f"{end}__superseded_by__isnull": False})
+def is_trusted_or_replaced(end: str) -> Q:
+    """A filter that drops links to rejected or withdrawn memories in SQL: they stay open, and there may be many."""
+    is_trusted = Q(**{f"{end}__state": State.LIVE, f"{end}__trust__in": COUNTS})
+    return is_trusted | Q(**{f"{end}__superseded_by__isnull": False})
 
 
-def _counting(actor: Actor, keys: set[int]) -> set[int]:
-    """Give those that count, and that the actor may see."""
+def find_trusted(actor: Actor, keys: set[int]) -> set[int]:
+    """The live memories that are active, verified or disputed and that the actor may see."""
     live = Memory.objects.filter(key__in=keys, state=State.LIVE, trust__in=COUNTS)
     found = set(live.values_list("key", flat=True))
     return found if actor.all_groups else visible_keys(actor, found)
 
 
-def _read(chosen: Sequence[tuple[CardKind, int]], ties: Iterable[_OpenLink]) -> tuple[DeckEntry, ...]:
-    """Read the rows of the cards: one query each for memories, their groups and links."""
-    ends = {tie.key: tie for tie in ties}
+def read_entries(
+    chosen: Sequence[tuple[CardKind, int]], open_links: Iterable[OpenLink]
+) -> tuple[DeckEntry, ...]:
+    """The entries of the chosen cards: one query each for memories, groups and links."""
+    ends = {link.key: link for link in open_links}
     link_keys = [key for kind, key in chosen if kind.is_link]
     wanted = {key for kind, key in chosen if not kind.is_link}
     wanted |= {end for key in link_keys for end in (ends[key].source, ends[key].target)}
     rows = Memory.objects.only("id", "content", "created_at", "group").in_bulk(wanted)
-    rooms = Group.objects.in_bulk({row.group_id for row in rows.values()})
+    groups = Group.objects.in_bulk({row.group_id for row in rows.values()})
     for row in rows.values():
-        row.group = rooms[row.group_id]  # one object for all: a join would make one for each row
+        row.group = groups[row.group_id]  # shared objects: a join would make one for each row
     links = Link.objects.in_bulk(link_keys)
     return tuple(
-        _of_link(kind, links[key], rows[ends[key].source], rows[ends[key].target])
+        link_entry(kind, links[key], rows[ends[key].source], rows[ends[key].target])
         if kind.is_link
         else DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at)
         for kind, key in chosen
     )
 
 
-def _of_link(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:
-    """Give a link's card; the newer memory stands first."""
+def link_entry(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:
+    """A link's entry, with the newer memory first."""
     newer, older = (source, target) if source.key > target.key else (target, source)
     return DeckEntry(kind, link.id, newer, link.created_at, older)

@@ -13,7 +13,7 @@ from access.errors import LociError, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.lifecycle.lift_tombstone import lift
+from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
@@ -152,7 +152,7 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
         with pytest.raises(NotPermitted, match="Only a person"):
             claim(house.agent, memory.id)
     with pytest.raises(NotPermitted, match="Only a person"):
-        lift(house.agent, mark.id)
+        lift_tombstones(house.agent, mark.id)
     for verb in ("verify", "approve", "reject"):
         assert house.rest("post", f"/memories/{memory.id}/{verb}")[0] == 403
     assert house.rest("post", f"/tombstones/{mark.id}/lift")[0] == 403
@@ -169,7 +169,7 @@ def test_a_model_cannot_claim_a_persons_authority(house: House, tmp_path: Path, 
     assert Memory.objects.filter(content="A line that claims.").exists()
     assert not {name for name, tool in _tools(house).items() if {"trust", "pinned", "author"} & tool}
     assert verbs.verify(house.person, memory.id).trust == Trust.VERIFIED  # a person's own word counts
-    assert lift(house.person, mark.id).tombstones[0].id == mark.id
+    assert lift_tombstones(house.person, mark.id).tombstones[0].id == mark.id
 
 
 def _tools(house: House) -> dict[str, set[str]]:

@@ -17,7 +17,7 @@ from maintenance.retention import enforce_retention
 from memories.draft import Draft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, edit
-from memories.lifecycle.lift_tombstone import lift
+from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
@@ -92,7 +92,7 @@ def test_it_holds_against_laundering(house: House, bob: User, withdraw: Withdraw
             assert keep(actor, WRONG, group="ledger").outcome == "refused"
     assert handed_out(house, wrong.id) == []
     assert {fresh(row).state for row in (other, third)} == {"live"}
-    lift(house.person, wrong.id)  # and only a person's decision opens the way again
+    lift_tombstones(house.person, wrong.id)  # and only a person's decision opens the way again
     assert keep(house.agent, WRONG, group="ledger").outcome in ("created", "queued")
 
 

@@ -106,8 +106,8 @@ def test_what_a_merge_would_do_is_said_before(page_as: PageAs, site: Site, axe: 
     page = page_as("bob")
     page.goto(f"/admin/memories/memory/{one}/merge/")
     page.fill("[name=other]", two)
-    page.get_by_role("button", name="Say what would follow").click()
-    expect(page.get_by_role("status")).to_contain_text(f"Recall gives {two} in its place")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Recall returns {two} in its place")
     assert site.memory(one)["state"] == "live"
     axe(page)
     page.get_by_role("button", name="Merge into another").click()

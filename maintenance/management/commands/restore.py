@@ -15,7 +15,7 @@ from maintenance.backups.restore import (
     restore_backup,
 )
 from maintenance.management.progress import StepBar
-from memories.management.output import FaceCommand, plain
+from memories.management.output import FaceCommand, printable
 
 EXAMPLES: Final = """\
 examples:
@@ -73,7 +73,7 @@ class Command(FaceCommand):
             return
         made = preview.manifest
         origin = f"Made {made.made_at:%Y-%m-%d %H:%M:%S} UTC by Loci {made.loci_version}, {preview.size_bytes / 1e6:.1f} MB."
-        self.stdout.write(f"{plain(preview.path.name)}: {origin}")
+        self.stdout.write(f"{printable(preview.path.name)}: {origin}")
         rows = [(g.group, str(g.in_backup), str(g.now), str(g.lost)) for g in preview.groups]
         self.print_table(rows, header=("group", "in the backup", "now", "would be lost"))
         self.stdout.write(
@@ -97,14 +97,14 @@ class Command(FaceCommand):
         if done.migrated:
             self.stdout.write(f"Ran {len(done.migrated)} migrations.")
         self.stdout.write(
-            f"Restored {plain(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC."
+            f"Restored {printable(done.path.name)} of {done.manifest.made_at:%Y-%m-%d %H:%M:%S} UTC."
         )
         self.stdout.write(
             f"Carried over: {carried.tombstones} tombstones, {carried.retracted} memories retracted again, "
             f"{carried.purged} purged again, {carried.tokens_revoked} tokens revoked again."
         )
         for warning in (*carried.left, *filter(None, [done.warning])):
-            self.stdout.write(f"Warning: {plain(warning)}.")
+            self.stdout.write(f"Warning: {printable(warning)}.")
         if (undo := undo_command(done)) is not None:
             self.stdout.write(f"To undo: {undo}")
 

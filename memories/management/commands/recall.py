@@ -1,4 +1,4 @@
-"""`manage.py recall` (also `search`): ask what is known."""
+"""`manage.py recall` (also `search`): ask a question."""
 
 from typing import Any, Final
 
@@ -8,7 +8,14 @@ from access.tokens import operator
 from access.visibility import Narrowing
 from memories.browse.serializers import recall_json
 from memories.language.timestamps import parse_moment
-from memories.management.output import NOTHING_FOUND, FaceCommand, columns, plain, read_text, wrapped
+from memories.management.output import (
+    NOTHING_FOUND,
+    FaceCommand,
+    printable,
+    read_text,
+    terminal_columns,
+    wrap_text,
+)
 from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
@@ -22,41 +29,45 @@ examples:
   manage.py recall "deploy port" --explain
   manage.py recall "deploy port" --json | jq -r '.results[].content'
 
-exit status: 0 found (also where nothing of it fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
+exit status: 0 found (even if nothing fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
 """
 MOMENTS: Final = ("as_of", "known_at", "after", "before")
 
 
 class Command(FaceCommand):
-    """Asks and prints the answer, best first."""
+    """Recalls and prints the results, best first."""
 
-    help = "Recall what is known about a question."
+    help = "Recall the memories that answer a question."
     examples = EXAMPLES
     uses_model = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("query", help="a question, or words; - reads standard input")
+        parser.add_argument("query", help="a question or words; - reads standard input")
         parser.add_argument(
             "--type", action="append", choices=Type.values, default=[], help="may be repeated"
         )
         parser.add_argument(
-            "--tag", action="append", default=[], metavar="WORD", help="may be repeated; all must fit"
+            "--tag", action="append", default=[], metavar="WORD", help="may be repeated; all must match"
         )
         parser.add_argument("--scope", choices=Scope.values)
         parser.add_argument("--mode", choices=MODES, help="default: the setting retrieval.mode")
         parser.add_argument("--max-results", type=int, metavar="N")
         parser.add_argument("--token-budget", type=int, metavar="N")
-        parser.add_argument("--summary-only", action="store_true", help="the beginning of each text")
+        parser.add_argument("--summary-only", action="store_true", help="only the start of each text")
         parser.add_argument("--min-confidence", type=float, default=0.0, metavar="0..1")
         parser.add_argument("--as-of", metavar="TIME", help="what was true then: 2026-11-21T09:30:00Z")
         parser.add_argument("--known-at", metavar="TIME", help="what Loci knew then")
-        parser.add_argument("--after", metavar="TIME", help="what happened, or was stored, since")
-        parser.add_argument("--before", metavar="TIME", help="what happened, or was stored, until")
-        parser.add_argument("--explain", action="store_true", help="say how the answer came about")
+        parser.add_argument(
+            "--after", metavar="TIME", help="only memories that happened, or were stored, since then"
+        )
+        parser.add_argument(
+            "--before", metavar="TIME", help="only memories that happened, or were stored, before then"
+        )
+        parser.add_argument("--explain", action="store_true", help="explain the results")
 
     def act(self, options: dict[str, Any]) -> int:
-        recalled = recall(operator(), _asked(options))
+        recalled = recall(operator(), read_request(options))
         if options["json"]:
             self.print_json(recall_json(recalled))
         else:
@@ -65,23 +76,23 @@ class Command(FaceCommand):
 
     def _print(self, recalled: RecallResult) -> None:
         if recalled.degraded:
-            self.stdout.write(f"Degraded: {plain(recalled.degraded)}.")
+            self.stdout.write(f"Degraded: {printable(recalled.degraded)}.")
         if recalled.abstained:
             self.stdout.write(
-                f"Nothing relevant in {plain(recalled.group)}."
-                + (" The nearest:" if recalled.nearest else "")
+                f"Nothing relevant in {printable(recalled.group)}."
+                + (" Closest matches (low confidence):" if recalled.nearest else "")
             )
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
-            self.stdout.write(_said_left_out(recalled))
+            self.stdout.write(describe_left_out(recalled))
         if recalled.trace is not None:
             self._print_trace(recalled, recalled.trace)
 
     def _print_item(self, rank: int, item: Item) -> None:
         memory, mark = item.memory, f"{rank:>2}. "
-        said = item.text + (" …" if item.is_cut else "")
-        for at, line in enumerate(wrapped(said, width=columns() - len(mark))):
+        text = item.text + (" …" if item.is_cut else "")
+        for at, line in enumerate(wrap_text(text, width=terminal_columns() - len(mark))):
             self.stdout.write((mark if at == 0 else " " * len(mark)) + line)
         when = memory.valid_from or memory.created_at
         facts = [
@@ -92,15 +103,15 @@ class Command(FaceCommand):
             f"score {item.score:.4f}",
             item.label,
         ]
-        self.stdout.write(" " * len(mark) + " · ".join(plain(fact) for fact in facts if fact))
+        self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
 
     def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
-        self.stdout.write("\nHow the answer came about")
-        steps = [[step.name, _said(step.detail)] for step in trace.steps]
+        self.stdout.write("\nSteps")
+        steps = [[step.name, describe_detail(step.detail)] for step in trace.steps]
         self.print_table(steps, header=("step", "what it did"))
         names = sorted({name for item in recalled.items for name in item.numbers})
         if names:
-            self.stdout.write("\nNumbers of each")
+            self.stdout.write("\nScores")
             rows = [
                 [str(rank), *(f"{item.numbers[n]:g}" if n in item.numbers else "–" for n in names)]
                 for rank, item in enumerate(recalled.items, start=1)
@@ -108,7 +119,8 @@ class Command(FaceCommand):
             self.print_table(rows, header=("#", *names))
 
 
-def _asked(options: dict[str, Any]) -> RecallRequest:
+def read_request(options: dict[str, Any]) -> RecallRequest:
+    """The request that the options describe."""
     moments = {n: parse_moment(options[n], field=n) if options[n] else None for n in MOMENTS}
     narrowing = Narrowing(
         types=frozenset(options["type"]),
@@ -129,12 +141,14 @@ def _asked(options: dict[str, Any]) -> RecallRequest:
     )
 
 
-def _said_left_out(recalled: RecallResult) -> str:
+def describe_left_out(recalled: RecallResult) -> str:
+    """Why results are missing, and the option that would show them."""
     if recalled.items or recalled.nearest:
         return f"{recalled.left_out} more did not fit the token budget (--token-budget)."
-    found = "of the nearest" if recalled.abstained else f"found in {plain(recalled.group)}"
-    return f"{recalled.left_out} {found}, and none fits the token budget: raise --token-budget, or ask for --summary-only."
+    found = "of the closest matches" if recalled.abstained else f"found in {printable(recalled.group)}"
+    return f"{recalled.left_out} {found}, but none fits the token budget: raise --token-budget, or use --summary-only."
 
 
-def _said(detail: dict[str, Any]) -> str:
+def describe_detail(detail: dict[str, Any]) -> str:
+    """A step's values on one line, without the empty ones."""
     return ", ".join(f"{name} {value}" for name, value in detail.items() if value not in ("", [], {}, None))

@@ -1,7 +1,6 @@
 """`manage.py remember`: store a memory."""
 
 import dataclasses
-from datetime import datetime
 from typing import Any, Final
 
 from django.core.management.base import CommandParser
@@ -11,7 +10,7 @@ from access.tokens import operator
 from memories.browse.serializers import stored_json
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
 from memories.language.timestamps import parse_moment
-from memories.management.output import FaceCommand, plain, read_text
+from memories.management.output import FaceCommand, printable, read_text
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.queries.versions import parse_id
@@ -26,7 +25,7 @@ examples:
   manage.py remember - --lines --group ledger < facts.txt     each line is a memory
   manage.py remember "The port is 8082." --supersedes 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
-SAID: Final = {
+OUTCOMES: Final = {
     Outcome.CREATED: "Created",
     Outcome.REINFORCED: "Reinforced",
     Outcome.QUEUED: "Waits for a curator",
@@ -36,7 +35,7 @@ SAID: Final = {
 
 
 class Command(FaceCommand):
-    """Stores one text, or each line of one."""
+    """Stores one text, or each line of it."""
 
     help = "Store a memory."
     examples = EXAMPLES
@@ -45,29 +44,31 @@ class Command(FaceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("content", help="the text; - reads standard input")
-        parser.add_argument("--lines", action="store_true", help="each line is a memory of its own")
+        parser.add_argument("--lines", action="store_true", help="store each line as its own memory")
         parser.add_argument("--type", choices=Type.values, default=Type.SEMANTIC.value)
         parser.add_argument("--scope", choices=Scope.values, help="default: group for events, else global")
-        parser.add_argument("--thread", default="", metavar="NAME", help="the conversation it belongs to")
+        parser.add_argument(
+            "--thread", default="", metavar="NAME", help="the thread (conversation) it belongs to"
+        )
         parser.add_argument("--tag", action="append", default=[], metavar="WORD", help="may be repeated")
         parser.add_argument("--confidence", type=float, default=DEFAULT_CONFIDENCE, metavar="0..1")
         parser.add_argument("--importance", type=int, default=DEFAULT_IMPORTANCE, metavar="1..10")
-        parser.add_argument("--source", default="", help="where it comes from")
-        parser.add_argument("--supersedes", metavar="ID", help="the memory that this one replaces")
+        parser.add_argument("--source", default="", help="its origin, such as a file or an address")
+        parser.add_argument("--supersedes", metavar="ID", help="id of the memory that this one replaces")
         parser.add_argument(
-            "--valid-from", metavar="TIME", help="since when it is true: 2026-11-21T09:30:00Z"
+            "--valid-from", metavar="TIME", help="start of its valid time: 2026-11-21T09:30:00Z"
         )
-        parser.add_argument("--valid-to", metavar="TIME", help="until when it is true")
-        parser.add_argument("--expires-at", metavar="TIME", help="when it is to be let go")
+        parser.add_argument("--valid-to", metavar="TIME", help="end of its valid time")
+        parser.add_argument("--expires-at", metavar="TIME", help="when it expires")
 
     def act(self, options: dict[str, Any]) -> int:
-        draft = _draft(options)
+        draft = read_draft(options)
         drafts = [draft]
         if options["lines"]:
             lines = [line for line in draft.content.splitlines() if line.strip()]
             drafts = [dataclasses.replace(draft, content=line) for line in lines]
         if not drafts:
-            raise InvalidInput("'content' is empty.", hint="Say what is to be remembered.", field="content")
+            raise InvalidInput("'content' is empty.", hint="Give a text to remember.", field="content")
         outcomes = [self._remember(draft, as_json=options["json"]) for draft in drafts]
         return 1 if Outcome.REFUSED in outcomes else 0
 
@@ -76,11 +77,16 @@ class Command(FaceCommand):
         if as_json:
             self.print_json(stored_json(stored))
         else:
-            self.stdout.write("\n".join(_lines(stored)))
+            self.stdout.write("\n".join(outcome_lines(stored)))
         return stored.outcome
 
 
-def _draft(options: dict[str, Any]) -> Draft:
+def read_draft(options: dict[str, Any]) -> Draft:
+    """The draft that the options describe."""
+    times: dict[str, Any] = {
+        name: parse_moment(options[name], field=name) if options[name] else None
+        for name in ("valid_from", "valid_to", "expires_at")
+    }
     return Draft(
         read_text(options["content"]),
         type=options["type"],
@@ -92,38 +98,32 @@ def _draft(options: dict[str, Any]) -> Draft:
         importance=options["importance"],
         source=options["source"],
         supersedes=parse_id(options["supersedes"], field="supersedes") if options["supersedes"] else None,
-        valid_from=_moment(options, "valid_from"),
-        valid_to=_moment(options, "valid_to"),
-        expires_at=_moment(options, "expires_at"),
+        **times,
     )
 
 
-def _moment(options: dict[str, Any], name: str) -> datetime | None:
-    return parse_moment(options[name], field=name) if options[name] else None
-
-
-def _lines(stored: StoreResult) -> list[str]:
-    """Say in words what became of the text."""
+def outcome_lines(stored: StoreResult) -> list[str]:
+    """The outcome of a store, in words."""
     id_ = f" {stored.memory.id}" if stored.memory else ""
     new = " (a new group)" if stored.group_created else ""
     lines = [
-        f"{SAID[stored.outcome]}{id_} in {plain(stored.group)}{new}"
-        + (f": {plain(stored.why)}" if stored.why else ".")
+        f"{OUTCOMES[stored.outcome]}{id_} in {printable(stored.group)}{new}"
+        + (f": {printable(stored.why)}" if stored.why else ".")
     ]
     if stored.superseded:
         lines.append(f"It replaces {stored.superseded}.")
     lines += [
-        f"Near: {near.id}{_elsewhere(near.memory, stored)} {plain(near.memory.content)[:80]}"
-        f" ({plain('; '.join(filter(None, [label_of(near.memory), near.why])))})"
-        for near in stored.near
+        f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
+        f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
+        for neighbour in stored.near
     ]
     if stored.is_embedding_owed:
-        lines.append("The embedding model is not there yet: it is found by words alone until then.")
+        lines.append("The embedding model is not available yet: until then it is found by words only.")
     if stored.removed_characters:
-        lines.append(f"{stored.removed_characters} control characters were taken out.")
+        lines.append(f"{stored.removed_characters} control characters were removed.")
     return lines
 
 
-def _elsewhere(memory: Memory, stored: StoreResult) -> str:
-    """Name the group of what another one says: nobody shall take its place by mistake."""
-    return "" if memory.group.slug == stored.group else f" in {plain(memory.group.slug)}:"
+def other_group(memory: Memory, stored: StoreResult) -> str:
+    """The group of a similar memory if it is another one, so that nobody replaces it by mistake."""
+    return "" if memory.group.slug == stored.group else f" in {printable(memory.group.slug)}:"

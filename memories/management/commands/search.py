@@ -1,9 +1,9 @@
-"""`manage.py search`: another name of `recall`."""
+"""`manage.py search`: an alias of `recall`."""
 
 from memories.management.commands.recall import Command as Recall
 
 
 class Command(Recall):
-    """As recall."""
+    """The same as recall."""
 
-    help = "Recall what is known about a question (the same as recall)."
+    help = "Recall the memories that answer a question (the same as recall)."

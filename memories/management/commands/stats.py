@@ -1,4 +1,4 @@
-"""`manage.py stats`: count what there is."""
+"""`manage.py stats`: count memories."""
 
 import dataclasses
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from access.tokens import operator
 from memories.browse.stats import EXTRA_LINES, Stats, memory_stats
 from memories.language.plurals import format_count, format_memory_count
-from memories.management.output import FaceCommand, plain
+from memories.management.output import FaceCommand, printable
 
 EXAMPLES: Final = """\
 examples:
@@ -17,9 +17,9 @@ examples:
 
 
 class Command(FaceCommand):
-    """Prints the counts of a group, or of all."""
+    """Prints the counts of one group or of all."""
 
-    help = "Count memories by what they are, and what waits for somebody."
+    help = "Count memories by type, state, trust and scope, and the open decisions."
     examples = EXAMPLES
     group_help = "default: all groups"
 
@@ -31,19 +31,20 @@ class Command(FaceCommand):
         else:
             where = f"in {counted.group}" if counted.group else f"in {format_count(counted.groups, 'group')}"
             self.stdout.write(
-                f"{format_memory_count(counted.memories)} {plain(where)}, {counted.live} of them live"
+                f"{format_memory_count(counted.memories)} {printable(where)}, {counted.live} of them live"
             )
-            rows = [[name, said] for lines in further.values() for name, said in lines.items()]
-            self.print_table([*_rows(counted), *rows])
+            rows = [[name, value] for lines in further.values() for name, value in lines.items()]
+            self.print_table([*count_rows(counted), *rows])
         return 0
 
 
-def _rows(counted: Stats) -> list[list[str]]:
+def count_rows(counted: Stats) -> list[list[str]]:
+    """The counts as (name, value)."""
     rows = {
-        "types": _listed(counted.by_type),
-        "states": _listed(counted.by_state),
-        "trusts": _listed(counted.by_trust),
-        "scopes": _listed(counted.by_scope),
+        "types": list_counts(counted.by_type),
+        "states": list_counts(counted.by_state),
+        "trusts": list_counts(counted.by_trust),
+        "scopes": list_counts(counted.by_scope),
         "pinned": str(counted.pinned),
         "waiting": ", ".join(
             [
@@ -61,5 +62,6 @@ def _rows(counted: Stats) -> list[list[str]]:
     return [[name, value] for name, value in rows.items() if value]
 
 
-def _listed(counts: dict[str, int]) -> str:
+def list_counts(counts: dict[str, int]) -> str:
+    """The counts on one line."""
     return ", ".join(f"{count} {name}" for name, count in counts.items())

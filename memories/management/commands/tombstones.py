@@ -1,4 +1,4 @@
-"""`manage.py tombstones`: what may not be stored again, and lifting that."""
+"""`manage.py tombstones`: list the texts that may not be stored again, and lift a tombstone."""
 
 import argparse
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.lifecycle.lift_tombstone import lift, list_tombstones, tombstone_json
+from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
 from memories.management.output import FaceCommand
 from memories.queries.pages import MAX_LIMIT
 
@@ -18,9 +18,9 @@ examples:
 
 
 class Command(FaceCommand):
-    """Parses, lists or lifts, renders."""
+    """Lists tombstones, or lifts one."""
 
-    help = "List the tombstones of withdrawn texts, or lift one, so that its text may be stored again."
+    help = "List the tombstones of withdrawn texts, or lift one so that its text may be stored again."
     takes_group = False
     examples = EXAMPLES
 
@@ -28,11 +28,11 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="list | lift")
-        listing = actions.add_parser("list", help="the tombstones that stand, newest first")
+        listing = actions.add_parser("list", help="tombstones in force, newest first")
         listing.add_argument("--group", metavar="SLUG", help="default: all groups")
-        listing.add_argument("--cursor", default="", help="'next' of the page before")
-        lifting = actions.add_parser("lift", help="let a text be stored again")
-        lifting.add_argument("id", help="the tombstone's id, or its memory's")
+        listing.add_argument("--cursor", default="", help="the `next` value of the previous page")
+        lifting = actions.add_parser("lift", help="allow a text to be stored again")
+        lifting.add_argument("id", help="the id of the tombstone or of its memory")
         lifting.add_argument("--reason", default="", help="kept in the audit log")
         for action in (listing, lifting):
             action.add_argument("--json", action="store_true", help="answer as one JSON object")
@@ -57,11 +57,15 @@ class Command(FaceCommand):
         return 0
 
     def _lift(self, options: dict[str, Any]) -> int:
-        lifted = lift(operator(), options["id"], reason=options["reason"]).tombstones
+        lifted = lift_tombstones(operator(), options["id"], reason=options["reason"]).tombstones
         if options["json"]:
             self.print_json({"lifted": [tombstone_json(mark) for mark in lifted]})
         else:
-            waits = any(mark.kind == "retracted" for mark in lifted)
-            then = "; a curator approves it then, since it restates what was retracted" if waits else ""
+            is_retracted = any(mark.kind == "retracted" for mark in lifted)
+            then = (
+                "; a curator then has to approve it, since it restates a retracted text"
+                if is_retracted
+                else ""
+            )
             self.stdout.write(f"{len(lifted)} lifted; the text may be stored again{then}.")
         return 0

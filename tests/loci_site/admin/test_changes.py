@@ -78,7 +78,7 @@ def test_a_purge_needs_a_reason_and_says_what_it_destroyed(owner: Client, rememb
 def test_a_verb_that_does_not_fit_says_so_and_does_nothing(owner: Client, remember: Remember) -> None:
     memory = remember("The port is 8081.")
     before = AuditEntry.objects.count()
-    assert "takes one that is" in said(owner, page(memory, "restore"), reason="")
+    assert "needs a memory that is" in said(owner, page(memory, "restore"), reason="")
     assert AuditEntry.objects.count() == before
 
 
@@ -104,7 +104,7 @@ def test_a_list_action_counts_what_it_changed_and_names_what_it_did_not(
     body = said(owner, "/admin/memories/memory/", action="forget_selected", _selected_action=chosen)
     assert "2 of 3 memories forgotten." in body
     assert "A third thing entirely." in body
-    assert "Nothing was done." in body
+    assert "Nothing was changed." in body
     assert set(Memory.objects.values_list("state", flat=True)) == {"forgotten"}
 
 
@@ -121,7 +121,7 @@ DRAFT = {"type": "semantic", "group": "ledger", "scope": "group", "importance": 
 
 def test_a_memory_is_added_through_store(owner: Client, ledger: Group) -> None:
     form = DRAFT | {"content": "The port is 8081.", "tags": "Net, ports", "valid_from": "2026-03-01T08:30"}
-    assert "Stored." in said(owner, "/admin/memories/memory/add/", **form)
+    assert "Saved." in said(owner, "/admin/memories/memory/add/", **form)
     memory = Memory.objects.get()
     assert (memory.content, memory.tags, memory.author_name) == (
         "The port is 8081.",
@@ -130,7 +130,7 @@ def test_a_memory_is_added_through_store(owner: Client, ledger: Group) -> None:
     )
     assert memory.valid_from is not None
     assert memory.valid_from.isoformat() == "2026-03-01T08:30:00+00:00"
-    assert "it was reinforced" in said(owner, "/admin/memories/memory/add/", **form)
+    assert "was reinforced" in said(owner, "/admin/memories/memory/add/", **form)
     assert Memory.objects.count() == 1
 
 
@@ -165,7 +165,7 @@ EDITED = {"type": "semantic", "importance": "5", "tags": "", "version": "1", "re
 def test_an_edit_writes_a_new_version(owner: Client, remember: Remember) -> None:
     old = remember("The port is 8081.\nStill.")
     body = said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 8443.\r\nStill."}))
-    assert "A new version counts now." in body
+    assert "Saved as a new version." in body
     new = Memory.objects.get(state="live")
     assert (new.content, new.version, new.root_id) == ("The port is 8443.\nStill.", 2, old.pk)
     assert last_entry().operation == "edit"
@@ -174,12 +174,14 @@ def test_an_edit_writes_a_new_version(owner: Client, remember: Remember) -> None
 def test_an_edit_of_what_somebody_else_changed_is_refused(owner: Client, remember: Remember) -> None:
     old = remember("The port is 8081.")
     said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 8443."}))
-    assert "by now, not 1" in said(owner, page(old, "edit"), **(EDITED | {"content": "The port is 9000."}))
+    assert "now has version 2, not 1" in said(
+        owner, page(old, "edit"), **(EDITED | {"content": "The port is 9000."})
+    )
 
 
 def test_an_edit_that_changes_nothing_says_so(owner: Client, remember: Remember) -> None:
     old = remember("The port is 8081.\nStill.")
-    assert "Nothing is named" in said(
+    assert "names no field" in said(
         owner, page(old, "edit"), **(EDITED | {"content": "The port is 8081.\r\nStill."})
     )
 
@@ -192,7 +194,7 @@ def test_a_link_is_closed_once(owner: Client, remember: Remember) -> None:
     assert (link.status, link.settled_by) == ("dismissed", "alice")
     entry = last_entry()
     assert (entry.operation, entry.payload_row.payload["reason"]) == ("link", "both are true")
-    assert "closed already" in said(owner, f"/admin/memories/link/{link.id}/settle/", reason="")
+    assert "already closed" in said(owner, f"/admin/memories/link/{link.id}/settle/", reason="")
 
 
 def test_a_token_is_made_its_secret_shown_once_and_revoked(owner: Client, alice: User, ledger: Group) -> None:

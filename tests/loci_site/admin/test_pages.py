@@ -236,7 +236,7 @@ def test_a_question_says_its_rank(owner: Client, remember: Remember) -> None:
 def test_the_chain_is_verified_by_a_button(owner: Client, remember: Remember) -> None:
     remember("something")
     said = owner.post("/admin/access/auditentry/verify/", follow=True).content.decode()
-    assert f"The chain is whole: {AuditEntry.objects.count()} rows" in said
+    assert f"The chain is intact: {AuditEntry.objects.count()} rows" in said
     AuditEntry.objects.filter(operation="store").update(actor="mallory")
     assert (
         "The chain is broken at row"

@@ -44,7 +44,7 @@ def test_each_sees_the_cards_of_the_groups_that_he_curates(
     assert "garden" not in page
     nothing = stranger.get(PAGE)
     assert (nothing.status_code, ids(nothing.content.decode())) == (200, [])
-    assert "Nothing waits for you" in nothing.content.decode()
+    assert "Nothing to review" in nothing.content.decode()
 
 
 def test_kind_and_group_narrow_and_nonsense_is_passed_over(
@@ -171,8 +171,8 @@ def test_recall_before_and_after_is_shown(owner: Client, stranger: Client, remem
     Memory.objects.filter(pk=memory.pk).update(trust="candidate")
     address = f"{PAGE}effect/?verb=approve&id={memory.id}&question=which+deploy+port"
     page = owner.get(address).content.decode()
-    assert "comes in" in page
-    assert "Before: nothing relevant is found." in page
+    assert ">new<" in page
+    assert "Before: nothing relevant found." in page
     assert fresh(memory).trust == "candidate"
     assert "takes two memories" in owner.get(f"{PAGE}effect/?verb=merge&id={memory.id}").content.decode()
     assert stranger.get(address).status_code == 404
@@ -220,5 +220,5 @@ def test_a_pair_page_says_what_would_follow(owner: Client, remember: Remember) -
     one, two = remember("Buoys are painted in April."), remember("The master lives in the red house.")
     said = {"other": str(two.id), "content": "", "reason": "", "preview": "1"}
     page = owner.post(f"/admin/memories/memory/{one.id}/merge/", said).content.decode()
-    assert f"Recall gives {two.id} in its place" in page
+    assert f"Recall returns {two.id} in its place" in page
     assert fresh(one).state == "live"

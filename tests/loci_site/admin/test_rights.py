@@ -146,7 +146,7 @@ def test_rows_are_never_deleted_by_the_admin(owner: Client, remember: Remember, 
 def test_a_refusal_says_what_it_takes(stranger: Client, owner: Client, remember: Remember) -> None:
     shared = remember("Everybody's.", scope="global")
     for address, takes in (
-        ("/admin/memories/memory/add/", "the role contributor in some group"),
+        ("/admin/memories/memory/add/", "the role contributor in a group"),
         (page(shared, "edit"), "the role contributor in its group"),
         (page(shared, "merge"), "the right to curate in the memory"),
         ("/admin/sources/upload/add/", "the role contributor in some group"),

@@ -34,7 +34,7 @@ def test_a_page_puts_one_in_anothers_place(owner: Client, two: tuple[Memory, Mem
     one, other = two
     owner.post(page(one, "supersede"), {"other": str(other.id), "reason": ""})
     assert (fresh(one).state, fresh(one).superseded_by_id) == ("superseded", other.pk)
-    assert "Bring this version back" in owner.get(page(one)).content.decode()
+    assert "Restore this version" in owner.get(page(one)).content.decode()
     owner.post(page(one, "restore-version"), {"reason": "it was right"})
     assert Memory.objects.filter(content=one.content, state="live").exists()
 

@@ -50,7 +50,7 @@ def test_the_list_of_what_asks_leaves_out_where_memories_come_from(owner: Client
     [
         (LinkKind.CONFLICT, "Conflict", ["settle", "dismiss"]),
         (LinkKind.EVIDENCE, "Evidence", ["dismiss"]),
-        (LinkKind.DERIVED, "Made from another memory", []),
+        (LinkKind.DERIVED, "Derived from another memory", []),
     ],
 )
 def test_a_link_offers_the_decisions_that_make_sense(
@@ -68,8 +68,8 @@ def test_a_summarised_event_leads_to_its_summary(owner: Client, remember: Rememb
         state="compacted", superseded_by=summary, retired_at=datetime(2026, 1, 2, tzinfo=UTC)
     )
     said = text_of(owner, page(event))
-    assert "A summary stands for this event. Go to the summary" in said
-    assert "not the version that counts" not in said
+    assert "A summary replaces this event. Go to the summary" in said
+    assert "not the current version" not in said
 
 
 def test_every_job_of_the_schedule_says_what_it_does(owner: Client) -> None:

@@ -141,10 +141,10 @@ def test_an_edit_of_tags_or_importance_changes_in_place(owner: Caller) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ({}, 422, "Nothing is named"),
-        ({"content": "The deploy port is 8081."}, 409, "reads so already"),
+        ({}, 422, "names no field"),
+        ({"content": "The deploy port is 8081."}, 409, "already has these values"),
         ({"content": "Elsewhere live."}, 409, "is live as"),
-        ({"content": "x", "version": 7}, 409, "has version 1 by now, not 7"),
+        ({"content": "x", "version": 7}, 409, "now has version 1, not 7"),
         ({"content": None}, 422, "'content' cannot be null"),
         ({"scope": "global"}, 422, "'scope' is not known here"),
         ({"importance": 11}, 422, "'importance'"),

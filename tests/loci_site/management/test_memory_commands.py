@@ -47,7 +47,9 @@ def test_nothing_relevant_ends_with_3(run: Run, ledger: Group) -> None:
     assert (empty.out, empty.status) == ("Nothing relevant in ledger.\n", 3)
     remember(run, "The deploy port is 8081.")
     said = run("recall", "zebras in the savanna", "--group", "ledger")
-    assert said.out.startswith("Nothing relevant in ledger. The nearest:\n 1. The deploy port is 8081.")
+    assert said.out.startswith(
+        "Nothing relevant in ledger. Closest matches (low confidence):\n 1. The deploy port is 8081."
+    )
     assert said.status == 3
 
 
@@ -56,13 +58,13 @@ def test_what_is_found_and_fits_no_budget_is_told_so_and_ends_with_0(run: Run) -
     remember(run, long)
     cut = run("recall", "deploy port", "--group", "ledger", "--token-budget", "60")
     assert cut.out == (
-        "1 found in ledger, and none fits the token budget: raise --token-budget, or ask for --summary-only.\n"
+        "1 found in ledger, but none fits the token budget: raise --token-budget, or use --summary-only.\n"
     )
     assert cut.status == 0
     none = run("recall", "zebras in the savanna", "--group", "ledger", "--token-budget", "50")
     assert none.out.splitlines() == [
         "Nothing relevant in ledger.",
-        "1 of the nearest, and none fits the token budget: raise --token-budget, or ask for --summary-only.",
+        "1 of the closest matches, but none fits the token budget: raise --token-budget, or use --summary-only.",
     ]
     assert none.status == 3
 
@@ -158,10 +160,10 @@ def test_lines_fit_the_terminal_also_with_wide_letters(run: Run) -> None:
 def test_explain_shows_steps_and_numbers(run: Run) -> None:
     remember(run, "The deploy port is 8081.")
     said = run("recall", "deploy port", "--group", "ledger", "--explain").out
-    assert "How the answer came about" in said
+    assert "Steps" in said
     for step in ("question", "candidates", "fuse", "relevance"):
         assert f"\n{step} " in said
-    assert "Numbers of each" in said
+    assert "Scores" in said
 
 
 def test_inspect_shows_a_memory_from_all_sides(run: Run) -> None:

@@ -85,7 +85,7 @@ def test_what_is_right_stands_in_its_place(run: Run, memory: Memory) -> None:
 def test_an_edit_is_a_new_version(run: Run, memory: Memory) -> None:
     words = ("edit", str(memory.id), "--content", "The deploy port is 8082.", "--tag", "ports")
     rows = all_rows()
-    assert run("memory", *words, "--dry-run").out.startswith("Would be: a new version counts.")
+    assert run("memory", *words, "--dry-run").out.startswith("Would be: saved as a new version.")
     assert all_rows() == rows
     done = json.loads(run("memory", *words, "--json").out)
     assert (done["outcome"], done["replaced"], done["memory"]["tags"]) == (
@@ -104,7 +104,7 @@ def test_a_purge_asks_to_be_meant(run: Run, memory: Memory) -> None:
     assert Memory.objects.count() == 1
     ran = run("memory", "purge", str(memory.id), "--yes", "--reason", "asked for")
     assert "purged, active; 1 row changed." in ran.out
-    assert "Gone: 1 memory, 1 piece, 0 links, 1 log payload," in ran.out
+    assert "Destroyed: 1 memory, 1 piece, 0 links, 1 log payload," in ran.out
     assert Memory.objects.count() == 0
 
 

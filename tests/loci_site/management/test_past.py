@@ -45,7 +45,7 @@ def test_the_version_of_then_is_shown_with_its_label(
     assert ran.out.startswith("The harbour master is Jonas.\n")
     facts = {line.split("  ")[0].strip(): line for line in ran.out.splitlines()}
     assert facts["label"].endswith(OLD)
-    assert facts["counts now"].endswith(str(new.id))
+    assert facts["current version"].endswith(str(new.id))
     assert (
         "true from 2026-04-11 12:00 UTC until 2026-04-26 12:00 UTC; known from 2026-04-21 12:00 UTC on"
     ) in ran.out

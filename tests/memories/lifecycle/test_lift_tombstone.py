@@ -11,7 +11,7 @@ from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from maintenance.doctor import examine
-from memories.lifecycle.lift_tombstone import lift, list_tombstones
+from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones
 from memories.lifecycle.verbs import purge, retract
 from memories.models import Tombstone
 from memories.store.tombstones import missing_keys
@@ -36,7 +36,7 @@ def mark(alice: User, ledger: Group) -> Tombstone:
 @pytest.mark.parametrize("name", ["id", "memory_id"])
 def test_a_lifted_text_is_stored_again(alice: User, mark: Tombstone, name: str) -> None:
     assert keep(person(alice), TEXT, group="ledger").outcome == "refused"
-    lift(person(alice), getattr(mark, name), reason="it was right")
+    lift_tombstones(person(alice), getattr(mark, name), reason="it was right")
     assert keep(person(alice), TEXT, group="ledger").outcome == "created"
     entry = AuditEntry.objects.get(operation="lift")
     assert (entry.memory_id, entry.subject) == (mark.memory_id, f"tombstone:{mark.id}")
@@ -47,7 +47,7 @@ def test_a_lifted_text_is_stored_again(alice: User, mark: Tombstone, name: str) 
 def test_a_lifted_retraction_no_longer_refuses(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), TEXT, group="ledger")
     retract(person(alice), memory.id)
-    lift(person(alice), memory.id)
+    lift_tombstones(person(alice), memory.id)
     assert keep(person(alice), TEXT, group="ledger").outcome != "refused"
 
 
@@ -56,14 +56,14 @@ def test_only_a_person_who_curates_the_group_lifts(
 ) -> None:
     for actor in (agent(alice, scopes=["read", "curate"]), person(bob)):
         with pytest.raises(NotPermitted):
-            lift(actor, mark.id)
+            lift_tombstones(actor, mark.id)
     with pytest.raises(NotFound):
-        lift(person(charlie), mark.id)
+        lift_tombstones(person(charlie), mark.id)
     assert list_tombstones(person(bob)).rows == ()
     set_member(operator(), mark.group, user=bob, role="curator")
-    lift(person(bob), mark.id)
+    lift_tombstones(person(bob), mark.id)
     with pytest.raises(NotFound):
-        lift(person(bob), mark.id)
+        lift_tombstones(person(bob), mark.id)
 
 
 def test_a_key_is_named_by_its_fingerprint_and_missed_when_it_is_gone(

@@ -7,7 +7,7 @@ from access.errors import Conflict, NotPermitted
 from access.models import Group
 from memories.lifecycle import verbs
 from memories.recall import RecallRequest, recall
-from memories.review.find_pairs import ties_of
+from memories.review.find_pairs import find_pairs_of
 from tests.memories.builders import fresh, kept
 from tests.people import agent, person
 
@@ -50,6 +50,6 @@ def test_what_was_turned_down_is_nothing_to_decide_about_again(alice: User, ledg
     forbidden = kept(person(alice), "Force pushes to the main branch are forbidden.", group="ledger")
     forbidden.links_from.all().delete()
     forbidden.links_to.all().delete()
-    assert [tie.other.pk for tie in ties_of(fresh(forbidden))] == [allowed.pk]
+    assert [tie.other.pk for tie in find_pairs_of(fresh(forbidden))] == [allowed.pk]
     verbs.reject(person(alice), allowed.id)
-    assert ties_of(fresh(forbidden)) == []
+    assert find_pairs_of(fresh(forbidden)) == []

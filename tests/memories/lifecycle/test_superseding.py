@@ -188,7 +188,7 @@ def test_a_forgotten_head_does_not_come_back_beside_a_later_version(alice: User,
     forget(person(alice), first.id)
     second = kept(person(alice), NEW, **said)
     assert (second.version, fresh(first).state) == (2, "forgotten")
-    with pytest.raises(Conflict, match="is the version that counts"):
+    with pytest.raises(Conflict, match="is the current version"):
         restore(person(alice), first.id)
 
 

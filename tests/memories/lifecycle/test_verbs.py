@@ -12,8 +12,7 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.lifecycle import target as standing
-from memories.lifecycle import verbs
+from memories.lifecycle import target, verbs
 from memories.models import Memory, Tombstone
 from memories.recall import RecallRequest, recall
 from tests.memories.builders import fresh, keep, kept
@@ -180,7 +179,7 @@ def test_a_reason_that_is_no_text_is_refused_and_nothing_is_done(
 def test_what_is_global_does_not_come_back_into_a_private_group(alice: User, memory: Memory) -> None:
     verbs.forget(person(alice), memory.id)
     Group.objects.update(private=True)
-    with pytest.raises(Conflict, match="in the private group 'ledger' nothing is"):
+    with pytest.raises(Conflict, match="the group 'ledger' is private"):
         verbs.restore(person(alice), memory.id)
     assert fresh(memory).state == "forgotten"
 
@@ -231,14 +230,14 @@ def test_a_verb_that_finds_its_memory_changed_does_nothing(
     alice: User, memory: Memory, verb: Verb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = kept(person(alice), "Deployments listen on the port 8081.", group="ledger")
-    seen = standing.target
+    seen = target.find_head
 
-    def target_then_changed(*args: Any, **kwargs: Any) -> Memory:
+    def find_then_change(*args: Any, **kwargs: Any) -> Memory:
         found = seen(*args, **kwargs)
         Memory.objects.filter(pk=memory.pk).update(trust="disputed")
         return found
 
-    monkeypatch.setattr(f"{verb.__module__}.target", target_then_changed)
+    monkeypatch.setattr(f"{verb.__module__}.find_head", find_then_change)
     with pytest.raises(Conflict, match="changed by somebody else"):
         verb(person(alice), memory.id, other.id)
     assert (fresh(memory).state, fresh(other).confidence) == ("live", 0.7)

@@ -115,9 +115,9 @@ def test_what_may_not_take_anothers_place(alice: User, bob: User, ledger: Group,
     other = kept(person(alice), "The garden is in Bonn.", group="garden", scope="group")
     Memory.objects.filter(pk=waits.pk).update(trust="candidate")
     for by, said in (
-        (inner, "in the group 'ledger' alone"),
+        (inner, "only in the group 'ledger'"),
         (waits, "is candidate"),
-        (other, "'garden' alone"),
+        (other, "only in the group 'garden'"),
     ):
         with pytest.raises(Conflict, match=said):
             supersede(person(alice), old.id, by.id)
@@ -202,7 +202,7 @@ def test_a_retracted_middle_does_not_come_back(alice: User, three: list[Memory])
 
 def test_a_forgotten_newest_is_restored_first(alice: User, three: list[Memory]) -> None:
     forget(person(alice), three[2].id)
-    with pytest.raises(Conflict, match=f"{three[2].id}, the version that counts, is forgotten"):
+    with pytest.raises(Conflict, match=f"{three[2].id}, the current version, is forgotten"):
         restore(person(alice), three[1].id)
     assert restore(person(alice), three[2].id).state == "live"
     assert fresh(three[2]).decayed_at is not None
@@ -306,7 +306,7 @@ def test_a_successor_must_be_seen_wherever_the_wrong_one_was(
 ) -> None:
     wrong = kept(person(alice), A, group="ledger")
     inner = kept(person(alice), B, group="ledger", scope="group")
-    with pytest.raises(Conflict, match="seen in the group 'ledger' alone"):
+    with pytest.raises(Conflict, match="visible only in the group 'ledger'"):
         retract(person(alice), wrong.id, successor=inner.id)
     assert fresh(wrong).state == "live"
 

@@ -15,7 +15,7 @@ from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.review.decide import MAX_AT_ONCE, ReviewDecision, decide, decide_many
-from memories.review.preview import effect_of
+from memories.review.preview import preview_effect
 from memories.review.queue import review_deck
 from memories.review.undo import take_back
 from tests.memories.builders import fresh, keep, kept, row
@@ -62,12 +62,12 @@ def test_a_trust_is_decided_and_taken_back(
     done = decide(person(alice), ReviewDecision(verb, memory.id, reason="seen"))
     assert standing(memory) == ("live", trust)
     assert len(done.entries) == 1
-    assert take_back(person(alice), done.entries).said == (f"it is {before} again",)
+    assert take_back(person(alice), done.entries).consequences == (f"it is {before} again",)
     assert fields(memory) == was
     assert verify_chain().is_whole
     last = AuditEntry.objects.order_by("-key")[0]
     assert (last.operation, last.actor) == ("trust", "alice")
-    assert last.payload_row.payload["reason"] == f"row {done.entries[0]} of the log was taken back"
+    assert last.payload_row.payload["reason"] == f"audit row {done.entries[0]} was undone"
 
 
 def test_what_was_changed_since_is_not_taken_back(alice: User, waits: Memory) -> None:
@@ -111,8 +111,8 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
     assert link.status == "settled"
     assert len(done.entries) == 2
     assert done.id == old.id
-    said = take_back(person(alice), done.entries).said
-    assert said == ("the link is open again", "both count again")
+    said = take_back(person(alice), done.entries).consequences
+    assert said == ("the link is open again", "both are live again")
     assert (fields(old), fields(new)) == was
     link.refresh_from_db()
     assert link.status == "open"
@@ -242,7 +242,7 @@ def test_a_dry_run_says_what_follows_and_changes_nothing(
     rows, was = AuditEntry.objects.count(), (fields(old), fields(new))
     decision = ReviewDecision("supersede", new.id, other=old.id, link=link.id)
     would = decide(person(alice), decision, dry_run=True)
-    assert would.said == (f"{new.id} takes its place, and its id leads there", "the link is settled")
+    assert would.consequences == (f"{new.id} takes its place, and its id leads there", "the link is settled")
     assert would.entries == ()
     assert (AuditEntry.objects.count(), (fields(old), fields(new))) == (rows, was)
     link.refresh_from_db()
@@ -270,13 +270,13 @@ def test_a_pair_among_many_is_refused_in_words_one_understands(
     link = pair[2]
     chosen = [ReviewDecision("approve", waits.id), ReviewDecision("approve", link=link.id)]
     failed = decide_many(person(alice), chosen, dry_run=True).failed
-    assert [(id_, why.split(" Open it")[0]) for id_, why in failed] == [
-        (link.id, "This is about two memories, and 'approve' takes one.")
+    assert [(id_, why.split(" Open the card")[0]) for id_, why in failed] == [
+        (link.id, "This card is about two memories, and 'approve' takes one.")
     ]
     ((id_, why),) = decide_many(person(alice), [ReviewDecision("dismiss", waits.id)]).failed
     assert (id_, why.split(" Approve")[0]) == (
         waits.id,
-        "Only a possible duplicate or a conflict is dismissed.",
+        "Only a possible duplicate or a conflict can be dismissed.",
     )
 
 
@@ -343,14 +343,14 @@ def test_recall_before_and_after_is_asked_for_real_and_leaves_nothing(
 ) -> None:
     old, new, link = pair
     rows = AuditEntry.objects.count()
-    effect = effect_of(
+    effect = preview_effect(
         person(alice),
         ReviewDecision("supersede", new.id, other=old.id, link=link.id),
         question="which deploy port",
     )
     assert {line.memory.pk: line.change for line in effect.lines}[old.pk] == "gone"
     assert {line.memory.pk: line.after for line in effect.lines}[new.pk] == 1
-    assert (effect.is_answered_before, effect.is_answered_after, effect.is_none) == (True, True, False)
+    assert (effect.is_answered_before, effect.is_answered_after, effect.is_unchanged) == (True, True, False)
     assert AuditEntry.objects.count() == rows
     assert standing(old) == ("live", "active")
     COUNTER.flush()
@@ -364,9 +364,9 @@ def test_what_is_approved_comes_into_the_answer(alice: User, ledger: Group) -> N
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
     queued = keep(agent(alice), NEW, group="ledger", scope="group").memory
     assert queued is not None
-    effect = effect_of(person(alice), ReviewDecision("approve", queued.id))
+    effect = preview_effect(person(alice), ReviewDecision("approve", queued.id))
     assert [(line.before, line.after, line.change) for line in effect.lines] == [(None, 1, "new")]
     assert not effect.is_answered_before
     assert effect.question == NEW
     assert [card.id for card in review_deck(person(alice)).cards] == [queued.id]
-    assert effect_of(person(alice), ReviewDecision("reject", queued.id)).is_none
+    assert preview_effect(person(alice), ReviewDecision("reject", queued.id)).is_unchanged

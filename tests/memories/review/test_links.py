@@ -13,7 +13,7 @@ from memories.browse.serializers import neighbour_json
 from memories.draft import Draft
 from memories.lifecycle.verbs import retract
 from memories.models import Link, LinkKind, LinkStatus, Memory
-from memories.review.find_pairs import find_ties, ties_of
+from memories.review.find_pairs import find_pairs, find_pairs_of
 from memories.review.links import close_link
 from memories.store.bulk import store_many
 from memories.types import State
@@ -128,7 +128,7 @@ def imported(alice: User, *texts: str) -> list[Memory]:
 def test_what_an_import_brought_is_compared_on_demand(alice: User, ledger: Group) -> None:
     old, new, again = imported(alice, OLD, NEW, "Port 9090 is what the API listens on.")
     assert Link.objects.count() == 0
-    found = find_ties([old, new, again])
+    found = find_pairs([old, new, again])
     assert [(t.kind, t.memory, t.other) for t in found] == [("conflict", old, new), ("duplicate", new, again)]
     assert found[0].evidence == {"conflict": "value", "old": "8080", "new": "9090"}
     assert (found[0].reason, found[0].score > 0.55) == ("contradicts: value, “9090” against “8080”", True)
@@ -138,15 +138,15 @@ def test_what_an_import_brought_is_compared_on_demand(alice: User, ledger: Group
 @pytest.mark.parametrize("status", LinkStatus.values)
 def test_what_was_linked_is_not_proposed_again(alice: User, ledger: Group, status: str) -> None:
     old, new = imported(alice, OLD, NEW)
-    assert len(ties_of(new)) == len(ties_of(old)) == 1
+    assert len(find_pairs_of(new)) == len(find_pairs_of(old)) == 1
     Link.objects.create(kind=LinkKind.CONFLICT, source=new, target=old, status=status)
-    assert ties_of(new) == ties_of(old) == []
+    assert find_pairs_of(new) == find_pairs_of(old) == []
 
 
 def test_another_kind_of_link_is_still_proposed(alice: User, ledger: Group) -> None:
     old, new = imported(alice, OLD, NEW)
     Link.objects.create(kind=LinkKind.DUPLICATE, source=new, target=old)
-    assert [tie.kind for tie in ties_of(new)] == ["conflict"]
+    assert [tie.kind for tie in find_pairs_of(new)] == ["conflict"]
 
 
 def test_other_groups_and_what_no_longer_counts_are_left_alone(
@@ -154,11 +154,11 @@ def test_other_groups_and_what_no_longer_counts_are_left_alone(
 ) -> None:
     drafts = [Draft(OLD, group="garden", scope="group"), Draft(NEW, group="ledger", scope="group")]
     store_many(person(alice), drafts)
-    assert find_ties(list(Memory.objects.all())) == []
+    assert find_pairs(list(Memory.objects.all())) == []
     Memory.objects.filter(content=OLD).update(scope="global")
-    assert [tie.other.content for tie in ties_of(Memory.objects.get(content=NEW))] == [OLD]
+    assert [tie.other.content for tie in find_pairs_of(Memory.objects.get(content=NEW))] == [OLD]
     Memory.objects.filter(content=OLD).update(state=State.FORGOTTEN)
-    assert find_ties(list(Memory.objects.all())) == []
+    assert find_pairs(list(Memory.objects.all())) == []
 
 
 def overwriting(settings: Any) -> None:

@@ -73,7 +73,7 @@ def test_what_waits_longest_comes_first_and_a_kind_can_be_chosen(alice: User, le
     deck = review_deck(person(alice), kinds=[CardKind.CANDIDATE])
     assert [card.id for card in deck.cards] == [first.id, second.id]
     assert deck.counts[CardKind.DISPUTED] == CardCount(1)  # counted all the same
-    assert (deck.narrowed, deck.total) == (CardCount(2), CardCount(3))
+    assert (deck.filtered, deck.total) == (CardCount(2), CardCount(3))
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
 
 
 def test_the_deck_reads_only_what_waits(alice: User) -> None:
-    from memories.review.queue import _WAITING  # the plan is the point of the file of its own
+    from memories.review.queue import WAITING_SQL  # the plan is the point of the file of its own
 
-    query = _WAITING.replace(":trust", "'candidate'").replace(":everywhere", "0")
+    query = WAITING_SQL.replace(":trust", "'candidate'").replace(":everywhere", "0")
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN QUERY PLAN " + query.replace(":groups", "1, 2").replace(":limit", "9"))
         plan = " ".join(str(line) for line in cursor.fetchall())
@@ -227,7 +227,7 @@ def test_a_card_shows_what_is_near_with_what_differs(alice: User, ledger: Group)
     assert (card.kind, card.memory.pk) == (CardKind.CANDIDATE, queued.memory.pk)
     assert (card.origin.via, card.origin.token) == ("mcp", "deployer")
     (beside,) = card.beside
-    assert (beside.memory.pk, beside.tie, beside.counts) == (old.pk, "conflict", True)
+    assert (beside.memory.pk, beside.link_kind, beside.counts) == (old.pk, "conflict", True)
     assert beside.cosine is not None
     assert beside.cosine > 0.8
     assert "".join(part.text for part in beside.parts if part.kind == "gone") == "8082"
@@ -244,7 +244,7 @@ def test_a_card_without_links_shows_what_the_vectors_find(alice: User, ledger: G
     add_piece(near, vector)
     add_piece(far, unit_vector(2))
     card = memory_card(person(alice), memory.id)
-    assert [(one.memory.pk, one.tie, round(one.cosine or 0, 3)) for one in card.beside] == [
+    assert [(one.memory.pk, one.link_kind, round(one.cosine or 0, 3)) for one in card.beside] == [
         (near.pk, "", 1.0)
     ]
     assert not card.beside[0].is_alike
@@ -254,7 +254,7 @@ def test_a_disputed_card_says_why_and_keeps_the_other_one(alice: User, ledger: G
     memory = kept(person(alice), "The limit is 200.", group="ledger", scope="group")
     dispute(person(alice), memory.id, reason="it may be 300")
     card = memory_card(person(alice), memory.id)
-    assert (card.kind, card.reason, card.swapped) == (CardKind.DISPUTED, "it may be 300", True)
+    assert (card.kind, card.reason, card.is_swapped) == (CardKind.DISPUTED, "it may be 300", True)
     assert card.choices[0].label == "It is right"
 
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from access.models import Group
 from memories.draft import Draft
-from memories.lifecycle.target import live_twin
+from memories.lifecycle.target import find_live_twin
 from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_copies
@@ -108,7 +108,7 @@ def test_twins_are_looked_up_by_their_fold(many: Group) -> None:
     assert "memory_texts (<expr>=? AND group_id=?)" in plan_of(statements(seen)[0])
     again = row(many, OLD, state="superseded")
     with CaptureQueriesContext(connection) as seen:
-        assert live_twin(again) == wanted
+        assert find_live_twin(again) == wanted
     assert "memory_texts (<expr>=? AND group_id=? AND type=? AND scope=?)" in plan_of(statements(seen)[0])
 
 

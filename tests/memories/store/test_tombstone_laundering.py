@@ -12,7 +12,7 @@ from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.cleaning import clean_text, fold
 from memories.lifecycle.edit import EditDraft, edit
-from memories.lifecycle.lift_tombstone import lift
+from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.recall import RecallRequest, recall
@@ -311,7 +311,7 @@ def test_a_candidate_whose_text_was_withdrawn_is_not_approved(
     with pytest.raises(Conflict, match="was retracted here"):
         verb(person(alice), waits.id)
     assert fresh(waits).trust == "candidate"
-    lift(person(alice), store.id)
+    lift_tombstones(person(alice), store.id)
     verb(person(alice), waits.id)
 
 
@@ -376,7 +376,7 @@ def test_a_forgotten_text_may_come_back_but_not_once_it_is_retracted(alice: User
 
 def test_a_person_who_lifts_it_opens_every_road(alice: User, store: Memory) -> None:
     retract(person(alice), store.id)
-    lift(person(alice), store.id)
+    lift_tombstones(person(alice), store.id)
     assert edit(person(alice), the(OTHER).id, EditDraft(content=f"{WRONG} So it says.")).outcome in (
         "new_version",
         "queued",

@@ -56,7 +56,7 @@ def test_install_status_and_verify_of_a_folder_of_the_user(ready: Path, tmp_path
     assert (status["path"], status["state"]) == (path, "installed")
     assert verified["lowest_cosine"] > 0.994
     assert "was already installed at" in run("install", "--from", str(ready), *dest)
-    assert "is sound: hashes match" in run("verify", *dest)
+    assert "is valid: hashes match" in run("verify", *dest)
 
 
 @pytest.mark.model
