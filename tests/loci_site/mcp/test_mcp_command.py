@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "Say --stdio."),
+        ([], "Use --stdio."),
         (["--stdio", "--token", "loci_wrong"], "The token is not known."),
         (["--stdio", "--group", "Not A Slug"], "is not a valid group name."),
     ],
