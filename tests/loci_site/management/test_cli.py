@@ -11,7 +11,7 @@ from django.test import Client
 
 from loci_site import __version__
 from loci_site.management.command_list import GROUPS, REFUSED, Commands, read_help
-from loci_site.management.reference.errors import ROOMS
+from loci_site.management.reference.errors import PACKAGES
 from tests.settings import REPOSITORY
 
 
@@ -64,7 +64,7 @@ def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_list_has_each_of_our_commands_once_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    ours = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in ROOMS)
+    ours = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES)
     assert sorted(name for names in GROUPS.values() for name in names) == ours
     for words in ([], ["help"], ["--help"]):
         Commands(["/opt/bin/loci", *words]).execute()
