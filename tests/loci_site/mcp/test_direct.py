@@ -232,7 +232,7 @@ def test_a_fault_of_ours_is_told_by_its_reference(alice: Agent, monkeypatch: pyt
 def test_a_call_that_takes_long_keeps_its_stream_alive(
     alice: Agent, monkeypatch: pytest.MonkeyPatch, version: str | None
 ) -> None:
-    run = tools._run
+    run = tools.run_for_caller
 
     async def slow(job: Any) -> Any:
         await asyncio.sleep(0.2)

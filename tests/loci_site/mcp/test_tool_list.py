@@ -96,7 +96,7 @@ def test_who_may_make_groups_may_write(users: dict[str, User]) -> None:
 def test_a_tool_that_is_not_shown_is_not_run(users: dict[str, User], groups: dict[str, Group]) -> None:
     reader = make_agent(users["alice"], READ, default_group=groups["ledger"])
     text = reader.error("store_memory", content="x")
-    assert text == ("You may not use store_memory. It takes a token with the scope write. [not_permitted]")
+    assert text == ("You may not use store_memory. It needs a token with the scope write. [not_permitted]")
 
 
 def test_every_tool_says_whether_it_reads_or_destroys(alice: Agent) -> None:
