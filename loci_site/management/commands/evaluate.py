@@ -128,11 +128,11 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
     is_all = bool(options["write_docs"])
     is_special = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
     requested = ["all"] if is_all else options["mode"]
-    if not requested:
-        # A special measurement alone does not measure the modes too.
-        modes = [] if is_special else [settings.LOCI.retrieval.mode]
-    else:
+    modes: list[str] = []
+    if requested:
         modes = list(MODES) if "all" in requested else list(dict.fromkeys(requested))
+    elif not is_special:  # a special measurement alone does not measure a mode too
+        modes = [settings.LOCI.retrieval.mode]
     return EvaluationPlan(
         modes=modes,
         split=options["split"],
