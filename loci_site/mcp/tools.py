@@ -181,7 +181,7 @@ async def memory_inspect(
 
 
 async def memory_stats(group: Group = "") -> CallToolResult:
-    """Counts of a group: memories by type, state and trust, open reviews, state of recall."""
+    """Counts of a group: memories by type, state and trust, open reviews, recent recalls, model state."""
     return await run_for_caller(
         lambda actor: answers.counted_answer(count_memories(actor, group=group or None))
     )
