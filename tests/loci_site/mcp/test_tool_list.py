@@ -86,7 +86,7 @@ def test_a_curator_may_forget(users: dict[str, User], groups: dict[str, Group]) 
 
 def test_a_token_writes_nowhere_where_its_user_does_not(charlie: Agent) -> None:
     assert names(charlie) == READERS
-    assert "you have no role that may write in any group" in charlie.error("store_memory", content="x")
+    assert "you have no role with the right to write in any group" in charlie.error("store_memory", content="x")
 
 
 def test_who_may_make_groups_may_write(users: dict[str, User]) -> None:
