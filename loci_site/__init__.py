@@ -1,8 +1,8 @@
-"""The site: settings, faces (REST, MCP, web) and the server; what spans rooms is composed here."""
+"""The site: settings, interfaces (REST, MCP, web) and the server; the only package that imports all others."""
 
 import os
 
 __version__ = "0.2.0"
 
-# Read when numpy is first imported: its own threads spin beside the encoder's, and took half of each search's time.
+# Read when numpy is first imported: its threads would compete with the encoder's, which cost half of each search's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""The site as a Django app: it brings the system checks."""
+"""The site as a Django app, which registers the system checks."""
 
 from django.apps import AppConfig
 
@@ -9,17 +9,18 @@ class SiteConfig(AppConfig):
     verbose_name = "Loci"
 
     def ready(self) -> None:
-        """Register the system checks, what stands beside the counts of memories, and the worker's imports."""
-        from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; Django wants apps loaded first
+        """Register the system checks, the schedule's lines in the statistics, and the worker's imports of files."""
+        from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; apps must be loaded first
         from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import EXTRA_LINES  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, process_waiting  # noqa: PLC0415 - as above
 
-        EXTRA_LINES["schedule"] = _schedule_lines
+        EXTRA_LINES["schedule"] = load_schedule_lines
         REGISTERED_WORK["import"] = RegisteredWork(is_waiting, process_waiting)
 
 
-def _schedule_lines() -> dict[str, str]:
-    from maintenance.status import describe_schedule  # noqa: PLC0415 - only one command wants all of maintenance
+def load_schedule_lines() -> dict[str, str]:
+    """The lines about scheduled jobs in the statistics."""
+    from maintenance.status import describe_schedule  # noqa: PLC0415 - most commands do not need all of maintenance
 
     return describe_schedule()

@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
 _django = get_asgi_application()
 
-# Only after Django is set up can these be imported.
+# These need Django set up.
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
 from loci_site.server.connection_balancing import ConnectionBalancing, Message, Receive, Send  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
@@ -24,30 +24,16 @@ from memories.embedding import warm_up  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402
 
-# All views now, while nobody waits, rather than within the first request.
+# Import all views at start-up instead of during the first request.
 import_module(settings.ROOT_URLCONF)
 logger = logging.getLogger(__name__)
 
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
-    """Answer one request, or live through the server's start and end."""
-    if scope["type"] == "lifespan":
-        await _live(receive, send)
-    else:
-        await _spread(scope, receive, send)
-
-
-async def _answer(scope: Message, receive: Receive, send: Send) -> None:
-    if scope["type"] == "http" and scope["path"] == mount.PATH:
-        await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
-    else:
-        await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
-
-
-_spread = ConnectionBalancing(_answer)
-
-
-async def _live(receive: Receive, send: Send) -> None:
+    """Answer one request, or handle the server's start and end."""
+    if scope["type"] != "lifespan":
+        await balanced(scope, receive, send)
+        return
     await receive()  # lifespan.startup
     start()
     await send({"type": "lifespan.startup.complete"})
@@ -56,8 +42,19 @@ async def _live(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
+async def route(scope: Message, receive: Receive, send: Send) -> None:
+    """Answer one request: the MCP transport for its path, Django for all others."""
+    if scope["type"] == "http" and scope["path"] == mount.PATH:
+        await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
+    else:
+        await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
+
+
+balanced = ConnectionBalancing(route)
+
+
 def start() -> None:
-    """Share the interpreter fairly, and begin to load the model: the port opens before it is there."""
+    """Tune the interpreter and start to load the model in the background: the port opens before it is loaded."""
     if parent := os.environ.get(PARENT_VARIABLE):
         end_with_parent(int(parent))
     take_short_turns()
@@ -67,10 +64,10 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Write what recalls have counted and close the connection."""
+    """Write the pending recall counts and close the connections."""
     try:
         COUNTER.flush()
     except DatabaseError:
-        logger.exception("What recalls have counted could not be written.")
+        logger.exception("The pending recall counts could not be written.")
     finally:
         connections.close_all()

@@ -1,4 +1,4 @@
-"""Django's settings, made from Loci's own (`config.py`). Importing this writes nothing."""
+"""Django's settings, derived from Loci's own (`loci_site.config`). Importing this module writes nothing."""
 
 import os
 from importlib.util import find_spec
@@ -16,11 +16,11 @@ from storage.home import secret_key
 ROOT = Path(__file__).resolve().parent.parent
 LOCI: Config = load_config(os.environ)
 
-# Only its files: as an app it would be loaded by every command, a seventh of the time that one takes to start.
+# Only its files are used: as an app, every command would load it, a seventh of its start-up time.
 NINJA = Path(find_spec("ninja").origin).parent  # type: ignore[union-attr, arg-type]  # a regular package
 
 DEBUG = os.environ.get("LOCI_DEBUG") == "1"
-# Lazy: the key is made when first used, so that `help`, a type check or a wrong argument leave no folder behind.
+# Lazy: the key is created on first use, so that `help`, a type check or a wrong argument leaves no folder behind.
 SECRET_KEY = lazy(secret_key, str)(LOCI.home)
 
 _public = urlsplit(LOCI.server.public_url)
@@ -34,7 +34,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "loci_site.admin.site.LociAdminConfig",
-    "loci_site",  # before Django's users: its createsuperuser and changepassword take the place of theirs
+    "loci_site",  # before django.contrib.auth, whose createsuperuser and changepassword it replaces
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -49,8 +49,8 @@ INSTALLED_APPS = [
     "loci_site.oauth",
 ]
 
-# Django's own are synchronous classes that take one or two thread hops each under an asynchronous view, together about
-# a millisecond: keep the list short.
+# Django's own are synchronous classes: under an asynchronous view each switches threads once or twice, together about
+# a millisecond. Keep the list short.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "loci_site.config.csp.content_policy",
@@ -67,7 +67,7 @@ ROOT_URLCONF = "loci_site.urls"
 ASGI_APPLICATION = "loci_site.asgi.application"
 APPEND_SLASH = True
 
-# A checkout has templates/ beside the packages; a wheel carries them inside loci_site.
+# A checkout has templates/ beside the packages, a wheel inside loci_site.
 _TEMPLATE_DIRS = [ROOT / "templates", ROOT / "loci_site" / "_templates", NINJA / "templates"]
 TEMPLATES = [
     {
@@ -101,13 +101,13 @@ FORMAT_MODULE_PATH = ["loci_site.formats"]
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [NINJA / "static"]
-# Files are served from where the packages keep them: nothing has to be collected, so there is no STATIC_ROOT.
+# Files are served straight from the packages: nothing is collected, so there is no STATIC_ROOT.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-WHITENOISE_MAX_AGE = 0 if DEBUG else 3600  # seconds; then the browser asks again with the file's ETag
+WHITENOISE_MAX_AGE = 0 if DEBUG else 3600  # seconds; after that the browser revalidates with the ETag
 
-# Beyond this, the face answers 413 itself; the slack leaves room for it to see that the limit is passed.
+# The interfaces enforce max_body_bytes and answer 413 themselves; the margin lets them see a body that is too large.
 DATA_UPLOAD_MAX_MEMORY_SIZE = LOCI.server.max_body_bytes + 64 * 1024
 
 SESSION_COOKIE_HTTPONLY = True
@@ -117,46 +117,46 @@ CSRF_COOKIE_SAMESITE = "Lax"
 _is_https = _public.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
-# The proxy in front does TLS. Whoever comes without it is sent there, but for probes on the machine itself.
+# The proxy terminates TLS. Requests without it are redirected there, except health probes on the machine itself.
 SECURE_SSL_REDIRECT = _is_https
 SECURE_SSL_HOST = _public.netloc if _is_https else None
 SECURE_REDIRECT_EXEMPT = [r"^health$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0  # a year
 SILENCED_SYSTEM_CHECKS = [
-    # Other hosts below the same domain are not ours to bind.
+    # HSTS for subdomains and preload would bind hosts that are not Loci's.
     "security.W005",
     "security.W021",
-    # Programs on a person's own machine take the answer by http on loopback (RFC 8252); nothing else registers with it.
+    # Programs on a person's own machine receive the code over http on loopback (RFC 8252); registration refuses other http.
     "oauth2_provider.W008",
 ]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# The page that asks a person for consent sends whoever is not logged in there.
+# The consent page redirects here if the person is not logged in.
 LOGIN_URL = "people:login"
 AUTHENTICATION_BACKENDS = ["access.sign_in.login.GuardedBackend"]
 OAUTH2_PROVIDER = provider_settings(LOCI.server.public_url)
-OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # a migration that points there reads it
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"  # read by a migration of the toolkit
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {process} {levelname} {name}: {message}", "style": "{"}},
     "filters": {"refused_host": {"()": "loci_site.config.logs.RefusedHost"}},
-    # stderr always: with `mcp --stdio`, stdout belongs to the protocol.
+    # Always stderr: with `mcp --stdio`, stdout belongs to the protocol.
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOCI.server.log_level},
     "loggers": {
-        # Django's own logging sets handlers of its own for these two; here everything goes through the root.
+        # Django configures handlers for these two; here everything goes through the root logger.
         "django": {"handlers": [], "level": LOCI.server.log_level, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         "django.security.DisallowedHost": {"filters": ["refused_host"]},
-        # These log several lines a request at INFO.
+        # These log several lines per request at INFO.
         "mcp.server.streamable_http_manager": {"level": "WARNING"},
         "mcp.server.streamable_http": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
-        # At DEBUG these write codes and tokens out.
+        # These log codes and tokens at DEBUG.
         "oauthlib": {"level": "INFO"},
         "oauth2_provider": {"level": "INFO"},
     },

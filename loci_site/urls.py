@@ -1,4 +1,4 @@
-"""Every address of the site; each face adds its own."""
+"""Every address of the site; each interface adds its own."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -20,5 +20,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 if settings.LOCI.access.oauth:
-    # Programs that see these addresses may pass over a token that a person gave them: not there unless wanted.
+    # Only if enabled: programs that find these addresses may ignore a token that a person gave them.
     urlpatterns.append(path("", include("loci_site.oauth.urls")))

@@ -1,4 +1,4 @@
-"""The REST application as it is mounted: its routes, callers and documents."""
+"""The REST application: routes, authentication and OpenAPI document."""
 
 from django.http import Http404
 from ninja import NinjaAPI, Swagger
@@ -14,39 +14,39 @@ from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api import suggest as suggest_routes
 from loci_site.api.auth import BearerToken, SessionCookie
-from loci_site.api.errors import answer_fault
+from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
 
 DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.
 
-Every error is `{code, message, hint}`, with `field` where one value is at fault. Lists give `items` and `next`; pass
-`next` as `cursor` to read on. Moments are ISO 8601; no zone means UTC.
+Every error is `{code, message, hint}`, plus `field` if one value is wrong. Lists have `items` and `next`; pass `next` as
+`cursor` for the next page. Timestamps are ISO 8601; without a zone they are UTC.
 """
 
 
 class DocsPage(Swagger):
-    """The page of the documents with the files that ninja brings: where it is no app, it would ask another machine."""
+    """The documentation page with ninja's own files; as ninja is not an installed app, it would load them from a CDN."""
 
     template_cdn = str(ABS_TPL_PATH / "swagger.html")
 
 
 def build_api() -> NinjaAPI:
-    """Give the application with all its routes."""
-    made = RestAPI(
+    """The application with all its routes."""
+    application = RestAPI(
         title="Loci",
         version=__version__,
         description=DESCRIPTION,
         urls_namespace="rest",
         auth=[BearerToken(), SessionCookie()],
-        # validatorUrl: else the page may ask a public service to check the document.
+        # Without validatorUrl, the page may ask a public service to check the document.
         docs=DocsPage(settings={"validatorUrl": None}),
     )
     for kind in (Exception, Http404, HttpError, ValidationError):
-        made.add_exception_handler(kind, answer_fault)
-    # Before the route of all other verbs, which takes any word in their place.
-    made.add_router("/memories", curation_routes.deciding)
-    made.add_router("/memories", memory_routes.router)
+        application.add_exception_handler(kind, answer_error)
+    # Before the route of all other verbs, which matches any word.
+    application.add_router("/memories", curation_routes.deciding)
+    application.add_router("/memories", memory_routes.router)
     for routes in (
         recall_routes,
         suggest_routes,
@@ -55,8 +55,8 @@ def build_api() -> NinjaAPI:
         curation_routes,
         maintenance_routes,
     ):
-        made.add_router("", routes.router)
-    return made
+        application.add_router("", routes.router)
+    return application
 
 
 api = build_api()

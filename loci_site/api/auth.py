@@ -1,4 +1,4 @@
-"""Who calls: an agent or program with a token, or a person whose browser is logged in."""
+"""Authentication: an agent or program with a token, or a person with a logged-in browser."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -16,28 +16,28 @@ from loci_site.api.errors import CsrfMissing
 class BearerToken(HttpBearer):
     """`Authorization: Bearer loci_…`."""
 
-    openapi_description = "A token that 'loci token create' made."
+    openapi_description = "A token from 'loci token create'."
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
-        """Give the token's Actor; a token that is sent is never passed over for the session."""
+        """The token's Actor. A request with a token never falls back to the session."""
         try:
-            return actor_for_secret(token.strip(), via=Via.REST, client=_client(request))
-        except NotAuthenticated as fault:
+            return actor_for_secret(token.strip(), via=Via.REST, client=client_of(request))
+        except NotAuthenticated as error:
             if not token.strip():
                 raise
-            raise count_failed_token(fault, address=address_of(request), via=Via.REST) from None
+            raise count_failed_token(error, address=address_of(request), via=Via.REST) from None
 
 
 class SessionCookie(APIKeyCookie):
-    """The session of a browser that is logged in; what changes something needs the page's CSRF token."""
+    """The session of a logged-in browser; requests that change something need the page's CSRF token."""
 
     param_name = settings.SESSION_COOKIE_NAME
     openapi_description = (
-        "A browser that is logged in; send the header X-CSRFToken with what changes something."
+        "A logged-in browser; send the header X-CSRFToken with requests that change something."
     )
 
     def __call__(self, request: HttpRequest) -> Actor | None:
-        """Give the person's Actor, or None where nobody is logged in."""
+        """The person's Actor, or None if nobody is logged in."""
         if self.param_name not in request.COOKIES or not request.user.is_authenticated:
             return None
         if check_csrf(request) is not None:
@@ -47,16 +47,17 @@ class SessionCookie(APIKeyCookie):
         return actor_for_user(request.user, via=Via.REST)
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:
-        """Not asked: __call__ has done it before the CSRF check of the class above."""
+        """Never called: __call__ does the work, without the CSRF check of the base class."""
         return None
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Give the Actor that one of the two found."""
+    """The Actor that one of the two classes above found."""
     actor: Actor = request.auth  # type: ignore[attr-defined]
     return actor
 
 
-def _client(request: HttpRequest) -> str:
+def client_of(request: HttpRequest) -> str:
+    """The printable start of the User-Agent header, at most 120 characters."""
     agent = "".join(c if c.isprintable() else " " for c in request.headers.get("User-Agent", ""))
     return agent.encode(errors="replace").decode()[:120]

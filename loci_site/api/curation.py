@@ -1,4 +1,4 @@
-"""For those who look after the store: the log, and what waits for a person."""
+"""Routes for curators: decisions about two memories, the log, the review queues and tombstones."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -16,13 +16,13 @@ from memories.models import Link
 
 router = Router(tags=["curation"])
 deciding = Router(tags=["memories"])
-NOTHING_SAID = curation.RetractIn(successor="")
+NO_SUCCESSOR = curation.RetractIn(successor="")
 
 
 @deciding.post("/{memory_id}/merge", response={**out.ERRORS, 200: out.DoneOut})
 def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -> HttpResponse:
-    """Let this memory go into another one, which takes over its relations, names, links and counts. POST
-    /memories/{id}/restore undoes it. For a person who curates.
+    """Merge this memory into another one, which takes over its relations, names, links and counts. POST
+    /memories/{id}/restore undoes it. Only for a person who curates.
     """
     done = verbs.merge(
         actor_of(request),
@@ -37,8 +37,8 @@ def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -
 
 @deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut})
 def supersede_memory(request: HttpRequest, memory_id: str, body: curation.SupersedeIn) -> HttpResponse:
-    """Let a memory that is there already take this one's place: it was true until then. A new text does so with
-    POST /memories and `supersedes`.
+    """Make an existing memory the successor of this one, which was true until then. For a new text, use POST
+    /memories with `supersedes`.
     """
     done = verbs.supersede(actor_of(request), memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
     return answer(change_json(done))
@@ -46,9 +46,9 @@ def supersede_memory(request: HttpRequest, memory_id: str, body: curation.Supers
 
 @deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut})
 def retract_memory(
-    request: HttpRequest, memory_id: str, body: curation.RetractIn = NOTHING_SAID
+    request: HttpRequest, memory_id: str, body: curation.RetractIn = NO_SUCCESSOR
 ) -> HttpResponse:
-    """Withdraw a memory as wrong, with what is right instead where that is known; what was made from it follows."""
+    """Withdraw a memory as wrong, optionally with the correct statement; memories derived from it follow."""
     done = verbs.retract(
         actor_of(request), memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run
     )
@@ -56,53 +56,56 @@ def retract_memory(
 
 
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})
-def read_log(request: HttpRequest, wanted: Query[LogQuery]) -> HttpResponse:
-    """List the audit log, newest first: all for a superuser, else what was done to memories of one's groups."""
+def read_log(request: HttpRequest, filters: Query[LogQuery]) -> HttpResponse:
+    """List the audit log, newest first: all of it for a superuser, else the rows about memories of the caller's groups."""
     page = list_log(
         actor_of(request),
-        group=wanted.group,
-        memory=wanted.memory,
-        operation=wanted.operation,
-        cursor=wanted.cursor,
-        limit=wanted.limit,
+        group=filters.group,
+        memory=filters.memory,
+        operation=filters.operation,
+        cursor=filters.cursor,
+        limit=filters.limit,
     )
     return answer({"items": [log_json(row) for row in page.rows], "next": page.next})
 
 
 @router.get("/review/candidates", response={**out.ERRORS, 200: out.MemoryPage})
-def review_candidates(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
-    """List the memories that wait for a curator; POST /memories/{id}/approve or /reject decides."""
+def review_candidates(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
+    """List the memories that await a curator's decision: POST /memories/{id}/approve or /reject."""
     actor = actor_of(request)
-    page = list_candidates(actor, group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    page = list_candidates(actor, group=filters.group, cursor=filters.cursor, limit=filters.limit)
     return answer(
         {"items": [memory_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
     )
 
 
 @router.get("/review/links", response={**out.ERRORS, 200: out.LinkPage})
-def review_links(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
-    """List possible duplicates and conflicts that nobody has settled, with both memories."""
+def review_links(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
+    """List undecided possible duplicates and conflicts, with both memories."""
     actor = actor_of(request)
-    page = list_open_links(actor, group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+    page = list_open_links(actor, group=filters.group, cursor=filters.cursor, limit=filters.limit)
     return answer(
-        {"items": [_open_link_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+        {"items": [open_link_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
     )
 
 
 @router.get("/tombstones", response={**out.ERRORS, 200: curation.TombstonePage})
-def list_standing_tombstones(request: HttpRequest, wanted: Query[GroupPageQuery]) -> HttpResponse:
-    """List what may not be stored again, newest first, in one group or in all that the caller curates."""
-    page = list_tombstones(actor_of(request), group=wanted.group, cursor=wanted.cursor, limit=wanted.limit)
+def list_standing_tombstones(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
+    """List tombstones of texts that may not be stored again, newest first, in one group or all that the caller curates."""
+    page = list_tombstones(actor_of(request), group=filters.group, cursor=filters.cursor, limit=filters.limit)
     return answer({"items": [tombstone_json(mark) for mark in page.rows], "next": page.next})
 
 
 @router.post("/tombstones/{tombstone_id}/lift", response={**out.ERRORS, 200: curation.LiftedOut})
 def lift_tombstone(request: HttpRequest, tombstone_id: str, body: LiftIn) -> HttpResponse:
-    """Let a text be stored again; the id is the tombstone's or its memory's. For a person who curates the group."""
+    """Lift a tombstone, so that its text may be stored again; the id is that of the tombstone or of its memory. Only for
+    a person who curates the group.
+    """
     lifted = lift_tombstones(actor_of(request), tombstone_id, reason=body.reason)
     return answer({"lifted": [tombstone_json(mark) for mark in lifted.tombstones]})
 
 
-def _open_link_json(link: Link, *, is_person: bool) -> dict[str, object]:
+def open_link_json(link: Link, *, is_person: bool) -> dict[str, object]:
+    """A link with both of its memories as JSON."""
     ends = [memory_json(end, is_person=is_person) for end in (link.source, link.target)]
     return link_json(link) | {"memories": ends}

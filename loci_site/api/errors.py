@@ -1,4 +1,4 @@
-"""What goes wrong, always as {code, message, hint} and `field` where one value is at fault."""
+"""Errors of the REST API, always {code, message, hint} plus `field` if one value is wrong."""
 
 import logging
 import secrets
@@ -18,65 +18,62 @@ DOCS_HINT = "GET /api/docs lists every address."
 
 
 class Malformed(LociError):
-    """The request cannot be read: no JSON, or not what its headers say."""
+    """The request cannot be parsed: it is not JSON, or contradicts its headers."""
 
     code = "malformed"
     status = 400
 
 
 class MethodNotAllowed(LociError):
-    """The address does not know this method; the header `Allow` has those that it knows."""
+    """The address does not support this method; the header `Allow` lists those that it supports."""
 
     code = "method_not_allowed"
     status = 405
 
 
 class Refused(LociError):
-    """The text may not be stored: it was retracted, purged, rejected or quarantined here before."""
+    """The text may not be stored: it was retracted, purged, rejected or quarantined in this group."""
 
     code = "refused"
     status = 409
 
 
 class CsrfMissing(LociError):
-    """A browser's session wants to change something without the page's CSRF token."""
+    """A request of a browser session that changes something lacks the page's CSRF token."""
 
     code = "csrf_missing"
     status = 403
 
 
 class Internal(LociError):
-    """Something broke inside; the log has the details under the reference that the answer names."""
+    """An unexpected error; the server's log has the details under the reference in the hint."""
 
     code = "internal"
     status = 500
 
 
-def fault_answer(fault: LociError) -> HttpResponse:
-    """Give the response of an error."""
-    response = answer(fault.as_dict(), status=fault.status)
-    if isinstance(fault, NotAuthenticated):
+def error_response(error: LociError) -> HttpResponse:
+    """The response of an error, with the headers that its kind requires."""
+    response = answer(error.as_dict(), status=error.status)
+    if isinstance(error, NotAuthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="loci"'
-    if isinstance(fault, TooManyAttempts):
-        response["Retry-After"] = str(fault.wait_s)
+    if isinstance(error, TooManyAttempts):
+        response["Retry-After"] = str(error.wait_s)
     return response
 
 
-def answer_fault(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
-    """Give the response of anything that was raised; what nobody foresaw is logged under a reference."""
-    fault = as_fault(error)
-    if fault is None:
-        fault = _logged(request, error)
-    return fault_answer(fault)
+def answer_error(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """The response of any exception; unexpected ones are logged under a reference."""
+    return error_response(as_loci_error(error) or log_unexpected(request, error))
 
 
-def as_fault(error: object) -> LociError | None:
-    """Give the LociError that says what an expected exception means; None for one that nobody foresaw."""
+def as_loci_error(error: object) -> LociError | None:
+    """The LociError for an expected exception; None for an unexpected one."""
     match error:
         case LociError():
             return error
         case ValidationError():
-            return _invalid(error.errors)
+            return describe_validation(error.errors)
         case AuthenticationError():
             return NotAuthenticated(
                 "A token is needed.",
@@ -89,7 +86,8 @@ def as_fault(error: object) -> LociError | None:
     return None
 
 
-def _logged(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
+def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
+    """Log an unexpected exception under a new reference. Returns the error that names it."""
     reference = secrets.token_hex(4)
     logger.error(
         "%s %s failed, reference %s",
@@ -100,30 +98,33 @@ def _logged(request: HttpRequest, error: Exception | type[Exception]) -> LociErr
     )
     if isinstance(error, OperationalError):
         return Unavailable(
-            "The database did not answer.", hint=f"Try again; the log has more under {reference}."
+            "The database did not answer.", hint=f"Try again; details are in the log under {reference}."
         )
-    return Internal("Something broke.", hint=f"Whoever runs Loci finds it in the log under {reference}.")
+    return Internal(
+        "An unexpected error occurred.", hint=f"Details are in the server's log under {reference}."
+    )
 
 
-def _invalid(errors: list[dict[str, Any]]) -> LociError:
-    """Say what is wrong with the first value at fault, and name the others."""
+def describe_validation(errors: list[dict[str, Any]]) -> LociError:
+    """The error for the first wrong value; its hint names the other wrong ones."""
     first = errors[0]
-    field = _field(first)
-    message, hint = _sentence(first, field)
-    others = sorted({_field(other) for other in errors[1:]} - {field, ""})
+    field = field_of(first)
+    message, hint = describe_value(first, field)
+    others = sorted({field_of(other) for other in errors[1:]} - {field, ""})
     if others:
         hint = f"{hint} Also wrong: {', '.join(others)}.".strip()
     return InvalidInput(message, hint=hint, field=field)
 
 
-def _field(error: Mapping[str, Any]) -> str:
-    """Give the name of the value at fault: where it came from and the parameter's own name say nothing."""
+def field_of(error: Mapping[str, Any]) -> str:
+    """The name of the wrong value, without its source and the name of the view's parameter; empty for the whole body."""
     path = [part for part in error["loc"] if isinstance(part, str)]
     inside_body = path[2:] if path[:1] == ["body"] else path[1:]
     return inside_body[0][:80] if inside_body else ""
 
 
-def _sentence(error: Mapping[str, Any], field: str) -> tuple[str, str]:
+def describe_value(error: Mapping[str, Any], field: str) -> tuple[str, str]:
+    """Message and hint for one of pydantic's errors."""
     context = error.get("ctx", {})
     match error["type"]:
         case "missing" if field:
@@ -131,9 +132,9 @@ def _sentence(error: Mapping[str, Any], field: str) -> tuple[str, str]:
         case "missing":
             return "The body is missing.", "Send a JSON object."
         case "model_attributes_type" | "model_type" | "dict_type" if not field:
-            return "The body is no JSON object.", "Send a JSON object."
+            return "The body is not a JSON object.", "Send a JSON object."
         case "extra_forbidden":
-            return f"'{field}' is not known here.", nearest(field, context.get("known", ())) or DOCS_HINT
+            return f"'{field}' is not a known field.", nearest(field, context.get("known", ())) or DOCS_HINT
         case "literal_error" | "enum":
             return f"'{field}' is not allowed.", f"Use one of: {context['expected']}."
         case "value_error":

@@ -1,4 +1,4 @@
-"""Groups and their counts."""
+"""Routes for groups and their statistics."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -23,7 +23,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
 
 @router.post("/groups", response={**out.ERRORS, 201: out.GroupOut})
 def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
-    """Make a group; its maker becomes its admin. Whether it is private is settled here."""
+    """Create a group; its creator becomes its admin. `private` cannot be changed later."""
     group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
     return answer(group_json(group), status=201)
 
@@ -36,14 +36,14 @@ def read_group(request: HttpRequest, slug: str) -> HttpResponse:
 
 @router.patch("/groups/{slug}", response={**out.ERRORS, 200: out.GroupOut})
 def change_group(request: HttpRequest, slug: str, body: GroupEditIn) -> HttpResponse:
-    """Change a group's title, instructions, policy, or whether it is archived; an admin of the group may."""
+    """Change a group's title, instructions or policy, or archive it. Only for an admin of the group."""
     change = GroupChange(**body.model_dump())
     return answer(group_json(update_group(actor_of(request), slug, change)))
 
 
 @router.get("/stats", response={**out.ERRORS, 200: out.StatsOut})
-def read_stats(request: HttpRequest, wanted: Query[StatsQuery]) -> HttpResponse:
-    """Count what a group holds, or with `everywhere` all that the caller may see."""
+def read_stats(request: HttpRequest, filters: Query[StatsQuery]) -> HttpResponse:
+    """Statistics of a group, or with `everywhere` of all that the caller may see."""
     return answer(
-        stats_json(memory_stats(actor_of(request), group=wanted.group, everywhere=wanted.everywhere))
+        stats_json(memory_stats(actor_of(request), group=filters.group, everywhere=filters.everywhere))
     )

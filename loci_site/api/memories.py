@@ -1,4 +1,4 @@
-"""Memories: store, list, read, edit, and what else can be done to one."""
+"""Routes for memories: store, list, read, edit, inspect, and the verbs."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -19,7 +19,7 @@ from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.verbs import ChangeResult
 from memories.queries.versions import find_memory, head_of
-from memories.store import Outcome, StoreResult, store
+from memories.store import Outcome, store
 
 router = Router(tags=["memories"])
 VerbName = Literal[
@@ -38,7 +38,7 @@ VerbName = Literal[
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
 PINS: dict[str, Callable[..., ChangeResult]] = {"pin": verbs.pin, "unpin": verbs.unpin}
-NOTHING_SAID = VerbIn()
+NO_REASON = VerbIn()
 VERBS: dict[str, Callable[..., ChangeResult]] = {
     "forget": verbs.forget,
     "restore": verbs.restore,
@@ -54,19 +54,22 @@ VERBS: dict[str, Callable[..., ChangeResult]] = {
 
 @router.post("", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut})
 def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
-    """Remember a text. 201: created · 200: it was known, and is reinforced or unchanged · 202: it waits for a
-    curator · 409: it is barred here.
+    """Store a text. 201: created · 200: already known, reinforced or unchanged · 202: queued for a curator · 409: refused
+    because of a tombstone.
     """
-    return _stored(store(actor_of(request), body.draft()))
+    stored = store(actor_of(request), body.draft())
+    if stored.outcome == Outcome.REFUSED:
+        raise Refused(f"It was not stored: {stored.why}")
+    return answer(stored_json(stored), status=STATUS.get(stored.outcome, 200))
 
 
 @router.get("", response={**out.ERRORS, 200: out.MemoryPage})
 def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> HttpResponse:
-    """List memories, newest first; without `group` those of all groups that the caller may enter, and global ones.
-    `as_of` and `known_at` list what was true and known then; `label` says what is history by now.
+    """List memories, newest first; without `group`, global ones and those of all groups that the caller may enter.
+    `as_of` and `known_at` list what was true or known at that time; `label` marks what is history by now.
     """
     actor = actor_of(request)
-    page = list_memories(actor, filters.listed(), cursor=filters.cursor, limit=filters.limit)
+    page = list_memories(actor, filters.list_filter(), cursor=filters.cursor, limit=filters.limit)
     return answer(
         {"items": [memory_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
     )
@@ -74,7 +77,7 @@ def list_all_memories(request: HttpRequest, filters: Query[MemoryListQuery]) -> 
 
 @router.get("/{memory_id}", response={**out.ERRORS, 200: out.VersionedOut})
 def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) -> HttpResponse:
-    """Read one version of a memory; `head` is the id of the version that counts now."""
+    """Read one version of a memory; `head` is the id of its current version."""
     actor = actor_of(request)
     memory = find_memory(actor, memory_id)
     body = memory_json(memory, is_person=actor.is_person) | {"head": str(head_of(memory).id)}
@@ -87,8 +90,8 @@ def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) ->
 
 @router.patch("/{memory_id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
 def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpResponse:
-    """Change a memory. Another content, type or valid_from is a new version; the rest changes in place. 202: the
-    new text waits for a curator.
+    """Edit a memory. A new content, type or valid_from makes a new version; other fields change in place. 202: the new
+    text is queued for a curator.
     """
     edited = edit(actor_of(request), memory_id, body.edit(), reason=clean_reason(body.reason))
     return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
@@ -102,25 +105,25 @@ def delete_memory(
     reason: str = "",
     dry_run: bool = False,
 ) -> HttpResponse:
-    """Forget a memory (it can be restored), or with `verb` retract or purge it."""
+    """Forget a memory, which can be restored, or retract or purge it with `verb`."""
     return answer(change_json(VERBS[verb](actor_of(request), memory_id, reason=reason, dry_run=dry_run)))
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
-def inspect_one_memory(request: HttpRequest, memory_id: str, asked: Query[InspectQuery]) -> HttpResponse:
-    """Give all there is to say of a memory; with `query`, why that question brings it or does not; with `as_of` or
-    `known_at`, of the version that was true and known then.
+def inspect_one_memory(request: HttpRequest, memory_id: str, params: Query[InspectQuery]) -> HttpResponse:
+    """Everything about a memory; with `query`, why that query finds it or not; with `as_of` or `known_at`, about the
+    version that was true or known at that time.
     """
     actor = actor_of(request)
-    inspection = inspect_memory(actor, memory_id, query=asked.query, narrowing=asked.moments())
+    inspection = inspect_memory(actor, memory_id, query=params.query, narrowing=params.narrowing())
     return answer(inspection_json(inspection, is_person=actor.is_person))
 
 
 @router.post("/{memory_id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})
 def do_to_memory(
-    request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NOTHING_SAID
+    request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NO_REASON
 ) -> HttpResponse:
-    """Forget, restore, retract, dispute, verify, approve, reject, pin, unpin or purge a memory."""
+    """Forget, restore, retract, dispute, verify, approve, reject, quarantine, pin, unpin or purge a memory."""
     actor = actor_of(request)
     if verb in PINS:
         return answer(change_json(PINS[verb](actor, memory_id, dry_run=body.dry_run)))
@@ -128,7 +131,7 @@ def do_to_memory(
 
 
 def edited_json(edited: EditResult) -> dict[str, object]:
-    """Give the answer to an edit."""
+    """The result of an edit as JSON."""
     return {
         "outcome": edited.outcome,
         "memory": memory_json(edited.memory),
@@ -136,9 +139,3 @@ def edited_json(edited: EditResult) -> dict[str, object]:
         "changes": edited.changes,
         "why": edited.why,
     }
-
-
-def _stored(stored: StoreResult) -> HttpResponse:
-    if stored.outcome == Outcome.REFUSED:
-        raise Refused(f"It was not stored: {stored.why}")
-    return answer(stored_json(stored), status=STATUS.get(stored.outcome, 200))

@@ -1,4 +1,4 @@
-"""Asking: recall, the context pack and checkpoints."""
+"""Routes for recall, the context pack and checkpoints."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -21,53 +21,58 @@ router = Router(tags=["recall"])
 
 @router.post("/recall", response={**out.ERRORS, 200: out.RecalledOut})
 def recall_memories(request: HttpRequest, body: RecallIn) -> HttpResponse:
-    """Answer a question from what the caller may see, best first; or read memories in full by their ids."""
-    asked = body.asked(query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode)
-    return answer(recall_json(recall(actor_of(request), asked)))
+    """Find the memories that answer a query, best first, among those that the caller may see; or read memories in full by
+    their ids.
+    """
+    wanted = body.recall_request(
+        query=body.query, ids=body.ids, types=list(body.types), tags=body.tags, mode=body.mode
+    )
+    return answer(recall_json(recall(actor_of(request), wanted)))
 
 
 @router.get("/recall", response={**out.ERRORS, 200: out.RecalledOut})
-def recall_by_address(request: HttpRequest, asked: Query[RecallQuery]) -> HttpResponse:
-    """Recall as POST does, for what can only follow an address."""
-    wanted = asked.asked(
-        query=asked.query, ids=asked.id, types=list(asked.type), tags=asked.tag, mode=asked.mode
+def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpResponse:
+    """Recall as POST does, for clients that can only open an address."""
+    wanted = params.recall_request(
+        query=params.query, ids=params.id, types=list(params.type), tags=params.tag, mode=params.mode
     )
     return answer(recall_json(recall(actor_of(request), wanted)))
 
 
 @router.get("/context", response={**out.ERRORS, 200: out.PackOut})
-def read_context(request: HttpRequest, wanted: Query[ContextQuery]) -> HttpResponse:
-    """Give what an agent should know when its session begins; with `as_of` or `known_at`, what it was then."""
+def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
+    """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
     pack = get_context(
         actor_of(request),
-        group=wanted.group,
-        query=wanted.query,
-        thread=wanted.thread,
-        token_budget=wanted.token_budget or DEFAULT_BUDGET,
-        narrowing=wanted.moments(),
+        group=params.group,
+        query=params.query,
+        thread=params.thread,
+        token_budget=params.token_budget or DEFAULT_BUDGET,
+        narrowing=params.narrowing(),
     )
     return answer(pack_json(pack))
 
 
 @router.post("/checkpoints", response={**out.ERRORS, 201: out.SavedOut})
 def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
-    """Keep where work stands as the newest of its thread, or of the group."""
+    """Save a checkpoint as the newest of its thread, or of the group."""
     saved = save_checkpoint(actor_of(request), group=body.group, thread=body.thread, state=body.state)
     return answer(checkpoint_json(saved), status=201)
 
 
 @router.get("/checkpoints/latest", response={**out.ERRORS, 200: out.CheckpointOut})
-def read_latest_checkpoint(request: HttpRequest, wanted: Query[CheckpointQuery]) -> HttpResponse:
-    """Give the newest checkpoint of a thread, or of the group."""
-    group = find_group(actor_of(request), wanted.group)
-    thread = clean_line(wanted.thread, field="thread", max_chars=200)
+def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery]) -> HttpResponse:
+    """Read the newest checkpoint of a thread, or of the group."""
+    group = find_group(actor_of(request), params.group)
+    thread = clean_line(params.thread, field="thread", max_chars=200)
     found = latest_checkpoint(group, thread)
     if found is None:
         raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
-    return answer(_checkpoint_json(found, group.slug))
+    return answer(render_checkpoint(found, group.slug))
 
 
-def _checkpoint_json(checkpoint: Checkpoint, group: str) -> dict[str, object]:
+def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:
+    """A checkpoint as JSON."""
     return {
         "id": str(checkpoint.id),
         "group": group,

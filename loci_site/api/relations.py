@@ -1,4 +1,4 @@
-"""Relations: tie two things, and walk from one."""
+"""Routes for relations: store one, and walk from a memory or entity."""
 
 from uuid import UUID
 
@@ -23,29 +23,30 @@ router = Router(tags=["relations"])
 
 @router.post("/relations", response={**out.ERRORS, 200: out.RelationStoredOut, 201: out.RelationStoredOut})
 def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
-    """Tie two things; names that are not known become entities. 201: created · 200: known, reinforced or ended."""
+    """Store a relation between two things; unknown names become entities. 201: created · 200: reinforced or superseded."""
     stored = store_relation(actor_of(request), body.draft())
     return answer(relation_json(stored), status=201 if stored.outcome == "created" else 200)
 
 
 @router.get("/relations", response={**out.ERRORS, 200: out.WalkOut})
-def walk_relations(request: HttpRequest, wanted: Query[WalkQuery]) -> HttpResponse:
-    """Give the relations around a memory or an entity, nearest first."""
+def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
+    """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
-    start = _start(actor, wanted)
-    found = statements_around(actor, start, depth=wanted.depth, limit=wanted.limit, at=wanted.at)
+    start = find_start(actor, params)
+    found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
     return answer({"items": [statement_json(each, is_person=actor.is_person) for each in found]})
 
 
-def _start(actor: Actor, wanted: WalkQuery) -> Memory:
+def find_start(actor: Actor, params: WalkQuery) -> Memory:
+    """The memory or entity where the walk starts. Raises NotFound."""
     try:
-        return find_memory(actor, UUID(wanted.of.strip()), field="of")
+        return find_memory(actor, UUID(params.of.strip()), field="of")
     except ValueError:
-        found = find_entity(actor, find_group(actor, wanted.group), wanted.of)
+        found = find_entity(actor, find_group(actor, params.group), params.of)
     if found is None:
         raise NotFound(
-            f"There is no entity '{wanted.of[:80]}'.",
-            hint="Give a memory's id, or store a relation first.",
+            f"There is no entity '{params.of[:80]}'.",
+            hint="Use the id of a memory, or store a relation first.",
             field="of",
         )
     return found

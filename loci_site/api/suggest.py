@@ -1,4 +1,4 @@
-"""Search as one types, for the admin's search box and for programs."""
+"""Suggestions while a person types, for the admin's search box and for programs."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = Router(tags=["recall"])
 
 
 class SuggestQuery(BaseModel):
-    """What was typed so far. With `by_meaning` by meaning alone: it takes the model, and is for a pause in typing."""
+    """The text typed so far. `by_meaning` searches by meaning only: it needs the model, and suits a pause in typing."""
 
     q: str
     group: str | None = None
@@ -25,7 +25,7 @@ class SuggestQuery(BaseModel):
 
 
 class SuggestionOut(out.Document):
-    """A memory that may be meant: a line of its text, and by what it was found."""
+    """A suggested memory: a line of its text, and the kind of match."""
 
     id: str
     text: str
@@ -37,21 +37,22 @@ class SuggestionOut(out.Document):
 
 
 class SuggestedOut(out.Document):
-    """Suggestions, the likeliest first."""
+    """Suggestions, best first."""
 
     items: list[SuggestionOut]
 
 
 @router.get("/suggest", response={**out.ERRORS, 200: SuggestedOut})
-def suggest_memories(request: HttpRequest, wanted: Query[SuggestQuery]) -> HttpResponse:
-    """Give memories in any state that what was typed so far may mean; nothing is logged or counted as recalled."""
+def suggest_memories(request: HttpRequest, params: Query[SuggestQuery]) -> HttpResponse:
+    """Suggest memories in any state for the text typed so far. Suggestions are neither logged nor counted as recalls."""
     found = suggest(
-        actor_of(request), wanted.q, group=wanted.group, limit=wanted.limit, by_meaning=wanted.by_meaning
+        actor_of(request), params.q, group=params.group, limit=params.limit, by_meaning=params.by_meaning
     )
-    return answer({"items": [_told(each) for each in found]})
+    return answer({"items": [render_suggestion(each) for each in found]})
 
 
-def _told(each: Suggestion) -> dict[str, str]:
+def render_suggestion(each: Suggestion) -> dict[str, str]:
+    """A suggestion as JSON."""
     memory = each.memory
     return {
         "id": str(memory.id),

@@ -1,9 +1,8 @@
-"""Loci's settings (their keys stand in config_sections.py), read from config.toml and the environment.
+"""Loci's settings, read from config.toml and the environment; `sections.py` declares the keys.
 
-An environment variable wins over the file, the file over the default. All faults are reported together.
+An environment variable overrides the file, the file overrides the default. All errors are reported together.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -12,8 +11,10 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from access.errors import LociError
-from loci_site.config.keys import ConfigKey, WrongValue, keys_of, nearest
+from loci_site.config.readers import KEYS, read_environment, read_file
 from loci_site.config.sections import SECTIONS, Access, Embedding, Maintenance, Retrieval, Server, Storage
+
+__all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 POSTGRES_SCHEMES = ("postgres", "postgresql")
@@ -21,16 +22,16 @@ REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
 class ConfigError(LociError):
-    """A setting is wrong; the text names each one, where it came from, its value and what is allowed."""
+    """Settings are wrong; the message names each one with its source, its value and the allowed values."""
 
     code: ClassVar[str] = "wrong_settings"
 
-    def __init__(self, faults: list[str]) -> None:
+    def __init__(self, errors: list[str]) -> None:
         super().__init__(
-            "Loci cannot start, settings are wrong:\n" + "".join(f"  - {fault}\n" for fault in faults),
+            "Loci cannot start because of wrong settings:\n" + "".join(f"  - {error}\n" for error in errors),
             hint="Correct them and start again; docs/reference/settings.md lists every key.",
         )
-        self.faults = tuple(faults)
+        self.errors = tuple(errors)
 
     def __str__(self) -> str:
         return self.message + self.hint
@@ -52,26 +53,23 @@ class Config:
 
     @property
     def on_loopback(self) -> bool:
-        """Only programs of this machine can reach the server."""
+        """True if only programs on this machine can reach the server."""
         return is_loopback(self.server.host)
 
 
-KEYS: dict[str, dict[str, ConfigKey]] = {name: keys_of(name, declared) for name, declared in SECTIONS.items()}
-
-
 def load_config(env: Mapping[str, str]) -> Config:
-    """Read LOCI_HOME/config.toml and the environment into a checked Config. Writes nothing.
+    """The checked Config from LOCI_HOME/config.toml and the environment. Writes nothing.
 
-    Raises ConfigError that names every fault.
+    Raises:
+        ConfigError: lists every error found.
     """
     home = Path(env.get("LOCI_HOME", "").strip() or "~/.loci").expanduser().absolute()
-    faults: list[str] = []
     values: dict[str, dict[str, Any]] = {
         name: {spec.name: spec.default_value(base=home) for spec in specs.values()}
         for name, specs in KEYS.items()
     }
-    _read_file(home / "config.toml", values, faults)
-    _read_environment(env, values, faults)
+    errors = read_file(home / "config.toml", values)
+    errors += read_environment(env, values)
     sections = {name: declared(**values[name]) for name, declared in SECTIONS.items()}
     config = Config(
         home=home,
@@ -79,14 +77,43 @@ def load_config(env: Mapping[str, str]) -> Config:
         redis_url=env.get("REDIS_URL", "").strip(),
         **sections,
     )
-    faults += _faults_between(config)
-    if faults:
-        raise ConfigError(faults)
+    errors += find_conflicts(config)
+    if errors:
+        raise ConfigError(errors)
     return config
 
 
+def find_conflicts(config: Config) -> list[str]:
+    """Errors that only show between settings, or in the addresses they hold."""
+    server, storage = config.server, config.storage
+    errors = []
+    if not config.on_loopback and not server.allowed_hosts:
+        errors.append(
+            f"server.host is {server.host!r}, which other machines can reach, but server.allowed_hosts is empty: "
+            "list the host names that clients use, such as LOCI_ALLOWED_HOSTS=memory.example.org"
+        )
+    if storage.same_cosine < storage.near_cosine:
+        errors.append(
+            f"storage.same_cosine is {storage.same_cosine:g}; it must be at least "
+            f"storage.near_cosine ({storage.near_cosine:g})"
+        )
+    for name, url in [("server.public_url", server.public_url)] + [
+        ("server.allowed_origins", origin) for origin in server.allowed_origins
+    ]:
+        if url and not is_web_address(url):
+            errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
+    # These two may contain a password, so their values are not shown.
+    for name, url, schemes, example in (
+        ("DATABASE_URL", config.database_url, POSTGRES_SCHEMES, "postgresql://user:password@host:port/name"),
+        ("REDIS_URL", config.redis_url, REDIS_SCHEMES, "redis://host:port/0"),
+    ):
+        if url and not has_scheme(url, schemes):
+            errors.append(f"variable {name} must have the form {example}")
+    return errors
+
+
 def is_loopback(host: str) -> bool:
-    """Say whether an address or name can be reached from this machine alone."""
+    """True if the address or name is reachable from this machine only."""
     if host.casefold() in LOOPBACK_NAMES:
         return True
     try:
@@ -95,89 +122,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _read_file(path: Path, values: dict[str, dict[str, Any]], faults: list[str]) -> None:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as wrong:
-        faults.append(f"{path} cannot be read: {wrong}")
-        return
-    for section, entries in table.items():
-        if section not in KEYS or not isinstance(entries, dict):
-            faults.append(_unknown_section(path, section))
-            continue
-        for name, value in entries.items():
-            if name not in KEYS[section]:
-                faults.append(f"{path}: [{section}] has no key {name}; {_place_of(section, name)}")
-                continue
-            try:
-                values[section][name] = KEYS[section][name].checked(value, base=path.parent)
-            except WrongValue as wrong:
-                faults.append(f"{path}: [{section}] {name} is {value!r}, allowed is {wrong}")
-
-
-def _unknown_section(path: Path, section: str) -> str:
-    if section in KEYS:
-        return f"{path}: {section} must be a section: write [{section}] on a line of its own"
-    owners = [name for name, specs in KEYS.items() if section in specs]
-    if owners:
-        return f"{path}: {section} stands outside a section; it belongs under [{owners[0]}]"
-    sections = ", ".join(KEYS)
-    return f"{path}: there is no section [{section}]; {nearest(section, KEYS) or f'there are {sections}'}"
-
-
-def _place_of(section: str, name: str) -> str:
-    owners = [other for other, specs in KEYS.items() if name in specs]
-    if owners:
-        return f"it belongs under [{owners[0]}]"
-    return nearest(name, KEYS[section]) or "its keys are " + ", ".join(KEYS[section])
-
-
-def _read_environment(env: Mapping[str, str], values: dict[str, dict[str, Any]], faults: list[str]) -> None:
-    known: set[str] = set()
-    for section, specs in KEYS.items():
-        for spec in specs.values():
-            known.update(spec.variables)
-            variable = next((name for name in spec.variables if env.get(name, "").strip()), None)
-            if variable is None:  # an empty variable counts as not set
-                continue
-            try:
-                values[section][spec.name] = spec.from_text(env[variable], base=Path.cwd())
-            except WrongValue as wrong:
-                faults.append(f"variable {variable} is {env[variable]!r}, allowed is {wrong}")
-    prefixes = tuple(f"LOCI_{section}_".upper() for section in KEYS)
-    strangers = sorted(name for name in env if name.startswith(prefixes) and name not in known)
-    faults += [f"variable {name} sets no key; {nearest(name, known)}".rstrip("; ") for name in strangers]
-
-
-def _faults_between(config: Config) -> list[str]:
-    server, storage = config.server, config.storage
-    faults = []
-    if not config.on_loopback and not server.allowed_hosts:
-        faults.append(
-            f"server.host is {server.host!r}, which others can reach, and server.allowed_hosts is empty: "
-            "list the host names that clients use, such as LOCI_ALLOWED_HOSTS=memory.example.org"
-        )
-    if storage.same_cosine < storage.near_cosine:
-        faults.append(
-            f"storage.same_cosine is {storage.same_cosine:g}, allowed is at least "
-            f"storage.near_cosine ({storage.near_cosine:g})"
-        )
-    for name, url in [("server.public_url", server.public_url)] + [
-        ("server.allowed_origins", origin) for origin in server.allowed_origins
-    ]:
-        if url and not _is_web_address(url):
-            faults.append(f"{name} is {url!r}, allowed is an address such as https://memory.example.org")
-    # The values of these two may hold a password, so they are not shown.
-    if config.database_url and not _has_scheme(config.database_url, POSTGRES_SCHEMES):
-        faults.append("variable DATABASE_URL, allowed is postgresql://user:password@host:port/name")
-    if config.redis_url and not _has_scheme(config.redis_url, REDIS_SCHEMES):
-        faults.append("variable REDIS_URL, allowed is redis://host:port/0")
-    return faults
-
-
-def _is_web_address(url: str) -> bool:
+def is_web_address(url: str) -> bool:
+    """True for an http or https URL with a host and, if it names one, a valid port."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -185,7 +131,8 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _has_scheme(url: str, schemes: tuple[str, ...]) -> bool:
+def has_scheme(url: str, schemes: tuple[str, ...]) -> bool:
+    """True if the URL parses and its scheme is one of these."""
     try:
         return urlsplit(url).scheme in schemes
     except ValueError:

@@ -1,8 +1,8 @@
-"""The Content-Security-Policy of each answer: nothing from elsewhere, no inline script, no frame.
+"""The Content-Security-Policy of each response: no foreign origins, no inline scripts, no frames.
 
-Pages of the admin need two concessions to unfold. Alpine compiles the attributes of its markup, which takes
-'unsafe-eval'; colours and sizes stand in inline styles, which takes style-src 'unsafe-inline'. Inline scripts stay
-forbidden, so text that became markup by a fault of ours would still not run.
+Admin pages need two exceptions for unfold: Alpine compiles attributes of its markup ('unsafe-eval'), and colours and
+sizes are inline styles (style-src 'unsafe-inline'). Inline scripts stay forbidden, so stored text that a bug of ours
+turned into markup still could not run.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,36 +19,37 @@ _PAGE = (
     "default-src 'none'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'{targets}; frame-ancestors 'none'"
 )
-# Below these stand pages made with unfold.
+# Pages under these paths use unfold.
 UNFOLD_PATHS = ("/admin/", "/oauth/")
 
 
 def policy_of(request: HttpRequest, response: HttpResponseBase) -> str:
-    """Give the policy of an answer: of a page where it is HTML, else that nothing may be loaded at all."""
+    """The policy for a response: that of a page if it is HTML, else one that loads nothing."""
     if not response.get("Content-Type", "").startswith("text/html"):
         return DATA
     scripts = " 'unsafe-eval'" if request.path.startswith(UNFOLD_PATHS) else ""
-    # The consent page's form ends at the program that asked; browsers count that as the form's target.
+    # The consent page's form redirects to the requesting program; browsers count that as the form's target.
     target = getattr(response, "loci_form_targets", "")
     return _PAGE.format(scripts=scripts, targets=f" {target}" if target else "")
 
 
 @sync_and_async_middleware
 def content_policy(get_response: Handler) -> Handler:
-    """Give the middleware; in the event loop it takes no hop to a thread."""
+    """Middleware that adds the policy; inside the event loop it needs no thread."""
     if iscoroutinefunction(get_response):
 
         async def answer_in_loop(request: HttpRequest) -> HttpResponseBase:
-            return _with_policy(request, await get_response(request))
+            return add_policy(request, await get_response(request))
 
         return answer_in_loop
 
     def answer(request: HttpRequest) -> HttpResponseBase:
-        return _with_policy(request, get_response(request))  # type: ignore[arg-type]
+        return add_policy(request, get_response(request))  # type: ignore[arg-type]
 
     return answer
 
 
-def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def add_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Set the policy's header, unless the view has set its own."""
     response.headers.setdefault(HEADER, policy_of(request, response))
     return response

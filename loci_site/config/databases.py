@@ -1,4 +1,4 @@
-"""Which database Django opens: SQLite in LOCI_HOME, or PostgreSQL where DATABASE_URL says so."""
+"""The database that Django opens: PostgreSQL if DATABASE_URL is set, else SQLite in LOCI_HOME."""
 
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from loci_site.config import Config
 from loci_site.config.sections import Storage
 
-# For every connection; Django itself turns foreign keys on, `timeout` sets the busy timeout.
+# Set on every connection; Django itself turns foreign keys on, and `timeout` sets the busy timeout.
 PRAGMAS = (
-    # A row that is rewritten and purged later must not stay in free space.
+    # Rewritten and purged rows must not survive in free space.
     "secure_delete=ON",
     "journal_mode=WAL",  # readers do not wait for the writer
-    "synchronous=NORMAL",  # safe with WAL: a crash of the program loses nothing that was committed
+    "synchronous=NORMAL",  # safe with WAL: a crash of the program loses no committed data
     "mmap_size=134217728",  # 128 MiB
     "journal_size_limit=67108864",  # 64 MiB: the WAL file shrinks again after a large import
     "temp_store=MEMORY",
@@ -20,15 +20,15 @@ PRAGMAS = (
 
 
 def database_settings(config: Config) -> dict[str, Any]:
-    """Give the `default` entry of DATABASES."""
+    """The `default` entry of DATABASES."""
     if config.database_url:
         return postgres_settings(config.database_url)
     return sqlite_settings(config.storage.database, storage=config.storage)
 
 
 def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
-    """SQLite through Loci's own driver choice: one writer at a time, and writers wait instead of failing."""
-    # A negative cache size counts KiB, a positive one pages.
+    """Settings for SQLite with Loci's own backend: one writer at a time, and writers wait instead of failing."""
+    # A negative cache size is in KiB, a positive one in pages.
     pragmas = (*PRAGMAS, f"cache_size=-{storage.cache_mb * 1024}")
     return {
         "ENGINE": "storage.sqlite",
@@ -36,7 +36,7 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             "timeout": storage.busy_timeout_s,
-            # A deferred transaction that reads first and then writes fails at once when another wrote in between.
+            # A deferred transaction that reads before it writes fails at once if another connection wrote in between.
             "transaction_mode": "IMMEDIATE",
             "init_command": ";".join(f"PRAGMA {pragma}" for pragma in pragmas),
         },
@@ -44,7 +44,7 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
 
 
 def postgres_settings(url: str) -> dict[str, Any]:
-    """PostgreSQL from postgresql://user:password@host:port/name?option=value."""
+    """Settings for PostgreSQL from postgresql://user:password@host:port/name?option=value."""
     parts = urlsplit(url)
     return {
         "ENGINE": "django.db.backends.postgresql",

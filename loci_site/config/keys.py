@@ -1,8 +1,8 @@
-"""How one setting is declared, read and checked; `config.py` lists the settings themselves."""
+"""How one setting is declared, read and checked; `sections.py` lists the settings themselves."""
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import UnionType
@@ -13,12 +13,12 @@ FALSE_WORDS = ("0", "false", "no", "off")
 
 
 class WrongValue(ValueError):
-    """The value is not allowed; the text says what is."""
+    """The value is not allowed; the message describes the allowed values."""
 
 
 @dataclass(frozen=True)
 class KeyRule:
-    """What is declared of a key beside its type and default."""
+    """Meaning, unit, range and short environment variable of a key."""
 
     meaning: str
     unit: str = ""
@@ -36,14 +36,14 @@ def key(
     high: float | None = None,
     variable: str = "",
 ) -> Any:
-    """Declare one setting of a section: its default, meaning, unit, range and short environment variable."""
+    """A dataclass field that declares one setting: its default, meaning, unit, range and short variable."""
     rule = KeyRule(meaning=meaning, unit=unit, low=low, high=high, variable=variable)
     return field(default=default, metadata={"rule": rule})
 
 
 @dataclass(frozen=True)
 class ConfigKey:
-    """One setting as the reference of settings shows it and as the reader checks it."""
+    """One setting, as the readers check it and as the settings reference shows it."""
 
     section: str
     name: str
@@ -61,34 +61,33 @@ class ConfigKey:
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
+        """The allowed values in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-        text = words.get(self.kind, "a path" if self.kind is Path else "a list of texts")
-        return " ".join(
-            part for part in (text, self._range(), self.rule.unit and f"({self.rule.unit})") if part
-        )
-
-    def _range(self) -> str:
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+        kind = words.get(self.kind, "a path" if self.kind is Path else "a list of strings")
         low, high = self.rule.low, self.rule.high
-        if low is not None and high is not None:
-            return f"from {low} to {high}"
-        return f"of at least {low}" if low is not None else ""
+        span = "" if low is None else f"of at least {low}" if high is None else f"from {low} to {high}"
+        return " ".join(part for part in (kind, span, self.rule.unit and f"({self.rule.unit})") if part)
 
     def from_text(self, text: str, *, base: Path) -> Any:
-        """Give the value that an environment variable spells, checked."""
+        """The checked value of an environment variable's text."""
         value: Any = text.strip()
         if self.kind is bool:
-            value = _bool_of(value, self.allowed)
+            if value.casefold() not in TRUE_WORDS + FALSE_WORDS:
+                raise WrongValue(self.allowed)
+            value = value.casefold() in TRUE_WORDS
         elif self.kind in (int, float):
-            value = _number_of(value, self)
+            try:
+                value = self.kind(value)
+            except ValueError as error:
+                raise WrongValue(self.allowed) from error
         elif self.kind is tuple:
             value = [part.strip() for part in value.split(",") if part.strip()]
         return self.checked(value, base=base)
 
     def checked(self, value: Any, *, base: Path) -> Any:
-        """Give the value in the key's type, or raise WrongValue; a relative path starts at `base`."""
+        """The value in the key's type; a relative path starts at `base`. Raises WrongValue."""
         if self.choices:
             return self._choice(value)
         if self.kind in (int, float):
@@ -126,42 +125,27 @@ class ConfigKey:
         return (base / Path(value).expanduser()).absolute()
 
     def default_value(self, *, base: Path) -> Any:
-        """Give the default in the key's type."""
+        """The default in the key's type; a relative path starts at `base`."""
         return (base / self.default).absolute() if isinstance(self.default, Path) else self.default
 
 
-def _bool_of(text: str, allowed: str) -> bool:
-    if text.casefold() in TRUE_WORDS + FALSE_WORDS:
-        return text.casefold() in TRUE_WORDS
-    raise WrongValue(allowed)
-
-
-def _number_of(text: str, spec: ConfigKey) -> int | float:
-    try:
-        return int(text) if spec.kind is int else float(text)
-    except ValueError as wrong:
-        raise WrongValue(spec.allowed) from wrong
-
-
 def keys_of(section: str, declared: type) -> dict[str, ConfigKey]:
-    """Give the keys of one section's dataclass, by name, in order."""
+    """The keys of one section's dataclass by name, in order of declaration."""
     hints = get_type_hints(declared)
-    return {
-        entry.name: _key_of(section, entry.name, hints[entry.name], entry.default, entry.metadata)
-        for entry in fields(declared)
-    }
-
-
-def _key_of(section: str, name: str, hint: Any, default: Any, metadata: Mapping[str, Any]) -> ConfigKey:
-    optional = get_origin(hint) in (Union, UnionType)
-    if optional:
-        hint = next(part for part in get_args(hint) if part is not type(None))
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    kind = str if choices else get_origin(hint) or hint
-    return ConfigKey(section, name, kind, default, choices, optional, metadata["rule"])
+    keys = {}
+    for entry in fields(declared):
+        hint = hints[entry.name]
+        optional = get_origin(hint) in (Union, UnionType)
+        if optional:
+            hint = next(part for part in get_args(hint) if part is not type(None))
+        choices = get_args(hint) if get_origin(hint) is Literal else ()
+        kind = str if choices else get_origin(hint) or hint
+        rule: KeyRule = entry.metadata["rule"]
+        keys[entry.name] = ConfigKey(section, entry.name, kind, entry.default, choices, optional, rule)
+    return keys
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Give "did you mean …?" for a misspelt word, or an empty text."""
+    """The text "did you mean …?" for a misspelt word; empty if nothing is close."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else ""

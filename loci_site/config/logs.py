@@ -1,13 +1,13 @@
-"""How log lines look: one line each, where a traceback would say nothing more."""
+"""Log filters: errors whose traceback adds nothing become one line."""
 
 import logging
 
 
 class RefusedHost(logging.Filter):
-    """A request for a foreign host name becomes one line that says what to set."""
+    """Turns the error for an unknown host name into one line that names the setting."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record; keep it always."""
+        """Rewrite the record; always keep it."""
         request = getattr(record, "request", None)
         host = request.META.get("HTTP_HOST", "") if request is not None else ""
         record.msg = "Refused a request for host %r; if it is yours, add it to LOCI_ALLOWED_HOSTS."

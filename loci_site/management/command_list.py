@@ -1,4 +1,4 @@
-"""The commands as a person at the terminal meets them: Loci's own in groups, and no short way past its write path."""
+"""The command line of Loci: its commands in groups, and refusals of commands that would bypass its write path."""
 
 import ast
 import shutil
@@ -14,7 +14,7 @@ from access.connect import command_line
 GROUPS: Final = {
     "Run Loci": ("up", "serve", "mcp", "doctor", "schedule", "model"),
     "Memories": ("remember", "recall", "search", "inspect", "memory", "stats", "tombstones"),
-    "People, agents and what they did": (
+    "People, agents and the audit log": (
         "person",
         "token",
         "group",
@@ -23,64 +23,64 @@ GROUPS: Final = {
         "changepassword",
         "audit",
     ),
-    "In and out": ("import", "export", "backup", "restore"),
+    "Import, export, backup": ("import", "export", "backup", "restore"),
     "Maintenance": ("compact", "cleanup", "retention", "reembed", "runs"),
     "Measure and develop": ("evaluate", "reference"),
 }
-NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory, and the log says so."
-READ_IN: Final = "'loci import FILE' takes what 'loci export' wrote, and 'loci restore' takes a backup."
+NEW_STORE: Final = "For an empty store, set LOCI_HOME to a new folder; 'loci memory purge ID' destroys one memory and logs it."
+READ_IN: Final = "Use 'loci import FILE' for a file of 'loci export', and 'loci restore' for a backup."
 RUN_IT: Final = "Use 'loci up'."
-# Django's, and those of libraries, that would change or serve the store past rights, indexes and audit log.
+# Commands of Django and of libraries that would change or serve the store without rights, indexes or audit log.
 REFUSED: Final = {
-    "flush": f"It would delete every row, the audit log included. {NEW_STORE}",
-    "sqlflush": f"What it prints would delete every row, the audit log included. {NEW_STORE}",
-    "loaddata": f"It would write rows past the checks and the audit log. {READ_IN}",
-    "remove_stale_contenttypes": "It would delete rows past the audit log. 'loci retention' destroys what is past its time.",
-    "createapplication": "It would let a program in past the audit log. 'loci token create NAME' does that for an agent.",
-    "runserver": f"It would serve without the worker, and beside another server. {RUN_IT}",
-    "testserver": f"It would serve a store of rows that passed no check. {RUN_IT}",
+    "flush": f"It would delete every row, including the audit log. {NEW_STORE}",
+    "sqlflush": f"Its output would delete every row, including the audit log. {NEW_STORE}",
+    "loaddata": f"It would write rows without checks and without audit entries. {READ_IN}",
+    "remove_stale_contenttypes": "It would delete rows without audit entries. 'loci retention' destroys expired memories.",
+    "createapplication": "It would give a program access without an audit entry. Use 'loci token create NAME' for an agent.",
+    "runserver": f"It would serve without the worker, beside another server. {RUN_IT}",
+    "testserver": f"It would serve a store of unchecked rows. {RUN_IT}",
 }
-COLUMN: Final = 19  # where the help of each command begins
-WIDEST: Final = 110
+HELP_COLUMN: Final = 19
+MAX_WIDTH: Final = 110
 
 
 class Commands(ManagementUtility):
-    """Django's commands by name, with a list and refusals of our own; call_command() takes all of them as before."""
+    """Django's utility with Loci's list and refusals; call_command() still runs every command."""
 
     def main_help_text(self, commands_only: bool = False) -> str:
-        """Give the list: Loci's commands, or with `commands_only` their names."""
+        """The list of Loci's commands with their help, or with `commands_only` their names."""
         if commands_only:
             return "\n".join(sorted(name for names in GROUPS.values() for name in names))
         wrapper = TextWrapper(
-            width=max(2 * COLUMN, min(shutil.get_terminal_size().columns, WIDEST)),
-            subsequent_indent=" " * COLUMN,
+            width=max(2 * HELP_COLUMN, min(shutil.get_terminal_size().columns, MAX_WIDTH)),
+            subsequent_indent=" " * HELP_COLUMN,
         )
         lines = [f"usage: {self.prog_name} COMMAND ...; '{self.prog_name} COMMAND --help' shows examples."]
         for title, names in GROUPS.items():
-            rows = [wrapper.fill(f"  {name:<{COLUMN - 2}}{help_of(name)}") for name in names]
+            rows = [wrapper.fill(f"  {name:<{HELP_COLUMN - 2}}{read_help(name)}") for name in names]
             lines += ["", f"{title}:", *rows]
-        return "\n".join([*lines, "", "Django's migrate, check, shell and dbshell are there as well."])
+        return "\n".join([*lines, "", "Django's migrate, check, shell and dbshell are available too."])
 
     def fetch_command(self, subcommand: str) -> Any:
-        """Give a command by its name; one that is refused ends the process with what to use instead."""
+        """The command of this name; a refused one ends the process and names the alternative."""
         if subcommand in REFUSED:
-            said = REFUSED[subcommand].replace("loci ", command_line(""))
-            sys.exit(f"Loci does not run '{subcommand}'. {said}")
+            reason = REFUSED[subcommand].replace("loci ", command_line(""))
+            sys.exit(f"Loci does not run '{subcommand}'. {reason}")
         return super().fetch_command(subcommand)
 
 
-def help_of(name: str) -> str:
-    """Give a command's help from its source: importing all of them takes two seconds."""
-    room = get_commands()[name]
-    file = Path(__file__).parents[2].joinpath(*room.split("."), "management", "commands", f"{name}.py")
+def read_help(name: str) -> str:
+    """The help of a command, parsed from its source: importing all commands takes two seconds."""
+    app = get_commands()[name]
+    file = Path(__file__).parents[2].joinpath(*app.split("."), "management", "commands", f"{name}.py")
     [command] = (
         node
         for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and node.name == "Command"
     )
-    [said] = (
+    [text] = (
         node.value
         for node in command.body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "help"
     )
-    return str(ast.literal_eval(said))
+    return str(ast.literal_eval(text))

@@ -1,4 +1,4 @@
-"""What a new installation needs before anybody can use it: its tables, the first admin and the first token."""
+"""Set-up of a new installation: tables, first admin and first token."""
 
 from dataclasses import dataclass
 
@@ -29,9 +29,9 @@ class FirstAccess:
 
 
 def migrate_if_needed() -> int:
-    """Bring the tables up to date and put missing triggers back; give how many migrations were run.
+    """Run pending migrations and restore missing triggers. Returns the number of migrations.
 
-    Where nothing is to do this costs a few milliseconds; `migrate` itself takes half a second to find that out.
+    If nothing is pending, this takes a few milliseconds; `migrate` itself takes half a second.
     """
     adopt_squashed()
     executor = MigrationExecutor(connection)
@@ -41,8 +41,8 @@ def migrate_if_needed() -> int:
     return len(plan)
 
 
-def give_first_access() -> FirstAccess | None:
-    """Make the first superuser and a token with every right, where there is no user yet. One transaction."""
+def create_first_access() -> FirstAccess | None:
+    """Create the first superuser and a token with all scopes; None if a user exists. One transaction."""
     users = get_user_model().objects
     if users.exists():
         return None

@@ -1,4 +1,4 @@
-"""Errors as an agent reads them: a sentence, what to do next, and a code; never a traceback."""
+"""Errors as text for an agent: a sentence, what to do next, and a code; never a traceback."""
 
 import logging
 import secrets
@@ -8,39 +8,41 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
 from access.errors import LociError
-from loci_site.mcp.arguments import as_invalid_input
+from loci_site.mcp.arguments import describe_validation
 
 logger = logging.getLogger(__name__)
 
 
-def said(error: LociError) -> str:
-    """Give an error as one text; what is no valid Unicode in it is spelt out."""
+def error_text(error: LociError) -> str:
+    """The error as one line of text; invalid Unicode in it is escaped."""
     field = f", {error.field}" if error.field else ""
     return f"{error} [{error.code}{field}]".encode("utf-8", "backslashreplace").decode()
 
 
-def reason_of(fault: BaseException) -> LociError | None:
-    """Give the domain's error behind what the SDK made of it; None for a fault of ours."""
-    cause: BaseException | None = fault
+def find_domain_error(error: BaseException) -> LociError | None:
+    """Loci's error in the chain of causes of an SDK exception; None for an unexpected one."""
+    cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, LociError):
             return cause
         if isinstance(cause, ValidationError):
-            return as_invalid_input(cause)
+            return describe_validation(cause)
         cause = cause.__cause__
     return None
 
 
-def explain(fault: Exception, *, what: str) -> str:
-    """Give the text of a failure. One of ours is logged under the short reference that the text names."""
-    reason = reason_of(fault)
+def explain_failure(error: Exception, *, what: str) -> str:
+    """The text of a failure; an unexpected one is logged under a short reference that the text names."""
+    reason = find_domain_error(error)
     if reason is not None:
-        return said(reason)
+        return error_text(reason)
     reference = secrets.token_hex(4)
-    logger.error("%s failed, reference %s", what, reference, exc_info=fault)
-    return f"{what} failed inside Loci. The server's log has it under the reference {reference}. [error]"
+    logger.error("%s failed, reference %s", what, reference, exc_info=error)
+    return (
+        f"{what} failed inside Loci. Details are in the server's log under the reference {reference}. [error]"
+    )
 
 
-def refuse(error: LociError) -> NoReturn:
-    """Raise what the SDK shows to the agent as it stands."""
-    raise ToolError(said(error))
+def raise_tool_error(error: LociError) -> NoReturn:
+    """Raise the error in the form that the SDK passes on to the agent unchanged."""
+    raise ToolError(error_text(error))

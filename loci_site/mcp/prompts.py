@@ -1,4 +1,4 @@
-"""Prompts for the moments in which a memory helps: a session's start, a decision, a session's end, a correction."""
+"""Prompts for the situations in which memory helps: session start, decision, session end, correction."""
 
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ Group = Annotated[str, Field(description="the project; absent: the token's defau
 
 
 def add_to(server: MCPServer[Any]) -> None:
-    """Let the server offer the prompts."""
+    """Register the prompts with the server."""
     for prompt, title in (
         (start_session, "Start a session"),
         (before_decision, "Before a decision"),
@@ -27,8 +27,8 @@ def add_to(server: MCPServer[Any]) -> None:
 async def start_session(
     task: Annotated[str, Field(description="what the session is about")] = "", group: Group = ""
 ) -> str:
-    """Begin with what the team's memory holds for this project and task."""
-    pack = await _pack(group, task)
+    """Start with the team's memory of this project and task."""
+    pack = await build_pack_text(group, task)
     goal = f"The task of this session: {escape(task)}\n\n" if task.strip() else ""
     return (
         f"{goal}{pack}\n\nUse this. Recall more with recall_memory before you decide or change something, "
@@ -39,26 +39,26 @@ async def start_session(
 async def before_decision(
     decision: Annotated[str, Field(description="what is to be decided")], group: Group = ""
 ) -> str:
-    """Look for what is settled already before deciding something."""
+    """Look for earlier decisions before making a new one."""
     return (
         f"A decision is due: {escape(decision)}\n\n"
-        f"First ask the team's memory{_in(group)}: recall_memory with the question in plain words, and again with "
-        "the names it is about. Say what was decided before, when and why, and whether that still holds; say so "
+        f"First search the team's memory{name_group(group)}: recall_memory with the question in plain words, and again with "
+        "the names involved. Report what was decided before, when and why, and whether it still holds; say so "
         "plainly if nothing is stored. Then propose. Once it is decided, store_memory the decision with its reason, "
-        "with supersedes where it replaces an older one."
+        "with supersedes if it replaces an older one."
     )
 
 
 async def end_session(group: Group = "") -> str:
-    """Keep what this session has taught, and where work stands."""
+    """Store what this session has taught, and the state of the work."""
     return (
-        f"The session ends. For the team's memory{_in(group)}:\n"
+        f"The session ends. For the team's memory{name_group(group)}:\n"
         "1. List what a colleague should know next month: decisions and their reasons, facts, ways of doing, fixes "
-        "and their causes, preferences. Leave out what the code or its history says, and every secret.\n"
-        "2. store_memory each one, as a statement that stands alone; where one replaces an older memory, find that "
+        "and their causes, preferences. Leave out what the code or its history already shows, and every secret.\n"
+        "2. store_memory each one, as a self-contained statement; if it replaces an older memory, find that "
         "with recall_memory and pass its id as supersedes.\n"
-        "3. checkpoint what is done, what is next and what is open.\n"
-        "4. Say in one line each what was stored, what was confirmed and what waits for a person."
+        "3. Save a checkpoint: what is done, what is next and what is open.\n"
+        "4. Report in one line each what was stored, what was confirmed and what needs a person."
     )
 
 
@@ -68,20 +68,22 @@ async def correct_fact(
     group: Group = "",
 ) -> str:
     """Correct a memory that is wrong or no longer true."""
-    known = f"\nRight is: {escape(right)}" if right.strip() else ""
+    known = f"\nCorrect is: {escape(right)}" if right.strip() else ""
     return (
         f"This is wrong: {escape(wrong)}{known}\n\n"
-        f"Find the memory{_in(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
+        f"Find the memory{name_group(group)} with recall_memory and look at it with memory_inspect. If it was true and has "
         "changed, store_memory the new statement with supersedes. If it was never true, forget_memory with the verb "
-        "retract and the reason, then store what is right. If nobody is sure, use the verb dispute. "
-        "Say what you changed, by id."
+        "retract and the reason, then store the correct statement. If nobody is sure, use the verb dispute. "
+        "Report the ids of what you changed."
     )
 
 
 @in_db_thread
-def _pack(group: str, task: str) -> str:
+def build_pack_text(group: str, task: str) -> str:
+    """The context pack of a group for the caller, relevant to the task."""
     return get_context(current_actor(), group=group or None, query=task).text
 
 
-def _in(group: str) -> str:
+def name_group(group: str) -> str:
+    """The group in parentheses for a prompt; empty if it is the default."""
     return f" (group '{escape(group)}')" if group.strip() else ""

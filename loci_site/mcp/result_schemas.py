@@ -1,4 +1,4 @@
-"""What the tools answer: of what the services say, the part that an agent can use, and nothing empty."""
+"""Schemas of the tools' results: the part of the services' answers that an agent can use, without empty fields."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from memories.browse.serializers import Json
 
 
 class Answer(BaseModel):
-    """Base of the answers. A field with a default is left out where it says nothing more than that."""
+    """Base of the results; fields that equal their default are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     def as_json(self) -> Json:
-        """Give the answer as JSON values, without nulls and without what equals its default."""
+        """The result as JSON values, without nulls and defaults."""
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 class NearMemory(Answer):
-    """A memory near the one that was to be stored."""
+    """A neighbour of the stored memory."""
 
     id: str
     content: str
@@ -30,7 +30,7 @@ class NearMemory(Answer):
 
 
 class StoreAnswer(Answer):
-    """What became of a text."""
+    """The result of a store."""
 
     outcome: str = Field(description="created, reinforced, queued, refused or unchanged")
     group: str
@@ -48,7 +48,7 @@ class StoreAnswer(Answer):
 
 
 class RecalledMemory(Answer):
-    """One memory of an answer."""
+    """One memory in an answer."""
 
     id: str
     text: str
@@ -66,7 +66,7 @@ class RecalledMemory(Answer):
 
 
 class RecallAnswer(Answer):
-    """What was found, best first."""
+    """The memories found, best first."""
 
     count: int
     group: str
@@ -96,7 +96,7 @@ class ForgetAnswer(Answer):
 
 
 class InspectAnswer(Answer):
-    """All there is to say of a memory."""
+    """Everything about a memory."""
 
     memory: dict[str, Any]
     recall: str
@@ -112,7 +112,7 @@ class InspectAnswer(Answer):
 
 
 class StatsAnswer(Answer):
-    """True counts of a group."""
+    """Exact counts of a group."""
 
     group: str
     memories: int
@@ -136,7 +136,7 @@ class StatsAnswer(Answer):
 
 
 class RelationAnswer(Answer):
-    """What became of a relation."""
+    """The result of a stored relation."""
 
     outcome: str = Field(description="created, reinforced or superseded")
     id: str
@@ -169,7 +169,7 @@ class ContextAnswer(Answer):
 
 
 class CheckpointAnswer(Answer):
-    """A checkpoint that was saved, and how many its thread, or the group, has now."""
+    """A saved checkpoint; `count` is the number of checkpoints of its thread, or group."""
 
     id: str
     group: str

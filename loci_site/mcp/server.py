@@ -28,9 +28,9 @@ from access.actor import READ, Actor
 from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
-from loci_site.mcp.arguments import check_names, without_nulls
+from loci_site.mcp.arguments import check_names, drop_nulls
 from loci_site.mcp.auth import FindActor, acting_as, can
-from loci_site.mcp.errors import explain, reason_of, refuse, said
+from loci_site.mcp.errors import error_text, explain_failure, find_domain_error, raise_tool_error
 from loci_site.mcp.tools import TOOLS, LociTool
 
 INSTRUCTIONS = (
@@ -42,12 +42,12 @@ INSTRUCTIONS = (
 )
 PRIVATE = CacheHint(ttl_ms=60_000, scope="private")
 READING = frozenset({READ})
-NO_CONTEXT: Any = None  # no tool of ours takes the SDK's context
+NO_CONTEXT: Any = None  # none of our tools uses the SDK's context
 logger = logging.getLogger(__name__)
 
 
 class LociServer(MCPServer[Any]):
-    """Asks who calls, shows and runs what that caller may use, and puts every failure into words."""
+    """Finds the caller, lists and runs what the caller may use, and turns every failure into text."""
 
     def __init__(self, find_actor: FindActor) -> None:
         super().__init__(
@@ -56,9 +56,9 @@ class LociServer(MCPServer[Any]):
             version=__version__,
             instructions=INSTRUCTIONS,
             tools=[declared.tool for declared in TOOLS.values()],
-            # Django's logging rules; this only keeps the SDK from setting up its own at a lower level.
+            # Django configures logging; this only keeps the SDK from setting up its own at a lower level.
             log_level="WARNING",
-            # What is listed depends on the token.
+            # The lists depend on the token.
             cache_hints={
                 "tools/list": PRIVATE,
                 "prompts/list": PRIVATE,
@@ -66,7 +66,7 @@ class LociServer(MCPServer[Any]):
                 "resources/templates/list": PRIVATE,
                 "resources/read": CacheHint(ttl_ms=0, scope="private"),
             },
-            # Nothing is pushed: what is listed changes with the token alone.
+            # Nothing is pushed: the lists change only with the token.
             subscriptions=False,
         )
         self._find_actor = find_actor
@@ -85,21 +85,21 @@ class LociServer(MCPServer[Any]):
         """Run a tool for the caller.
 
         Raises:
-            ToolError: what the agent reads: why it was refused and what to do, or the log's reference.
+            ToolError: the text for the agent: the reason and what to do, or a reference to the log.
         """
         try:
-            actor = _through_client(await self._find_actor(), context)
-            given = _checked_call(actor, name, arguments)
+            actor = with_client(await self._find_actor(), context)
+            checked = check_call(actor, name, arguments)
         except LociError as error:
-            refuse(error)
+            raise_tool_error(error)
         with acting_as(actor):
             try:
-                return await super().call_tool(name, given, context)
-            except ToolError as fault:
-                raise ToolError(explain(fault, what=name)) from None
+                return await super().call_tool(name, checked, context)
+            except ToolError as error:
+                raise ToolError(explain_failure(error, what=name)) from None
 
     async def list_resources(self) -> list[Resource]:
-        """List the context pack of each group that the caller may read; memories are reached by their ids."""
+        """List the context pack of each group that the caller may read; memories are read by their ids."""
         actor = await self._actor()
         if not can(actor, READING):
             return []
@@ -107,45 +107,45 @@ class LociServer(MCPServer[Any]):
             return await resources.list_packs()
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """List the forms of addresses, to a caller who may read."""
+        """List the address templates for a caller with the right to read."""
         return await super().list_resource_templates() if can(await self._actor(), READING) else []
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Read a memory or a group's context for the caller.
+        """Read a memory or the context pack of a group for the caller.
 
         Raises:
             ResourceError: why it cannot be read.
         """
-        with acting_as(_through_client(await self._actor(), context)):
+        with acting_as(with_client(await self._actor(), context)):
             try:
                 return await super().read_resource(uri, context)
             except ResourceNotFoundError:
                 raise
-            except ResourceError as fault:
-                text = explain(fault, what=f"Reading {uri}")
-                is_missing = isinstance(reason_of(fault), NotFound | InvalidInput)
+            except ResourceError as error:
+                text = explain_failure(error, what=f"Reading {uri}")
+                is_missing = isinstance(find_domain_error(error), NotFound | InvalidInput)
                 raise (ResourceNotFoundError if is_missing else ResourceError)(text) from None
 
     async def list_prompts(self) -> list[Prompt]:
-        """List the prompts, to a caller who may read."""
+        """List the prompts for a caller with the right to read."""
         return await super().list_prompts() if can(await self._actor(), READING) else []
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Write a prompt out for the caller."""
-        with acting_as(_through_client(await self._actor(), context)):
+        """Render a prompt for the caller."""
+        with acting_as(with_client(await self._actor(), context)):
             try:
                 return await super().get_prompt(name, arguments, context)
-            except ValueError as fault:
+            except ValueError as error:
                 known = [prompt.name for prompt in await super().list_prompts()]
-                text = str(fault) if name not in known else explain(fault, what=f"The prompt {name}")
+                text = str(error) if name not in known else explain_failure(error, what=f"The prompt {name}")
                 raise MCPError(code=INVALID_PARAMS, message=text) from None
 
     async def _complete(self, ref: Any, argument: Any, context: Any) -> Any:
-        """Complete the name of a group with those that the caller may read."""
+        """Complete the slug of a group from those that the caller may read."""
         actor = await self._actor()
         if argument.name not in ("slug", "group") or not can(actor, READING):
             return None
@@ -156,49 +156,54 @@ class LociServer(MCPServer[Any]):
         try:
             return await self._find_actor()
         except LociError as error:
-            raise MCPError(code=INVALID_PARAMS, message=said(error)) from None
+            raise MCPError(code=INVALID_PARAMS, message=error_text(error)) from None
 
 
 async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Run a tool as LociServer.call_tool() does, for a caller that is known; a refusal or a fault is a result too."""
+    """Run a tool as LociServer.call_tool() does, for a known caller; every error becomes a result."""
     try:
-        given = _checked_call(actor, name, arguments)
+        checked = check_call(actor, name, arguments)
         with acting_as(actor):
-            result: CallToolResult = await TOOLS[name].tool.run(given, NO_CONTEXT, convert_result=True)
+            result: CallToolResult = await TOOLS[name].tool.run(checked, NO_CONTEXT, convert_result=True)
             return result
     except LociError as error:
-        text = said(error)
-    except Exception as fault:
-        text = explain(fault, what=name)
+        text = error_text(error)
+    except Exception as error:
+        text = explain_failure(error, what=name)
     logger.info("Tool %r failed: %r", name, text)
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def _checked_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give the arguments that say something; raise where the actor may not call this with them."""
-    given = without_nulls(arguments)
+def check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments without nulls, after a check of the tool's name, the actor's rights and the arguments' names.
+
+    Raises:
+        NotFound, NotPermitted, InvalidInput: the message names the nearest tool, the missing right or the argument.
+    """
+    checked = drop_nulls(arguments)
     declared = TOOLS.get(name)
     if declared is None:
-        near = difflib.get_close_matches(name, TOOLS, n=1)
+        close = difflib.get_close_matches(name, TOOLS, n=1)
         raise NotFound(
             f"There is no tool '{name[:60]}'.",
-            hint=f"Did you mean {near[0]}?" if near else f"There are: {', '.join(TOOLS)}.",
+            hint=f"Did you mean {close[0]}?" if close else f"The tools are {', '.join(TOOLS)}.",
         )
     if not can(actor, declared.rights):
-        raise NotPermitted(f"You may not use {name}.", hint=_needed(actor, declared))
-    check_names(name, given, declared.tool.parameters["properties"])
-    return given
+        raise NotPermitted(f"You may not use {name}.", hint=missing_right(actor, declared))
+    check_names(name, checked, declared.tool.parameters["properties"])
+    return checked
 
 
-def _needed(actor: Actor, declared: LociTool) -> str:
+def missing_right(actor: Actor, declared: LociTool) -> str:
+    """What the actor lacks for the tool: a role in a group, or a scope of the token."""
     rights = " or ".join(sorted(declared.rights, reverse=True))
     if declared.rights & actor.scopes:
-        return f"Its token has the scope, but you have no role that may {rights} in any group: ask an admin of one."
-    return f"It takes a token with the scope {rights}."
+        return f"The token has the scope, but you have no role with the right to {rights} in any group: ask an admin of one."
+    return f"It needs a token with the scope {rights}."
 
 
-def _through_client(actor: Actor, context: Context[Any, Any] | None) -> Actor:
-    """Give the actor with the name of the program that it uses, where that says its name."""
+def with_client(actor: Actor, context: Context[Any, Any] | None) -> Actor:
+    """The actor with the name of the calling program, if the program names itself."""
     if context is None or actor.client:
         return actor
     params = context.request_context.session.client_params

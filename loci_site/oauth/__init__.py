@@ -1,1 +1,1 @@
-"""OAuth 2.1 for MCP: programs ask a person for access instead of being handed a token."""
+"""OAuth 2.1 for MCP: a program requests access from a person, who does not have to copy a token."""

@@ -1,4 +1,4 @@
-"""The toolkit's own admin pages are taken off: tokens and consents are made and ended by services, never typed in."""
+"""Removes the toolkit's admin pages: tokens and consents are created and ended by services, never edited by hand."""
 
 from django.contrib import admin
 from oauth2_provider.models import AccessToken, Application, DeviceGrant, Grant, IDToken, RefreshToken

@@ -1,3 +1,5 @@
+"""The OAuth app, which adds its expired rows to the daily clean-up."""
+
 from django.apps import AppConfig
 
 
@@ -8,9 +10,9 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
-        """Let the daily job delete expired tokens too."""
+        """Add expired tokens to the daily clean-up job."""
         from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - Django wants apps loaded first
-        from loci_site.oauth.grants import clean_up  # noqa: PLC0415 - as above
+        from loci_site.oauth.grants import delete_expired  # noqa: PLC0415 - as above
 
-        if clean_up not in EXTRA_CLEANUPS:
-            EXTRA_CLEANUPS.append(clean_up)
+        if delete_expired not in EXTRA_CLEANUPS:
+            EXTRA_CLEANUPS.append(delete_expired)

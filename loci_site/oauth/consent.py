@@ -1,4 +1,4 @@
-"""The page on which a person lets a program in: who asks, what it may do, and where."""
+"""The consent page: which program requests access, what it may do, and in which groups."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from loci_site.oauth.provider import SCOPES
 
 
 class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
-    """What the person allows; hidden beside it, what the program asked for."""
+    """What the person allows, with the program's request in hidden fields."""
 
     rights = forms.MultipleChoiceField(
         required=False, label="It may", widget=UnfoldAdminCheckboxSelectMultipleWidget()
@@ -34,7 +34,7 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
     everywhere = forms.BooleanField(
         required=False,
         initial=True,
-        label="In every group that I may enter, later ones too",
+        label="In every group that I may enter, including future ones",
         widget=UnfoldBooleanSwitchWidget(),
     )
     groups = forms.MultipleChoiceField(
@@ -44,42 +44,42 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
     def __init__(self, *args: Any, actor: Actor, audience: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.audience = audience
-        self.rooms: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
-        asked = str(self.data.get("scope") or self.initial.get("scope") or "").split()
-        rights = [(name, said) for name, said in SCOPES.items() if name in asked and actor.may(name)]
+        self.groups_by_slug: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
+        requested = str(self.data.get("scope") or self.initial.get("scope") or "").split()
+        rights = [(name, label) for name, label in SCOPES.items() if name in requested and actor.may(name)]
         self.fields["rights"].choices = rights
         self.fields["rights"].initial = [name for name, _ in rights]
-        self.fields["groups"].choices = [(slug, slug) for slug in self.rooms]
+        self.fields["groups"].choices = [(slug, slug) for slug in self.groups_by_slug]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse what allows nothing, and what was changed in the hidden fields."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        if said.get("resource") != self.audience:
-            raise forms.ValidationError("The program asks for access to something else.")
-        if said.get("allow"):
-            if not said.get("rights"):
-                self.add_error("rights", "Leave it at least one, or refuse.")
-            if not said.get("everywhere") and not said.get("groups"):
+        """Refuse a form that allows nothing, or whose hidden fields were changed."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if data.get("resource") != self.audience:
+            raise forms.ValidationError("The program requests access to a different server.")
+        if data.get("allow"):
+            if not data.get("rights"):
+                self.add_error("rights", "Choose at least one, or refuse.")
+            if not data.get("everywhere") and not data.get("groups"):
                 self.add_error("groups", "Choose at least one group.")
-        return said
+        return data
 
     def allowed(self) -> GrantedAccess:
-        """Give what the person has chosen."""
-        said = self.cleaned_data
-        groups = None if said["everywhere"] else tuple(self.rooms[slug] for slug in said["groups"])
-        return GrantedAccess(frozenset(said["rights"]), groups)
+        """What the person has allowed."""
+        data = self.cleaned_data
+        groups = None if data["everywhere"] else tuple(self.groups_by_slug[slug] for slug in data["groups"])
+        return GrantedAccess(frozenset(data["rights"]), groups)
 
 
 class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has no types
-    """Asks the person each time: a program that shows up under a known name may be another one."""
+    """Asks the person every time: a program with a known name may be a different one."""
 
     template_name = "oauth/consent.html"
     form_class = ConsentForm
     login_url = reverse_lazy("people:login")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the page; a program that names no audience, or another one, is sent back with invalid_target."""
-        # The toolkit would let the program itself say that nobody needs to be asked.
+        """Show the page; a request without this server as its audience goes back with invalid_target."""
+        # With this parameter, the toolkit would let the program skip the consent page.
         query = request.GET.copy()
         query.pop("approval_prompt", None)
         request.GET = query  # type: ignore[assignment]
@@ -89,7 +89,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return response
 
     def form_valid(self, form: ConsentForm) -> HttpResponse:
-        """Keep what is allowed and hand out a code; a refusal goes back to the program."""
+        """Store the consent and send the program a code, or the person's refusal."""
         if not form.cleaned_data["allow"]:
             refused: HttpResponse = super().form_valid(form)
             return refused
@@ -106,15 +106,15 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return answer
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """Tell the form who decides, and about what."""
-        known: dict[str, Any] = super().get_form_kwargs()
-        return known | {"actor": self._actor(), "audience": audience_of(self.request)}
+        """The form's arguments with the person who decides and the audience."""
+        arguments: dict[str, Any] = super().get_form_kwargs()
+        return arguments | {"actor": self._actor(), "audience": audience_of(self.request)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Give the page what it says of the program."""
+        """The page's context with the program's name and the address that receives the answer."""
         context: dict[str, Any] = admin.site.each_context(self.request) | super().get_context_data(**kwargs)
         application = context.get("application") or self._application()
-        context |= {"title": "Let a program in", "is_nav_sidebar_enabled": False}
+        context |= {"title": "Allow a program", "is_nav_sidebar_enabled": False}
         if application is not None:
             target = self.request.GET.get("redirect_uri") or self.request.POST.get("redirect_uri", "")
             context |= {
@@ -125,7 +125,7 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return context
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
-        """Show the page; its form may lead to the program's address, which the policy has to name."""
+        """Render the page; the form may redirect to the program's address, so the content policy must name it."""
         if "error" in context:
             context = self.get_context_data(**context)
         response: HttpResponse = super().render_to_response(context, **kwargs)
@@ -141,19 +141,19 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return Application.objects.filter(client_id=client).first()
 
     def _wrong_audience(self, request: HttpRequest) -> HttpResponse:
-        """Send the program back, once it is known that the address is its own."""
+        """Send the program back with invalid_target, after a check that the redirect address is its own."""
         try:
-            _, asked = self.validate_authorization_request(request)
-            said = f"Name this server as the resource: {audience_of(request)}"
-            fault = CustomOAuth2Error(error="invalid_target", description=said, state=asked.get("state"))
-            raise OAuthToolkitError(error=fault, redirect_uri=asked["redirect_uri"])
+            _, query = self.validate_authorization_request(request)
+            hint = f"Name this server as the resource: {audience_of(request)}"
+            wrong = CustomOAuth2Error(error="invalid_target", description=hint, state=query.get("state"))
+            raise OAuthToolkitError(error=wrong, redirect_uri=query["redirect_uri"])
         except OAuthToolkitError as error:
-            answer: HttpResponse = self.error_response(error, self._application())
-            return answer
+            response: HttpResponse = self.error_response(error, self._application())
+            return response
 
 
 def origin(address: str) -> str:
-    """Give the part of an address that says who gets the answer: scheme and host, or the scheme of an editor's own."""
+    """The part of an address that identifies its receiver: scheme and host, or an editor's own scheme."""
     parts = urlsplit(address)
     if parts.scheme in ("http", "https"):
         return f"{parts.scheme}://{parts.netloc}"

@@ -1,4 +1,4 @@
-"""What people have allowed programs, and the Actor of a program that comes with an OAuth token."""
+"""Consents of people to programs, and the Actor of a program with an OAuth token."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -21,54 +21,50 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 MAX_NAME = 100
-UNUSED = timedelta(days=1)  # a program that registers asks for access within minutes
+UNUSED_AFTER = timedelta(days=1)  # programs request access within minutes of their registration
 
 
 @dataclass(frozen=True)
 class GrantedAccess:
-    """What a person lets a program do; `groups` None: every group that the person may enter, later ones too."""
+    """What a person allows a program; `groups` None: every group that the person may enter, including future ones."""
 
     scopes: frozenset[str]
     groups: tuple[Group, ...] | None = None
 
 
 def name_of(application: Application) -> str:
-    """Give the name that a program gave itself, made fit to be shown; it proves nothing."""
-    shown = "".join(c if c.isprintable() else " " for c in application.name)
-    return " ".join(shown.split())[:MAX_NAME] or "a program without a name"
+    """The self-declared, unverified name of a program, cleaned for display."""
+    printable = "".join(c if c.isprintable() else " " for c in application.name)
+    return " ".join(printable.split())[:MAX_NAME] or "a program without a name"
 
 
 def connect(actor: Actor, user: "User", application: Application, allowed: GrantedAccess) -> Connection:
-    """Keep what the person allows the program; it replaces what was allowed before. One transaction.
+    """Store the person's consent to the program; it replaces an earlier one. One transaction.
 
     Raises:
-        InvalidInput, NotPermitted: as create_token() does; nobody allows more than they may.
+        InvalidInput, NotPermitted: as create_token() does; people cannot allow more than they may do.
     """
     with transaction.atomic():
         before = Connection.objects.filter(application=application, user=user).first()
         made = create_token(
             actor, user=user, name=name_of(application), scopes=allowed.scopes, groups=allowed.groups or ()
         )
-        # Nobody knows this secret, and nobody shall: the program comes with OAuth tokens.
+        # Replace the secret by one that nobody knows: the program uses OAuth tokens.
         ApiToken.objects.filter(pk=made.token.pk).update(
             token_hash=hash_secret(secrets.token_urlsafe(32)), hint="OAuth"
         )
         if before is None:
             return Connection.objects.create(application=application, user=user, token=made.token)
-        _end(actor, before.token)
+        if ApiToken.objects.filter(pk=before.token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+            payload = {"action": "revoke", "name": before.token.name, "why": "allowed anew"}
+            audit.append(actor, Operation.TOKEN, subject=f"token:{before.token.id}", payload=payload)
         before.token = made.token
         before.save(update_fields=["token"])
     return before
 
 
-def _end(actor: Actor, token: ApiToken) -> None:
-    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
-        payload = {"action": "revoke", "name": token.name, "why": "allowed anew"}
-        audit.append(actor, Operation.TOKEN, subject=f"token:{token.id}", payload=payload)
-
-
 def live_connection(user: "User | None", application: Application) -> Connection | None:
-    """Give the consent of a person who may still log in to a program, None where there is none or it was taken back."""
+    """The person's consent to the program; None if there is none, it was withdrawn, or the person may not log in."""
     if user is None or not user.is_active:
         return None
     found = Connection.objects.select_related("token").filter(user=user, application=application).first()
@@ -76,10 +72,10 @@ def live_connection(user: "User | None", application: Application) -> Connection
 
 
 def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) -> Actor:
-    """Give the Actor of a program: what its token says, cut to what the person allowed and may do now.
+    """The Actor of a program: the scopes of its token, limited to what the person allowed and may do now.
 
     Raises:
-        NotAuthenticated: the token is unknown, has expired or is not for `audience`, or the consent is no more.
+        NotAuthenticated: the token is unknown, has expired or is not for `audience`, or the consent was withdrawn.
     """
     token = (
         AccessToken.objects.select_related("application", "user")
@@ -87,27 +83,23 @@ def actor_for_access_token(secret: str, *, audience: str, via: str = Via.MCP) ->
         .first()
     )
     if token is None or token.application is None or token.is_expired():
-        raise NotAuthenticated("The token is not known or has expired.", hint="Ask for a new one.")
-    # Exactly: the toolkit would take a token without an audience, and one for an address that ours begins with.
+        raise NotAuthenticated("The token is unknown or has expired.", hint="Request a new one.")
+    # An exact match: the toolkit would accept a token without an audience, or for a prefix of this address.
     if token.resource != [audience]:
-        raise NotAuthenticated("The token is not for this server.", hint=f"Ask for one for {audience}.")
+        raise NotAuthenticated("The token is not for this server.", hint=f"Request one for {audience}.")
     found = live_connection(token.user, token.application)
     if found is None:
-        raise NotAuthenticated("What was allowed is taken back.", hint="Ask the person anew.")
-    return _actor(found, scopes=frozenset(token.scope.split()), application=token.application, via=via)
+        raise NotAuthenticated("The person has withdrawn the access.", hint="Ask the person again.")
+    # The user's row is read again with the connection's token, so rights that were just taken away are gone.
+    allowed = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
+    record_use(allowed)
+    actor = actor_for_token(allowed, via=via, client=name_of(token.application))
+    return replace(actor, scopes=actor.scopes & frozenset(token.scope.split()))
 
 
-def _actor(found: Connection, *, scopes: frozenset[str], application: Application, via: str) -> Actor:
-    # The user's row comes with the connection's token, asked anew: rights taken away a moment ago are gone.
-    token = ApiToken.objects.select_related("user", "default_group").get(pk=found.token_id)
-    record_use(token)
-    actor = actor_for_token(token, via=via, client=name_of(application))
-    return replace(actor, scopes=actor.scopes & scopes)
-
-
-def clean_up() -> int:
-    """Delete expired codes and tokens, and programs that registered themselves and that nobody ever allowed anything."""
+def delete_expired() -> int:
+    """Delete expired codes and tokens, and self-registered programs without any consent. Returns the number of rows deleted with those."""
     clear_expired()
-    old = timezone.now() - UNUSED
+    old = timezone.now() - UNUSED_AFTER
     unused = Application.objects.filter(registration_source="dcr", created__lt=old, connections=None)
     return int(unused.delete()[0])

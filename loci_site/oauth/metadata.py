@@ -1,4 +1,4 @@
-"""The two documents by which a program finds its way: RFC 8414 of the server, RFC 9728 of /mcp."""
+"""The discovery documents: authorization server (RFC 8414) and protected resource /mcp (RFC 9728)."""
 
 from django.http import HttpRequest
 from oauth2_provider.views import OAuthProtectedResourceMetadataView, OAuthServerMetadataView
@@ -9,12 +9,12 @@ ServerView = OAuthServerMetadataView
 
 
 class ResourceView(OAuthProtectedResourceMetadataView):  # type: ignore[misc]  # the toolkit has no types
-    """Both addresses speak of /mcp, the only thing here that a token is for."""
+    """Both of its addresses describe /mcp, the only protected resource."""
 
     def get_resource(self, request: HttpRequest) -> str:
-        """Give the audience."""
+        """The audience of tokens."""
         return audience_of(request)
 
     def get_authorization_servers(self, request: HttpRequest) -> list[str]:
-        """Give ourselves."""
+        """Only this server."""
         return [origin_of(request)]

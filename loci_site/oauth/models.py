@@ -1,4 +1,4 @@
-"""What a person has allowed a program: a token of Loci's own stands for it, so that rights and attribution are the same."""
+"""Consent of a person to a program, backed by a token of Loci's own, so that rights and attribution work alike."""
 
 from django.conf import settings
 from django.db import models
@@ -9,8 +9,8 @@ from access.models import ApiToken
 class Connection(models.Model):
     """One person's consent to one program.
 
-    `token` holds the scopes and groups that were allowed and is what memories and the log name. Its secret is not known to
-    anybody: the program comes with OAuth tokens. Revoking it ends them.
+    `token` holds the allowed scopes and groups; memories and the audit log name it. Nobody knows its secret: the program
+    uses OAuth tokens, which end when it is revoked.
     """
 
     key = models.BigAutoField(primary_key=True)
@@ -24,4 +24,4 @@ class Connection(models.Model):
         constraints = [models.UniqueConstraint(fields=["application", "user"], name="one_connection")]
 
     def __str__(self) -> str:
-        return f"{self.user_id} lets {self.application_id} in"
+        return f"access of {self.application_id} for {self.user_id}"

@@ -1,4 +1,4 @@
-"""Codes and refresh tokens are traded for access tokens, or given back; who fails too often has to wait."""
+"""Exchange and revocation of codes and tokens; programs that fail too often have to wait."""
 
 from base64 import b64decode
 from collections.abc import Callable
@@ -17,52 +17,52 @@ MAX_ID_CHARS = 200
 
 
 class TradeView(TokenView):  # type: ignore[misc]  # the toolkit has no types
-    """The toolkit's, with a limit for each program at each address."""
+    """The toolkit's view with a limit per program and address."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Trade, or say why not."""
-        return _limited(request, lambda: super(TradeView, self).post(request, *args, **kwargs))
+        """Exchange a code or refresh token for tokens, or refuse."""
+        return throttle_program(request, lambda: super(TradeView, self).post(request, *args, **kwargs))
 
 
 class RevokeView(RevokeTokenView):  # type: ignore[misc]  # as above
-    """As TradeView: it checks a program's secret, too."""
+    """The toolkit's view with the same limit: it checks a program's secret too."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """End a token, or say why not."""
-        return _limited(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
+        """Revoke a token, or refuse."""
+        return throttle_program(request, lambda: super(RevokeView, self).post(request, *args, **kwargs))
 
 
-def too_many(said: str, *, wait_s: int) -> JsonResponse:
-    """Give 429 as OAuth's addresses word their refusals."""
-    body = {"error": "temporarily_unavailable", "error_description": said}
+def too_many(description: str, *, wait_s: int) -> JsonResponse:
+    """The response 429 in the form of OAuth's errors, with Retry-After in seconds."""
+    body = {"error": "temporarily_unavailable", "error_description": description}
     return JsonResponse(body, status=429, headers={"Retry-After": str(wait_s), "Cache-Control": "no-store"})
 
 
-def _limited(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
-    """Answer unless the program, or its address, has to wait. To check a program's secret is slow on purpose, so this comes first.
+def throttle_program(request: HttpRequest, answer: Callable[[], HttpResponse]) -> HttpResponse:
+    """Call `answer` unless the program or its address has to wait; checking a secret is slow on purpose, so this comes first.
 
-    A program's own failures lock that program at that address; only many failures together lock the address.
+    A program's failures lock that program at that address; only many failures together lock the whole address.
     """
     (own, shared), network = program_rules(), network_of(address_of(request))
-    program = _claimed_program(request)
+    program = claimed_client_id(request)
     if waits := max(wait_s(own, program, network), wait_s(shared, network)):
-        return too_many("Too many requests from here failed.", wait_s=waits)
-    answered = answer()
-    if answered.status_code < 400:
+        return too_many("Too many requests from this address failed.", wait_s=waits)
+    response = answer()
+    if response.status_code < 400:
         clear_attempts(own, program, network)
-    elif answered.status_code < 500:
+    elif response.status_code < 500:
         count_try(own, program, network, via=Via.MCP, address=network)
         count_try(shared, network, via=Via.MCP)
-    return answered
+    return response
 
 
-def _claimed_program(request: HttpRequest) -> str:
-    """Give the program's id as it names itself, in the form or in the header; nothing is proven by it."""
-    named = request.POST.get("client_id", "")
-    scheme, _, coded = request.headers.get("Authorization", "").partition(" ")
-    if not named and scheme.lower() == "basic":
+def claimed_client_id(request: HttpRequest) -> str:
+    """The unverified client id from the form or from the Basic header; empty if neither has one."""
+    client_id = request.POST.get("client_id", "")
+    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
+    if not client_id and scheme.lower() == "basic":
         try:
-            named = unquote_plus(b64decode(coded).decode().partition(":")[0])
+            client_id = unquote_plus(b64decode(encoded).decode().partition(":")[0])
         except ValueError:
-            named = ""
-    return named[:MAX_ID_CHARS]
+            client_id = ""
+    return client_id[:MAX_ID_CHARS]

@@ -1,4 +1,4 @@
-"""The addresses of OAuth, at the root as RFC 8414 and 9728 want them; mounted only where it is switched on."""
+"""The addresses of OAuth, at the root as RFC 8414 and 9728 require; mounted only if the setting is on."""
 
 from django.urls import path
 
@@ -7,7 +7,7 @@ from loci_site.oauth.consent import ConsentView
 from loci_site.oauth.metadata import ResourceView, ServerView
 from loci_site.oauth.token_endpoint import RevokeView, TradeView
 
-# The toolkit reverses its own names.
+# The toolkit reverses names in this namespace.
 app_name = "oauth2_provider"
 
 urlpatterns = [

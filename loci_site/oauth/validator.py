@@ -1,4 +1,4 @@
-"""The toolkit's validator, stricter: codes are kept as hashes, and every token is bound to /mcp and to a live consent."""
+"""The toolkit's validator made stricter: codes are stored as hashes; every token needs /mcp as audience and a live consent."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,72 +14,72 @@ from loci_site.oauth.grants import live_connection
 
 
 class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no types
-    """Everything that is not overridden is the toolkit's."""
+    """Overrides the toolkit's handling of codes, refresh tokens and audiences."""
 
     def save_authorization_code(
         self, client_id: str, code: dict[str, Any], request: Request, *args: Any, **kwargs: Any
     ) -> None:
-        """Keep the hash of a code; the toolkit would keep the code itself until it is used."""
+        """Store the hash of a code; the toolkit would store the code itself until it is used."""
         super().save_authorization_code(
-            client_id, {**code, "code": _hash(code["code"])}, request, *args, **kwargs
+            client_id, {**code, "code": hash_code(code["code"])}, request, *args, **kwargs
         )
 
     def validate_code(
         self, client_id: str, code: str, client: Any, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
-        """Find the code by its hash."""
-        found: bool = super().validate_code(client_id, _hash(code), client, request, *args, **kwargs)
+        """Find the code by its hash; it also needs a live consent."""
+        found: bool = super().validate_code(client_id, hash_code(code), client, request, *args, **kwargs)
         return found and live_connection(request.user, client) is not None
 
     def invalidate_authorization_code(
         self, client_id: str, code: str, request: Request, *args: Any, **kwargs: Any
     ) -> None:
         """Delete the code by its hash."""
-        super().invalidate_authorization_code(client_id, _hash(code), request, *args, **kwargs)
+        super().invalidate_authorization_code(client_id, hash_code(code), request, *args, **kwargs)
 
     def confirm_redirect_uri(
         self, client_id: str, code: str, redirect_uri: str, client: Any, *args: Any, **kwargs: Any
     ) -> bool:
         """Find the code by its hash."""
         same: bool = super().confirm_redirect_uri(
-            client_id, _hash(code), redirect_uri, client, *args, **kwargs
+            client_id, hash_code(code), redirect_uri, client, *args, **kwargs
         )
         return same
 
     def get_code_challenge(self, code: str, request: Request) -> str | None:
         """Find the code by its hash."""
-        challenge: str | None = super().get_code_challenge(_hash(code), request)
+        challenge: str | None = super().get_code_challenge(hash_code(code), request)
         return challenge
 
     def get_code_challenge_method(self, code: str, request: Request) -> str | None:
         """Find the code by its hash."""
-        method: str | None = super().get_code_challenge_method(_hash(code), request)
+        method: str | None = super().get_code_challenge_method(hash_code(code), request)
         return method
 
     def validate_refresh_token(
         self, refresh_token: str, client: Any, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
-        """Refuse where the person has taken the consent back or is gone: the program has to ask anew."""
+        """Refuse if the person withdrew the consent or is gone: the program has to ask again."""
         found: bool = super().validate_refresh_token(refresh_token, client, request, *args, **kwargs)
         return found and live_connection(request.user, client) is not None
 
     def _check_and_set_request_resource(self, request: Request) -> None:
-        with _hashed_code(request):
+        with hash_code_of(request):
             super()._check_and_set_request_resource(request)
         if request.resource != [audience_of(self.build_http_request(request))]:
             raise CustomOAuth2Error(
                 error="invalid_target",
-                description="A token is for this server's /mcp alone: name it as the resource.",
+                description="Tokens are valid for this server's /mcp only: name it as the resource.",
                 request=request,
             )
 
 
 @contextmanager
-def _hashed_code(request: Request) -> Iterator[None]:
-    """Let the toolkit look up the code that the request brings as it is kept."""
+def hash_code_of(request: Request) -> Iterator[None]:
+    """Replace the request's code by its hash during the block, so that the toolkit finds it."""
     code = getattr(request, "code", None)
     if code:
-        request.code = _hash(code)
+        request.code = hash_code(code)
     try:
         yield
     finally:
@@ -87,5 +87,6 @@ def _hashed_code(request: Request) -> Iterator[None]:
             request.code = code
 
 
-def _hash(code: str) -> str:
+def hash_code(code: str) -> str:
+    """SHA-256 of a code, the form in which it is stored."""
     return hashlib.sha256(code.encode()).hexdigest()

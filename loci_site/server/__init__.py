@@ -1,1 +1,1 @@
-"""The server process and what it needs at run time."""
+"""The server processes: web, supervisor, health, static files and threads for the database."""

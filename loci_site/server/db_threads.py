@@ -1,7 +1,7 @@
-"""Database work of async code, in one small pool of threads that keeps its connections.
+"""Database work of async code runs in a small pool of threads that keep their connections.
 
-Django gives each ASGI request a thread of its own for such work, and a connection belongs to a thread:
-every request would open a new one (measured: 1,344 connections for 1,340 requests, with the pool 4).
+Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
+one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it).
 """
 
 import asyncio
@@ -22,9 +22,9 @@ R = TypeVar("R")
 def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     """`fn` as a coroutine function that runs in a database thread, with the caller's context variables.
 
-    Give it a whole unit of work, not one query: each call is a hop between threads. A caller that is
-    cancelled stops waiting, but `fn` runs to its end. Settings: LOCI_DB_THREADS "pool" (the default) or
-    "sensitive", which tests need because it keeps to the thread, connection and transaction of the test.
+    Pass a whole unit of work, not one query: each call switches threads. If the caller is cancelled, it stops waiting,
+    but `fn` runs to its end. The setting LOCI_DB_THREADS is "pool" (the default) or "sensitive", which keeps the thread,
+    connection and transaction of a test.
     """
     in_test_thread = sync_to_async(fn, thread_sensitive=True)
 
@@ -32,16 +32,16 @@ def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
         if getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive":
             return await in_test_thread(*args, **kwargs)
-        job = partial(copy_context().run, _with_fresh_connections, partial(fn, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(_pool(), job)
+        job = partial(copy_context().run, run_with_usable_connection, partial(fn, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(thread_pool(), job)
 
     return run
 
 
-def _with_fresh_connections(job: Callable[[], R]) -> R:
-    """Run `job` on a usable connection: no request signal reaches these threads, so the check is ours.
+def run_with_usable_connection(job: Callable[[], R]) -> R:
+    """Run `job` between two checks of the thread's connection, which Django's request signals do not reach.
 
-    It costs microseconds, and on SQLite it never closes a connection that works.
+    A check takes microseconds, and on SQLite it never closes a working connection.
     """
     close_old_connections()
     try:
@@ -51,5 +51,6 @@ def _with_fresh_connections(job: Callable[[], R]) -> R:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def thread_pool() -> ThreadPoolExecutor:
+    """The database threads of this process, `server.db_threads` of them."""
     return ThreadPoolExecutor(settings.LOCI.server.db_threads, thread_name_prefix="loci-db")

@@ -1,4 +1,4 @@
-"""`/health`: open to all, small and true; it says what fails, never where anything lies."""
+"""`/health`: open to everyone; it names the parts that fail, never a path."""
 
 import asyncio
 import shutil
@@ -25,20 +25,20 @@ from memories.search.base import search_index
 
 WORKER_SILENT = timedelta(seconds=90)  # it reports every 20 s
 LEAST_FREE_BYTES = 200 * 1024**2
-MODEL_SAYS = {
+MODEL_STATES = {
     "ready": (True, "loaded"),
-    "installed": (True, "installed, loaded when first needed"),
+    "installed": (True, "installed, loads on first use"),
     "loading": (True, "loading"),
     "absent": (False, "not installed: recall works by keywords; run 'loci model install'"),
     "failed": (False, "does not load: recall works by keywords; run 'loci model install --force'"),
 }
-# Without these nothing is answered or kept; without the others Loci does less.
+# If one of these fails, Loci is failing; if another one fails, it is degraded.
 VITAL = ("database", "last_write")
 
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """Whether one part works, and a word about it."""
+    """Whether one part works, with a short description."""
 
     ok: bool
     detail: str
@@ -47,13 +47,13 @@ class HealthCheck:
 @never_cache
 @require_safe
 async def health(request: HttpRequest) -> HttpResponseBase:
-    """Answer {status, checks}; 503 where Loci fails, 200 where it works or works with less."""
-    database = await _database_check()
+    """Answer {status, checks}: 503 if Loci is failing, 200 if it is ok or degraded."""
+    database = await check_database()
     checks = {
         "database": database,
         "last_write": await last_write_check() if database.ok else HealthCheck(False, "not tried"),
     }
-    checks |= await _lesser_checks(has_database=database.ok)
+    checks |= await check_lesser_parts(has_database=database.ok)
     status = status_of(checks)
     body = {"status": status, "checks": {name: asdict(check) for name, check in checks.items()}}
     code = HTTPStatus.SERVICE_UNAVAILABLE if status == "failing" else HTTPStatus.OK
@@ -61,7 +61,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
 
 
 def status_of(checks: dict[str, HealthCheck]) -> str:
-    """Give ok, degraded or failing."""
+    """The overall status: "ok", "degraded" or "failing"."""
     bad = {name for name, check in checks.items() if not check.ok}
     if bad & set(VITAL):
         return "failing"
@@ -69,7 +69,7 @@ def status_of(checks: dict[str, HealthCheck]) -> str:
 
 
 def database_check() -> HealthCheck:
-    """Can be read."""
+    """Whether the database can be read."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1 FROM memories_memory LIMIT 1")
@@ -80,9 +80,9 @@ def database_check() -> HealthCheck:
 
 
 async def last_write_check() -> HealthCheck:
-    """The last write went through; one is tried where none was made lately."""
+    """Whether the last write succeeded; tries one if the last is too old."""
     try:
-        last = await asyncio.wait_for(asyncio.shield(_probe()), WRITE_WAIT_S)
+        last = await asyncio.wait_for(asyncio.shield(probe_writes()), WRITE_WAIT_S)
     except TimeoutError:
         return HealthCheck(False, f"a write has waited for {WRITE_WAIT_S:g} s")
     return (
@@ -93,19 +93,19 @@ async def last_write_check() -> HealthCheck:
 
 
 def lesser_checks(*, has_database: bool) -> dict[str, HealthCheck]:
-    """Give the checks of what Loci can do without."""
+    """The checks whose failure only degrades Loci."""
     unknown = HealthCheck(False, "unknown without the database")
     return {
-        "indexes": _checked(indexes_check) if has_database else unknown,
+        "indexes": catch_errors(indexes_check) if has_database else unknown,
         "model": model_check(),
-        "worker": _checked(worker_check) if has_database else unknown,
-        "schedule": _checked(schedule_check) if has_database else unknown,
+        "worker": catch_errors(worker_check) if has_database else unknown,
+        "schedule": catch_errors(schedule_check) if has_database else unknown,
         "disk": disk_check(),
     }
 
 
 def indexes_check() -> HealthCheck:
-    """The search indexes and the triggers that fill them are there."""
+    """Whether the search indexes and their triggers exist."""
     missing = search_index().missing_objects()
     if missing:
         return HealthCheck(False, f"{', '.join(missing)} missing: run 'loci doctor --repair'")
@@ -113,23 +113,23 @@ def indexes_check() -> HealthCheck:
 
 
 def model_check() -> HealthCheck:
-    """The embedding model is there; "ready" is meant of this process."""
-    return HealthCheck(*MODEL_SAYS[model_status().state])
+    """Whether the embedding model is available; "ready" describes this process only."""
+    return HealthCheck(*MODEL_STATES[model_status().state])
 
 
 def worker_check() -> HealthCheck:
-    """A worker has reported lately."""
+    """Whether a worker has reported recently."""
     seen = last_finished(HEARTBEAT)
     if seen is None:
-        return HealthCheck(False, "none has reported yet")
+        return HealthCheck(False, "no worker has reported yet")
     age = timezone.now() - seen
     seconds = round(age.total_seconds())
     return HealthCheck(age < WORKER_SILENT, f"reported {seconds} s ago")
 
 
 def schedule_check() -> HealthCheck:
-    """No job has failed or is overdue; which and how often is said, why is for admins ('loci schedule')."""
-    jobs = [job for job in job_statuses() if job.name != HEARTBEAT]  # that one is the worker's check
+    """Whether no job failed or is overdue. It names the jobs; only admins see the errors ('loci schedule')."""
+    jobs = [job for job in job_statuses() if job.name != HEARTBEAT]  # worker_check covers that one
     bad = [f"{job.name} failed {job.failures}×" for job in jobs if job.needs_care and job.failures]
     bad += [f"{job.name} is overdue" for job in jobs if job.needs_care and not job.failures]
     if bad:
@@ -139,18 +139,19 @@ def schedule_check() -> HealthCheck:
 
 
 def disk_check() -> HealthCheck:
-    """There is room to write."""
+    """Whether the disk has space for writes."""
     free = shutil.disk_usage(settings.LOCI.home).free
     return HealthCheck(free >= LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB free")
 
 
-def _checked(check: Callable[[], HealthCheck]) -> HealthCheck:
+def catch_errors(check: Callable[[], HealthCheck]) -> HealthCheck:
+    """Run a check; an error makes it fail with the name of the error."""
     try:
         return check()
     except (DatabaseError, LociError) as error:
-        return HealthCheck(False, f"cannot be told ({type(error).__name__})")
+        return HealthCheck(False, f"unknown ({type(error).__name__})")
 
 
-_database_check = in_db_thread(database_check)
-_probe = in_db_thread(WATCH.probe)
-_lesser_checks = in_db_thread(lesser_checks)
+check_database = in_db_thread(database_check)
+probe_writes = in_db_thread(WATCH.probe)
+check_lesser_parts = in_db_thread(lesser_checks)

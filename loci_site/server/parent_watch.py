@@ -1,4 +1,4 @@
-"""Processes that end with the one that started them, or with one that they started, even where that one was killed."""
+"""A process ends with its parent, or with a child of its own, even if that one was killed."""
 
 import ctypes
 import logging
@@ -13,48 +13,50 @@ from typing import Protocol
 logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
-LOOK_EVERY_S = 1.0
-GRACE_S = 15.0  # then it is killed with all that it started
+CHECK_EVERY_S = 1.0
+GRACE_S = 15.0  # then the process and its children are killed
 
 
 class ChildProcess(Protocol):
-    """A process below this one, as multiprocessing has it."""
+    """A child process, as multiprocessing represents it."""
 
     name: str
 
     def is_alive(self) -> bool:
-        """Say whether it runs."""
+        """True while the process runs."""
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process when process `parent` is no longer its parent; call it once, from the main thread.
+    """End this process as soon as process `parent` is no longer its parent. Call it once, from the main thread.
 
-    Linux tells at once; elsewhere a thread looks every second. The end is a SIGTERM, after GRACE_S a SIGKILL.
+    Linux sends the signal at once; elsewhere a thread checks every second. First a SIGTERM, after GRACE_S a SIGKILL.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    threading.Thread(target=_watch, args=(parent,), name="loci-lifeline", daemon=True).start()
+    threading.Thread(target=watch_parent, args=(parent,), name="loci-lifeline", daemon=True).start()
 
 
 def end_with_child(child: ChildProcess, *, is_ending: Callable[[], bool]) -> None:
-    """Ask this process to end, by SIGTERM, when the child has; whoever looks after it then starts both anew.
+    """Send this process a SIGTERM when the child has ended; its supervisor then restarts both.
 
-    `is_ending` says that this process is about to end anyway, and takes the child with it.
+    `is_ending` returns True if this process is already shutting down, and its child with it.
     """
-    threading.Thread(target=_watch_child, args=(child, is_ending), name="loci-child", daemon=True).start()
+    threading.Thread(target=watch_child, args=(child, is_ending), name="loci-child", daemon=True).start()
 
 
-def _watch_child(child: ChildProcess, is_ending: Callable[[], bool]) -> None:
+def watch_child(child: ChildProcess, is_ending: Callable[[], bool]) -> None:
+    """Wait until the child ends, then send this process a SIGTERM unless it is ending anyway."""
     while child.is_alive():
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(CHECK_EVERY_S)
     if not is_ending():
-        logger.warning("The process %s below this one has ended, so this one ends too.", child.name)
+        logger.warning("The child process %s has ended, so this process ends too.", child.name)
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _watch(parent: int) -> None:
+def watch_parent(parent: int) -> None:
+    """Wait until the parent is gone, then end this process: SIGTERM, after GRACE_S SIGKILL, for its group too."""
     while os.getppid() == parent:
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(CHECK_EVERY_S)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_S)
     if os.getpgrp() == os.getpid():

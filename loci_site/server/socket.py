@@ -1,4 +1,4 @@
-"""Who may run here, and where it listens: one `up` for each LOCI_HOME, one program for each port."""
+"""The lock that allows one `up` per LOCI_HOME, and the socket that the server listens on."""
 
 import errno
 import fcntl
@@ -14,9 +14,10 @@ from access.errors import Conflict, Unavailable
 
 @contextmanager
 def only_one_in(home: Path) -> Iterator[None]:
-    """Hold LOCI_HOME for this process. The kernel lets go of it however the process ends, so it is never stale.
+    """Lock LOCI_HOME for this process. The kernel releases the lock however the process ends, so it is never stale.
 
-    Raises Conflict where another one holds it.
+    Raises:
+        Conflict: another process holds the lock.
     """
     handle = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -25,7 +26,7 @@ def only_one_in(home: Path) -> Iterator[None]:
         except BlockingIOError:
             pid = os.pread(handle, 20, 0).decode().strip() or "unknown"
             raise Conflict(
-                f"Loci is running already with the data in {home} (process {pid}).",
+                f"Loci is already running with the data in {home} (process {pid}).",
                 hint="Use that one, or stop it with Ctrl-C first.",
             ) from None
         os.ftruncate(handle, 0)
@@ -36,25 +37,26 @@ def only_one_in(home: Path) -> Iterator[None]:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Give a socket bound to the address, not listening yet: until the server is there, clients are refused.
+    """A socket bound to the address but not listening: clients are refused until the server accepts connections.
 
-    Raises Unavailable with what to do where the address cannot be had.
+    Raises:
+        Unavailable: the address cannot be bound; the hint names a way out.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
-    # A port that was in use until just now may be taken at once.
+    # Allow a port whose last connections are still in TIME_WAIT.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise _unavailable(host, port, error) from error
+        raise explain_bind_error(host, port, error) from error
     sock.set_inheritable(True)
     return sock
 
 
 def is_answering(sock: socket.socket) -> bool:
-    """Say whether somebody accepts connections on a socket's address."""
+    """True if a process accepts connections on the socket's address."""
     host, port = sock.getsockname()[:2]
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     try:
@@ -64,7 +66,8 @@ def is_answering(sock: socket.socket) -> bool:
         return False
 
 
-def _unavailable(host: str, port: int, error: OSError) -> Unavailable:
+def explain_bind_error(host: str, port: int, error: OSError) -> Unavailable:
+    """The error of a failed bind: port in use, no permission, or no such address."""
     other = command_line(f"up --port {port + 1 if port < 65_535 else 8000}")
     if error.errno == errno.EADDRINUSE:
         return Unavailable(
@@ -72,7 +75,9 @@ def _unavailable(host: str, port: int, error: OSError) -> Unavailable:
             hint=f"Stop that program, or choose another port: {other}",
         )
     if error.errno == errno.EACCES:
-        return Unavailable(f"You may not listen on port {port}.", hint=f"Choose one from 1024 on: {other}")
+        return Unavailable(
+            f"No permission to listen on port {port}.", hint=f"Choose a port from 1024 up: {other}"
+        )
     return Unavailable(
         f"Loci cannot listen on {host}: {error.strerror or error}.",
         hint="Set LOCI_HOST to an address of this machine, such as 127.0.0.1.",

@@ -1,7 +1,7 @@
-"""Static files from where the packages keep them, served inside the event loop as well as by the test client.
+"""Static files straight from the packages, served in the event loop and to the test client alike.
 
-WhiteNoise's own middleware is synchronous: under the server it hands on an iterator that can only be consumed in a
-thread (Django warns of each), and every asynchronous view below it is called through one.
+WhiteNoise's own middleware is synchronous: under ASGI its responses are iterators that need a thread (Django warns of
+each), and every asynchronous view behind it runs through a thread.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from whitenoise.responders import StaticFile
 
 Handler = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 
-# The files found, by the settings that their addresses and headers depend on. What the packages bring stays as it is while
-# a process runs, and to look through the two hundred files takes longer than to answer most requests.
-_FOUND: dict[tuple[str, int | None, bool], dict[str, StaticFile]] = {}
+# The files found, by the settings that determine their addresses and headers. Packages do not change while a process runs,
+# and scanning the two hundred files takes longer than most requests.
+FILES_BY_SETTINGS: dict[tuple[str, int | None, bool], dict[str, StaticFile]] = {}
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise has no types
-    """Answers for static files, hands everything else on without leaving the thread it runs in."""
+    """Serves static files and passes every other request on without a change of thread."""
 
     sync_capable = True
     async_capable = True
@@ -34,15 +34,15 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # Whit
             markcoroutinefunction(self)
 
     def add_files_from_finders(self) -> None:
-        """Look through the packages once for all handlers of this process: each test client has one of its own."""
+        """Scan the packages once per process, although each test client has a handler of its own."""
         key = (self.static_prefix, self.max_age, self.allow_all_origins)
-        if key not in _FOUND:
+        if key not in FILES_BY_SETTINGS:
             super().add_files_from_finders()
-            _FOUND[key] = dict(self.files)
-        self.files.update(_FOUND[key])
+            FILES_BY_SETTINGS[key] = dict(self.files)
+        self.files.update(FILES_BY_SETTINGS[key])
 
     def __call__(self, request: HttpRequest) -> Any:
-        """Give the response, or a coroutine of it inside the event loop."""
+        """The response, or inside the event loop a coroutine that returns it."""
         return self._answer_in_loop(request) if self.in_event_loop else super().__call__(request)
 
     async def _answer_in_loop(self, request: HttpRequest) -> HttpResponseBase:
@@ -55,7 +55,7 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # Whit
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
-        """Give the file whole: the largest that Loci serves has half a megabyte."""
+        """The response with the whole file in memory: the largest one that Loci serves has 0.5 MB."""
         found = static_file.get_response(request.method, request.META)
         body = b""
         if found.file is not None:

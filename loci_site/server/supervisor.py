@@ -1,4 +1,4 @@
-"""Keeps processes running: starts them, starts them again when they end, and ends them all together."""
+"""Starts processes, restarts those that end, and stops them all together."""
 
 import logging
 import os
@@ -13,19 +13,23 @@ from types import FrameType
 
 logger = logging.getLogger(__name__)
 
-FIRST_WAIT_S = 1.0  # before a process that ended is started again; doubles each time
+FIRST_WAIT_S = 1.0  # before a restart; doubles with each death in a row
 LONGEST_WAIT_S = 30.0
-STEADY_S = 60.0  # a process that ran this long has not "died in a row"
+STEADY_S = 60.0  # after this time, a death starts a new row
 DEATHS_IN_A_ROW = 5
-STOP_S = 15.0  # for a graceful end, then all that is left is killed
-LOOK_EVERY_S = 0.2
-LOOK_EAGERLY_S = 0.03  # until everything is ready
+STOP_S = 15.0  # for a graceful end; after that, processes are killed
+CHECK_EVERY_S = 0.2
+CHECK_EAGERLY_S = 0.03  # until everything is ready
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class ServerPart:
-    """A process to keep running. Without any vital one the whole makes no sense; those that are not `first` wait for them."""
+    """A process to keep running.
+
+    `is_vital`: the supervisor gives up once all vital parts keep dying. `is_first`: starts at once; the other parts start
+    when those are ready. `fds`: file descriptors that the process inherits.
+    """
 
     name: str
     command: Sequence[str]
@@ -36,7 +40,7 @@ class ServerPart:
 
 @dataclass
 class RunningPart:
-    """A part and the process that it is now, or when it is to be started again."""
+    """A part with its current process, or the time of its next start (monotonic seconds)."""
 
     part: ServerPart
     process: subprocess.Popen[bytes] | None = None
@@ -45,7 +49,7 @@ class RunningPart:
     deaths: int = field(default=0)
 
     def start(self, env: Mapping[str, str]) -> None:
-        """Start the process as the leader of its own group, out of the terminal's reach."""
+        """Start the process as leader of its own session, so that the terminal's signals do not reach it."""
         self.process = subprocess.Popen(  # noqa: S603 - our own modules
             self.part.command,
             stdin=subprocess.DEVNULL,
@@ -56,35 +60,35 @@ class RunningPart:
         self.started_at = time.monotonic()
 
     def note_death(self, ended: subprocess.Popen[bytes]) -> None:
-        """Kill what the process left behind, and set when it is started again."""
+        """Kill the children it left behind, and set the time of the restart."""
         now = time.monotonic()
         self.kill_group()
         self.process = None
         self.deaths = 1 if now - self.started_at >= STEADY_S else self.deaths + 1
-        wait = wait_before(self.deaths)
+        wait = restart_wait_s(self.deaths)
         self.start_at = now + wait
         logger.warning(
-            "The %s process ended (%s); it starts again in %g s. It was process %s.",
+            "The %s process ended (%s); it restarts in %g s (it was process %s).",
             self.part.name,
-            reason(ended.returncode),
+            describe_exit(ended.returncode),
             wait,
             ended.pid,
         )
 
     def kill_group(self) -> None:
-        """Kill the process and everything below it."""
+        """Kill the process and its children."""
         if self.process is None:
             return
-        # Nothing is left; macOS says PermissionError of what has ended but was not waited for.
+        # The group is gone; macOS raises PermissionError for a process that ended but was not waited for.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class Supervisor:
-    """Runs parts until a signal comes or every vital one keeps dying.
+    """Runs parts until a signal arrives or every vital part keeps dying.
 
-    The first ones start at once. When `is_ready` says so, `on_ready` is called and the others start: on a small machine
-    they would only keep the vital ones waiting.
+    The first parts start at once. Once `is_ready()` is true, `on_ready` is called and the others start: earlier, they
+    would only slow the vital ones down on a small machine.
     """
 
     def __init__(
@@ -103,13 +107,13 @@ class Supervisor:
         self._stops = 0
 
     def run(self) -> bool:
-        """Keep everything running; True where a signal ended it, False where a vital part kept dying."""
-        before = {number: signal.signal(number, self._stop) for number in SIGNALS}
+        """Keep all parts running. True if a signal ended it, False if the vital parts kept dying."""
+        previous = {number: signal.signal(number, self._stop) for number in SIGNALS}
         try:
             return self._watch()
         finally:
             self._end_all()
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
     def _watch(self) -> bool:
@@ -123,11 +127,11 @@ class Supervisor:
             if not was_ready and self._is_ready():
                 was_ready = True
                 self._on_ready()
-            self._wake.wait(LOOK_EVERY_S if was_ready else LOOK_EAGERLY_S)
+            self._wake.wait(CHECK_EVERY_S if was_ready else CHECK_EAGERLY_S)
         return True
 
     def _is_hopeless(self, *, was_ready: bool) -> bool:
-        """Say whether every vital part that was started has died too often in a row."""
+        """True if every vital part that was started has died too often in a row."""
         vital = [c for c in self._children if c.part.is_vital and (c.part.is_first or was_ready)]
         return bool(vital) and all(child.deaths >= DEATHS_IN_A_ROW for child in vital)
 
@@ -143,27 +147,27 @@ class Supervisor:
         self._wake.set()
 
     def _end_all(self) -> None:
-        """Ask every process to end, wait, and kill what is left; a second signal cuts the wait short."""
+        """Terminate every process, wait, and kill the rest; a second signal cuts the wait short."""
         running = [child for child in self._children if child.process is not None]
         for child in running:
             if child.process is not None and child.process.poll() is None:
                 child.process.terminate()
-        asked, deadline = self._stops, time.monotonic() + STOP_S
-        while self._stops <= max(asked, 1) and time.monotonic() < deadline:
+        stops_before, deadline = self._stops, time.monotonic() + STOP_S
+        while self._stops <= max(stops_before, 1) and time.monotonic() < deadline:
             if all(child.process is None or child.process.poll() is not None for child in running):
                 break
-            time.sleep(LOOK_EAGERLY_S)
+            time.sleep(CHECK_EAGERLY_S)
         for child in running:
             child.kill_group()
             if child.process is not None:
                 child.process.wait()
 
 
-def wait_before(deaths: int) -> float:
-    """Give the seconds before a start after so many deaths in a row: 1, 2, 4, 8, 16, then 30."""
+def restart_wait_s(deaths: int) -> float:
+    """Seconds before a restart after that many deaths in a row: 1, 2, 4, 8, 16, then 30."""
     return min(FIRST_WAIT_S * 2.0 ** min(deaths - 1, 10), LONGEST_WAIT_S)
 
 
-def reason(code: int) -> str:
-    """Say how a process ended, from Popen's return code."""
+def describe_exit(code: int) -> str:
+    """How a process ended, from Popen's return code: its status or the signal."""
     return f"status {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

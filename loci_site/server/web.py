@@ -1,6 +1,6 @@
-"""A web process: uvicorn on the socket that `up` opened, which several may share, or on one of its own.
+"""A web process: uvicorn on the socket that `up` opened and several processes may share, or on a socket of its own.
 
-`up` keeps the socket bound, so that a web process that dies leaves clients waiting for the next one, not refused.
+`up` keeps the socket bound, so if a web process dies, clients wait for the next one instead of being refused.
 """
 
 import argparse
@@ -19,18 +19,22 @@ from loci_site.server.parent_watch import end_with_parent
 from memories.embedding import warm_up
 
 APPLICATION = "loci_site.asgi:application"
-# A kept connection without a call. uvicorn's 5 s are also what a usual client keeps one for, so that now and then a call
-# was on its way while the server closed.
+# Lifetime of an idle keep-alive connection. Usual clients keep one for 5 s, as uvicorn does by default: now and then a
+# request was under way while the server closed.
 IDLE_S = 75
-GRACEFUL_S = 10  # open streams get this long; less than `up` waits before it kills
-# Set for the process below this one that uvicorn starts when the code may change.
+GRACEFUL_S = 10  # for open streams; shorter than `up` waits before it kills
+# Set for the child process that uvicorn starts with --reload.
 PARENT_VARIABLE = "LOCI_WEB_PARENT"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve until a signal says to stop."""
+    """Serve until a signal arrives."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
-    options = _options(argv)
+    parser = argparse.ArgumentParser(prog="python -m loci_site.server.web")
+    parser.add_argument("--parent", type=int, default=0, help="end with this process")
+    parser.add_argument("--fd", type=int, default=None, help="a bound socket to listen on")
+    parser.add_argument("--reload", action="store_true", help="restart when the code changes")
+    options = parser.parse_args(argv)
     if options.parent:
         end_with_parent(options.parent)
     config = server_config(is_reloading=options.reload)
@@ -39,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def serve(config: Config, sock: socket.socket) -> None:
-    """Serve in this process, or in one below it that starts anew when the code changes."""
+    """Serve in this process, or with `reload` in a child process that restarts when the code changes."""
     server = Server(config)
     if config.should_reload:
         os.environ[PARENT_VARIABLE] = str(os.getpid())
@@ -52,7 +56,7 @@ def serve(config: Config, sock: socket.socket) -> None:
 
 
 def server_config(*, is_reloading: bool = False) -> Config:
-    """Give uvicorn's configuration from Loci's own."""
+    """Uvicorn's configuration from Loci's settings."""
     server = settings.LOCI.server
     return Config(
         APPLICATION,
@@ -64,22 +68,14 @@ def server_config(*, is_reloading: bool = False) -> Config:
         ws="none",
         lifespan="on",
         access_log=server.log_level == "DEBUG",
-        log_config=None,  # Django's logging holds for all
+        log_config=None,  # Django's logging covers everything
         log_level=logging.WARNING if server.log_level == "INFO" else server.log_level.lower(),
-        # Only a proxy in front may say who asks.
+        # Trust the headers about the client's address only behind a proxy.
         proxy_headers=bool(server.public_url),
         server_header=False,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=GRACEFUL_S,
     )
-
-
-def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m loci_site.server.web")
-    parser.add_argument("--parent", type=int, default=0, help="end with this process")
-    parser.add_argument("--fd", type=int, default=None, help="a bound socket to listen on")
-    parser.add_argument("--reload", action="store_true", help="start anew when the code changes")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Whether this process can still write: it notes how its writes end, and tries one itself when none was made.
+"""Whether this process can still write: it records how its writes end, and makes one of its own if there were none.
 
-A full disk or a read-only file lets every read succeed, so nothing else would notice.
+With a full disk or a read-only file every read still succeeds, so nothing else would notice.
 """
 
 import threading
@@ -17,24 +17,24 @@ from maintenance.models import JobLock
 from storage.compiled_queries import LOOKS_AT_WRITES
 
 PROBE_EVERY_S = 10.0
-# A write that waits longer than this counts as failed, though it may still get through.
+# A write that waits longer than this counts as failed, though it may still succeed.
 WRITE_WAIT_S = 3.0
 PROBE = "health"
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
-# The fault of one statement, not of the database.
-OF_THE_STATEMENT = (IntegrityError, DataError, ProgrammingError)
+# Errors of a single statement, which say nothing about the database.
+STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
 
 
 @dataclass(frozen=True)
 class LastWrite:
-    """How the last write ended: when (monotonic seconds), and the kind of error where it failed."""
+    """The last write: when it ended (monotonic seconds), and the name of its error if it failed."""
 
     at: float
     error: str = ""
 
 
 class WriteWatch:
-    """The last write of this process; its threads share it."""
+    """The last write of this process, shared by its threads."""
 
     def __init__(self) -> None:
         self.last: LastWrite | None = None
@@ -42,14 +42,14 @@ class WriteWatch:
         self._probing_since = 0.0
 
     def watch(self, *, connection: BaseDatabaseWrapper, **_: Any) -> None:
-        """Follow a new connection; a receiver of Django's connection_created."""
+        """Watch a new connection; a receiver of Django's connection_created."""
         if self._follow not in connection.execute_wrappers:
             connection.execute_wrappers.append(self._follow)
 
     def probe(self) -> LastWrite:
-        """Give how the last write ended; makes one where it failed or is older than PROBE_EVERY_S.
+        """The last write; makes a new one if it failed or is older than PROBE_EVERY_S.
 
-        Only one caller at a time waits for the database; the others get at once what is known.
+        One caller at a time waits for the database; the others get the known result at once.
         """
         if not self._probing.acquire(blocking=False):
             return self._known_so_far()
@@ -60,7 +60,7 @@ class WriteWatch:
                 return last
             try:
                 write_probe()
-            except DatabaseError as error:  # a COMMIT fails outside the statements that are followed
+            except DatabaseError as error:  # a COMMIT fails outside the watched statements
                 self._note(type(error).__name__)
             else:
                 self._note("")
@@ -70,7 +70,7 @@ class WriteWatch:
 
     def _known_so_far(self) -> LastWrite:
         if time.monotonic() - self._probing_since > WRITE_WAIT_S:
-            return LastWrite(self._probing_since, f"one has waited for more than {WRITE_WAIT_S:g} s")
+            return LastWrite(self._probing_since, f"a write has waited for more than {WRITE_WAIT_S:g} s")
         return self.last or LastWrite(time.monotonic())
 
     def _follow(
@@ -80,7 +80,7 @@ class WriteWatch:
             return execute(sql, params, many, context)
         try:
             result = execute(sql, params, many, context)
-        except OF_THE_STATEMENT:
+        except STATEMENT_ERRORS:
             raise
         except DatabaseError as error:
             self._note(type(error).__name__)

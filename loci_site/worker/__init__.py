@@ -1,6 +1,6 @@
-"""Background work: Celery on Redis where REDIS_URL is set, else on files in LOCI_HOME/queue.
+"""Background work: Celery on Redis if REDIS_URL is set, else on files in LOCI_HOME/queue.
 
-A message may be lost or come late: it only asks whether a job is due, and the next one asks again.
+A lost or late message does no harm: it only checks whether a job is due, and the next one checks again.
 """
 
 import logging
@@ -15,13 +15,13 @@ from django.conf import settings
 from loci_site.server.parent_watch import end_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
-# Seconds between two looks into the folder. At Celery's own 1 s, 33 of 50 messages came later than after 4 s.
+# Seconds between two scans of the folder. With Celery's default of 1 s, 33 of 50 messages took more than 4 s.
 POLLING_S = 0.2
 QUEUE = "loci"
 
 
 def broker_settings(home: Path, redis_url: str) -> dict[str, Any]:
-    """Give Celery's settings of the broker."""
+    """Celery's settings for the broker."""
     if redis_url:
         return {"broker_url": redis_url}
     messages, control = queue_folders(home)
@@ -37,7 +37,7 @@ def broker_settings(home: Path, redis_url: str) -> dict[str, Any]:
 
 
 def queue_folders(home: Path) -> tuple[Path, Path]:
-    """Name the two folders of the file broker: messages, and what Celery keeps of its queues."""
+    """The two folders of the file broker: messages, and Celery's own state of its queues."""
     return home / "queue" / "messages", home / "queue" / "control"
 
 
@@ -51,9 +51,9 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_enable_remote_control=False,
     broker_connection_retry_on_startup=True,
-    # A Redis that is away for an hour is still found again; Celery would give up after 100 tries.
+    # Reconnect even after Redis was down for an hour; Celery would give up after 100 tries.
     broker_connection_max_retries=None,
-    # What is due stands in the jobs' rows. Celery's own file of last runs would only be one more thing that a kill breaks.
+    # The database knows which jobs are due; Celery's file of last runs would only be one more file that a kill can break.
     beat_scheduler="celery.beat:Scheduler",
     beat_max_loop_interval=5,
     timezone="UTC",
@@ -63,14 +63,14 @@ app.conf.update(
 
 @setup_logging.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def keep_logging(**_: Any) -> None:
-    """Leave logging as Django's settings have it; Celery sets up its own where nobody answers this."""
+    """Keep the logging of Django's settings; without a receiver of this signal, Celery sets up its own."""
     if settings.LOCI.server.log_level != "DEBUG":
-        # Several lines a minute for work that was done as always.
+        # They log several lines a minute for routine work.
         for name in ("celery", "kombu"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def end_with_worker(**_: Any) -> None:
-    """The clock is a process below the worker: left alone it would fill the queue of the next one."""
+    """End Celery's clock, a child process of the worker, with it: an orphan would fill the next worker's queue."""
     end_with_parent(os.getppid())

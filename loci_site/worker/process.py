@@ -1,4 +1,4 @@
-"""The worker process: Celery with its clock, a small pool of threads, and little to say."""
+"""The worker process: Celery with its clock and a small pool of threads."""
 
 import argparse
 import os
@@ -12,34 +12,34 @@ from loci_site.server.runtime_tuning import take_short_turns
 from loci_site.worker import app, queue_folders
 from storage.home import ensure_home
 
-THREADS = 2  # one may be long at work while the other reports
+THREADS = 2  # one may be busy for long while the other sends the heartbeat
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Work off the queue until a signal says to stop."""
+    """Process the queue until a signal arrives."""
     parser = argparse.ArgumentParser(prog="python -m loci_site.worker.process")
     parser.add_argument("--parent", type=int, default=0, help="end with this process")
     parent = parser.parse_args(argv).parent
     if parent:
         end_with_parent(parent)
     take_short_turns()
-    make_queue()
-    # `up` has run the checks that matter; Celery's would import every view.
+    create_queue_folders()
+    # `up` has run the relevant checks; Celery's would import every view.
     os.environ["CELERY_SKIP_CHECKS"] = "1"
-    # Root is dangerous where messages are pickled; ours are JSON, and root is usual in a container.
+    # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     app.worker_main(worker_options())
 
 
 def worker_options() -> list[str]:
-    """Give the command line after `celery`."""
+    """The arguments of the `celery` command."""
     level = settings.LOCI.server.log_level
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return ["--quiet", "worker", "-B", "--pool", "threads", "-c", str(THREADS), "-l", level, *quiet]
 
 
-def make_queue() -> None:
-    """Make the file broker's folders, for their owner alone."""
+def create_queue_folders() -> None:
+    """Create the file broker's folders with access for their owner only."""
     ensure_home(settings.LOCI.home)
     for folder in queue_folders(settings.LOCI.home):
         folder.mkdir(mode=0o700, exist_ok=True)

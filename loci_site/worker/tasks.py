@@ -1,4 +1,4 @@
-"""What the worker takes from the queue: one task, which does a job of maintenance.schedule where it is due."""
+"""The worker's only task, which runs a job of maintenance.schedule if it is due."""
 
 import warnings
 from datetime import timedelta
@@ -12,35 +12,36 @@ from loci_site.worker import app
 from maintenance.jobs import Job, run_job
 from maintenance.schedule import JOBS
 
-# A message that nobody took before the next one comes is dropped, so that no backlog runs at once.
+# A message expires before the next one is sent, so that no backlog builds up.
 EXPIRES_SHARE = 0.9
 
-_BY_NAME = {job.name: job for job in JOBS}
+JOB_BY_NAME = {job.name: job for job in JOBS}
 
 
 @app.task(name="loci.run")  # type: ignore[untyped-decorator]  # Celery has no types
 def run(name: str) -> None:
-    """Do the job of this name where it is due."""
-    run_job(_BY_NAME[name])
+    """Run the job of this name if it is due."""
+    run_job(JOB_BY_NAME[name])
 
 
 def send_all() -> None:
-    """Ask of every job whether it is due, without waiting for the clock: what was missed is made up at once."""
+    """Queue every job now instead of at its next tick, so that missed ones run at once."""
     for job in JOBS:
-        run.apply_async(args=[job.name], **_options(job))
+        run.apply_async(args=[job.name], **message_options(job))
 
 
 def schedule_of(job: Job) -> dict[str, Any]:
-    """Give a job's place in the schedule of Celery's clock."""
+    """The entry of a job in the schedule of Celery's clock."""
     return {
         "task": run.name,
         "args": [job.name],
         "schedule": job.tick.total_seconds(),
-        "options": _options(job),
+        "options": message_options(job),
     }
 
 
-def _options(job: Job) -> dict[str, float]:
+def message_options(job: Job) -> dict[str, float]:
+    """Celery's options for a job's messages: the seconds after which they expire."""
     return {"expires": (job.tick / timedelta(seconds=1)) * EXPIRES_SHARE}
 
 
@@ -49,14 +50,15 @@ app.conf.beat_schedule = {job.name: schedule_of(job) for job in JOBS}
 
 @worker_ready.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def begin(sender: Any, **_: Any) -> None:
-    """Make up at once what was missed while no worker was there, and watch the clock."""
-    # Said in eight lines each time that Redis was away; our messages are acknowledged before the work. Celery, when it
-    # starts, asks for all its warnings, so this comes after.
+    """Queue jobs that were missed while no worker ran, and end the worker when its clock ends."""
+    # Eight lines each time that Redis was down; our messages are acknowledged before the work. Celery enables all its
+    # warnings at start, so this filter comes after.
     warnings.filterwarnings("ignore", message="\\s*In Celery 5.1 we introduced an optional breaking change")
     if (clock := sender.controller.beat) is not None:
-        end_with_child(clock, is_ending=_is_ending)
+        end_with_child(clock, is_ending=is_stopping)
     send_all()
 
 
-def _is_ending() -> bool:
+def is_stopping() -> bool:
+    """True if Celery has begun to shut down."""
     return any(flag is not None and flag is not False for flag in (state.should_stop, state.should_terminate))

@@ -1,4 +1,4 @@
-"""What is sent and answered where somebody curates: decisions about two memories, the log, tombstones and runs."""
+"""Schemas for curation: decisions about two memories, the log, tombstones and runs."""
 
 from typing import Any
 
@@ -9,26 +9,26 @@ from loci_site.api.schemas.responses import Document
 
 
 class MergeIn(VerbIn):
-    """Into which memory another one goes; `content` is the survivor's new text, empty where it keeps its own."""
+    """The memory that remains after a merge; `content` is its new text, empty to keep its own."""
 
-    into: str = Field(description="Id of the memory that stays.")
+    into: str = Field(description="Id of the memory that remains.")
     content: str = ""
 
 
 class SupersedeIn(VerbIn):
-    """Which memory takes another one's place."""
+    """The successor of a memory."""
 
-    by: str = Field(description="Id of a memory that counts.")
+    by: str = Field(description="Id of a current memory.")
 
 
 class RetractIn(VerbIn):
-    """Why a memory is withdrawn, and what is right instead."""
+    """Why a memory is withdrawn, and the correct statement."""
 
-    successor: str = Field("", description="A text, or the id of a memory that counts; empty: nothing.")
+    successor: str = Field("", description="A text, or the id of a current memory; empty: none.")
 
 
 class LogRowOut(Document):
-    """A row of the audit log; `payload` is null where a purge deleted it."""
+    """A row of the audit log; `payload` is null if a purge deleted it."""
 
     seq: int
     at: str
@@ -51,7 +51,7 @@ class LogPage(Document):
 
 
 class TombstoneOut(Document):
-    """What bars a withdrawn text from a group."""
+    """A tombstone, which keeps a withdrawn text out of a group."""
 
     id: str
     memory: str
@@ -65,7 +65,7 @@ class TombstoneOut(Document):
 
 
 class TombstonePage(Document):
-    """A page of tombstones that stand."""
+    """A page of tombstones in force."""
 
     items: list[TombstoneOut]
     next: str | None

@@ -1,4 +1,4 @@
-"""What is sent and answered about runs of maintenance, for the OpenAPI document."""
+"""Schemas for maintenance runs."""
 
 from typing import Any, Literal
 
@@ -10,10 +10,10 @@ from loci_site.api.schemas.responses import Document
 
 
 class RunIn(Body):
-    """A run to be done now, or with `dry_run` to be tried on a copy of the store."""
+    """A run to start now, or with `dry_run` to try on a copy of the store."""
 
     kind: Literal["cycle", "cleanup"] = "cycle"
-    group: str | None = Field(None, description="Only this group; all groups where it is left out.")
+    group: str | None = Field(None, description="Only this group; default: all groups.")
     dry_run: bool = False
     max_share: float | None = Field(
         None, ge=0, le=1, description="Share of a group's live memories that may be retired."
@@ -21,15 +21,15 @@ class RunIn(Body):
 
 
 class UndoIn(Body):
-    """How a run is to be taken back."""
+    """Options for the undo of a run."""
 
     dry_run: bool = False
-    with_later: bool = Field(False, description="Take back later runs over the same memories first.")
-    force: bool = Field(False, description="Set back what was changed since, too.")
+    with_later: bool = Field(False, description="First undo later runs that touched the same memories.")
+    force: bool = Field(False, description="Also restore fields that have changed since the run.")
 
 
 class ChangeOut(Document):
-    """A row that a run changed: `fields` is name to [before, after]."""
+    """A row that a run changed; `fields` maps each name to [before, after]."""
 
     step: str
     table: str
@@ -40,7 +40,7 @@ class ChangeOut(Document):
 
 
 class RunPageOut(Document):
-    """A run with its steps and the first of its changes; `total` counts them all."""
+    """A run with its steps and its first changes; `total` counts all changes."""
 
     run: RunOut
     steps: list[dict[str, Any]]
@@ -49,7 +49,7 @@ class RunPageOut(Document):
 
 
 class KeptOut(Document):
-    """A row that was left as it is."""
+    """A row that the undo left unchanged, with the reason."""
 
     table: str
     row: int
@@ -58,7 +58,7 @@ class KeptOut(Document):
 
 
 class UndoneOut(Document):
-    """What was, or with a dry run would be, set back."""
+    """What the undo restored, or would restore with dry_run."""
 
     run: str
     restored: int

@@ -1,4 +1,4 @@
-"""What callers send, field by field; the services check what the values mean."""
+"""Schemas of requests; the services check what the values mean."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -21,46 +21,47 @@ from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
 
 
-def _moment(value: Any, info: ValidationInfo) -> datetime:
+def parse_timestamp(value: Any, info: ValidationInfo) -> datetime:
+    """A timestamp field of a request. Raises InvalidInput for anything but an ISO 8601 text."""
     if not isinstance(value, str):
         raise InvalidInput(
-            f"'{info.field_name}' is no text.", hint=f"Write it as {EXAMPLE}.", field=str(info.field_name)
+            f"'{info.field_name}' is not text.", hint=f"Write it as {EXAMPLE}.", field=str(info.field_name)
         )
     return parse_moment(value, field=str(info.field_name))
 
 
 Moment = Annotated[
     datetime,
-    BeforeValidator(_moment),
+    BeforeValidator(parse_timestamp),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": [EXAMPLE]}),
 ]
 Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
 Importance = Annotated[StrictInt, Field(ge=1, le=10)]
 
 
-def _word(choices: list[str]) -> Any:
-    """Give the schema of a word out of a list; the services refuse others by name."""
+def word_schema(choices: list[str]) -> Any:
+    """The JSON schema of a word from a list; the services refuse other words."""
     return WithJsonSchema({"type": "string", "enum": choices})
 
 
-TypeWord = Annotated[str, _word(Type.values)]
-ScopeWord = Annotated[str, _word(Scope.values)]
-StateWord = Annotated[str, _word([*State.values, "all"])]
-TrustWord = Annotated[str, _word(Trust.values)]
-PolicyWord = Annotated[str, _word(CandidatePolicy.values)]
+TypeWord = Annotated[str, word_schema(Type.values)]
+ScopeWord = Annotated[str, word_schema(Scope.values)]
+StateWord = Annotated[str, word_schema([*State.values, "all"])]
+TrustWord = Annotated[str, word_schema(Trust.values)]
+PolicyWord = Annotated[str, word_schema(CandidatePolicy.values)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 
 class Body(BaseModel):
-    """A JSON object; a field that is not known is an error, so that nothing is passed over in silence."""
+    """A JSON object; an unknown field is an error, so that nothing is silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class MemoryIn(Body):
-    """A memory to be stored."""
+    """A memory to store."""
 
-    content: str = Field(description="The text to be remembered.")
+    content: str = Field(description="The text to remember.")
     type: TypeWord = Type.SEMANTIC
     group: str | None = Field(None, description="Default: the token's group, else LOCI_GROUP.")
     scope: ScopeWord | None = Field(
@@ -80,29 +81,29 @@ class MemoryIn(Body):
     expires_at: Moment | None = None
 
     def draft(self) -> Draft:
-        """Give the draft that store() takes."""
+        """The draft for store()."""
         values = self.model_dump(exclude={"supersedes", "tags", "scope"})
         supersedes = parse_id(self.supersedes, field="supersedes") if self.supersedes else None
         return Draft(**values, scope=self.scope or "", tags=tuple(self.tags), supersedes=supersedes)
 
 
 class EditIn(Body):
-    """What is to be different; fields left out stay as they are."""
+    """The fields to change; absent fields stay as they are."""
 
     content: str | None = None
     type: TypeWord | None = None
-    valid_from: Moment | None = Field(None, description="null takes the moment away.")
+    valid_from: Moment | None = Field(None, description="null clears it.")
     tags: list[str] | None = None
     importance: Importance | None = None
-    expires_at: Moment | None = Field(None, description="null takes the moment away.")
+    expires_at: Moment | None = Field(None, description="null clears it.")
     metadata: dict[str, Any] | None = None
     version: StrictInt | None = Field(
-        None, description="The version that was read; another one by now is a conflict."
+        None, description="The version that was read; a newer one is a conflict."
     )
     reason: str = ""
 
     def edit(self) -> EditDraft:
-        """Give the change, with what was named alone; null means to take away where there may be nothing."""
+        """The edit with the sent fields only; null clears a field that may be empty."""
         named = {name: getattr(self, name) for name in self.model_fields_set - {"reason"}}
         for name, value in named.items():
             if value is None and name not in ("valid_from", "expires_at", "version"):
@@ -113,20 +114,20 @@ class EditIn(Body):
 
 
 class VerbIn(Body):
-    """Why, and whether only to say what would happen."""
+    """The reason, and `dry_run` to show the effect without the change."""
 
     reason: str = ""
     dry_run: StrictBool = False
 
 
 class LiftIn(Body):
-    """Why a tombstone is lifted."""
+    """The reason for lifting a tombstone."""
 
     reason: str = ""
 
 
 class NarrowingFields(Body):
-    """What narrows a question."""
+    """Filters and limits of a recall."""
 
     group: str | None = None
     max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] | None = None
@@ -140,10 +141,10 @@ class NarrowingFields(Body):
     after: Moment | None = None
     before: Moment | None = None
 
-    def asked(
+    def recall_request(
         self, *, query: str, ids: list[str], types: list[str], tags: list[str], mode: str | None
     ) -> RecallRequest:
-        """Give what recall() takes."""
+        """The request for recall()."""
         moments = {name: getattr(self, name) for name in ("as_of", "known_at", "after", "before")}
         narrowing = Narrowing(
             types=frozenset(types),
@@ -159,7 +160,7 @@ class NarrowingFields(Body):
 
 
 class RecallIn(NarrowingFields):
-    """A question, or ids to read in full."""
+    """A query, or ids of memories to read in full."""
 
     query: str = ""
     ids: list[str] = []
@@ -171,7 +172,7 @@ class RecallIn(NarrowingFields):
 
 
 class RecallQuery(NarrowingFields):
-    """The same in an address: `type`, `tag` and `id` may be repeated."""
+    """The same as query parameters; `type`, `tag` and `id` may be repeated."""
 
     query: str = ""
     id: list[str] = []
@@ -181,43 +182,43 @@ class RecallQuery(NarrowingFields):
 
 
 class PageQuery(Body):
-    """Which page of a list."""
+    """A page of a list."""
 
     cursor: str = ""
     limit: Limit = DEFAULT_LIMIT
 
 
 class PastQuery(Body):
-    """Which moment is asked about."""
+    """The point in time that a query refers to."""
 
     as_of: Moment | None = Field(None, description="What was true then.")
     known_at: Moment | None = Field(None, description="What Loci knew then; not in the future.")
 
-    def moments(self) -> Narrowing:
-        """Give the moments as the services take them."""
+    def narrowing(self) -> Narrowing:
+        """The point in time as the services expect it."""
         return Narrowing(as_of=self.as_of, known_at=self.known_at)
 
 
 class InspectQuery(PastQuery):
-    """Which version of a memory, and which question it is held against."""
+    """The version of a memory, and the query whose ranking is explained."""
 
     query: str = ""
 
 
 class MemoryListQuery(PageQuery, PastQuery):
-    """Which memories; `type`, `state`, `trust` and `tag` may be repeated (of tags all must fit)."""
+    """Filters of a list; `type`, `state`, `trust` and `tag` may be repeated (all tags must match)."""
 
     group: str | None = None
     type: list[TypeWord] = []
     state: list[StateWord] = Field(
-        [], description="Default: live; with as_of or known_at also what became history since."
+        [], description="Default: live; with as_of or known_at also memories that are history by now."
     )
     trust: list[TrustWord] = []
     tag: list[str] = []
-    q: str = Field("", description="A part of the text.")
+    q: str = Field("", description="Part of the text.")
 
-    def listed(self) -> ListFilter:
-        """Give what list_memories() takes."""
+    def list_filter(self) -> ListFilter:
+        """The filter for list_memories()."""
         states = () if "all" in self.state else tuple(self.state)
         return ListFilter(
             group=self.group,
@@ -232,7 +233,7 @@ class MemoryListQuery(PageQuery, PastQuery):
 
 
 class LogQuery(PageQuery):
-    """Which rows of the log."""
+    """Filters of the audit log."""
 
     group: str | None = None
     memory: str = Field("", description="Id of a memory.")
@@ -240,40 +241,40 @@ class LogQuery(PageQuery):
 
 
 class GroupPageQuery(PageQuery):
-    """Which page, of which group."""
+    """A page of a list for one group."""
 
     group: str | None = None
 
 
 class RelationIn(Body):
-    """Two things and how they hang together; each is a name or a memory's id."""
+    """Two things and the relation between them; each is a name or the id of a memory."""
 
     subject: str
     predicate: str
     object: str
     group: str | None = None
-    evidence: list[str] = Field([], description="Ids of memories that prove it.")
+    evidence: list[str] = Field([], description="Ids of memories that support it.")
     confidence: Confidence = DEFAULT_CONFIDENCE
     valid_from: Moment | None = None
     valid_to: Moment | None = None
 
     def draft(self) -> RelationDraft:
-        """Give the draft that store_relation() takes."""
+        """The draft for store_relation()."""
         return RelationDraft(**self.model_dump(exclude={"evidence"}), evidence=tuple(self.evidence))
 
 
 class WalkQuery(Body):
-    """Where a walk begins and how far it goes."""
+    """The start of a walk through relations, and its limits."""
 
-    of: str = Field(description="A memory's id, or the name of an entity.")
-    group: str | None = Field(None, description="Where the name is looked up.")
+    of: str = Field(description="Id of a memory, or name of an entity.")
+    group: str | None = Field(None, description="The group in which the name is looked up.")
     depth: Annotated[int, Field(ge=1, le=4)] = 1
     limit: Limit = DEFAULT_LIMIT
     at: Moment | None = Field(None, description="What was true then; default: now.")
 
 
 class GroupIn(Body):
-    """A group to be made."""
+    """A group to create."""
 
     slug: str
     title: str = ""
@@ -281,7 +282,7 @@ class GroupIn(Body):
 
 
 class GroupEditIn(Body):
-    """What is to change of a group."""
+    """The fields of a group to change."""
 
     title: str | None = None
     instructions: str | None = None
@@ -291,7 +292,7 @@ class GroupEditIn(Body):
 
 
 class CheckpointIn(Body):
-    """Where work stands: an object, or a text."""
+    """The state of some work: an object or a text."""
 
     group: str | None = None
     thread: str = ""
@@ -299,23 +300,25 @@ class CheckpointIn(Body):
 
 
 class CheckpointQuery(Body):
-    """Whose newest checkpoint."""
+    """The thread, or group, whose newest checkpoint is read."""
 
     group: str | None = None
     thread: str = ""
 
 
 class ContextQuery(PastQuery):
-    """For which group, about what, and how long."""
+    """The group, topic, thread and length of a context pack."""
 
     group: str | None = None
     query: str = ""
-    thread: str = Field("", description="Whose checkpoint is given; default: the newest of the group.")
+    thread: str = Field(
+        "", description="Thread whose checkpoint is included; default: the newest of the group."
+    )
     token_budget: Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)] | None = None
 
 
 class StatsQuery(Body):
-    """Of which group; `everywhere` for all that the caller may see."""
+    """The group to count; `everywhere` counts all that the caller may see."""
 
     group: str | None = None
     everywhere: bool = False

@@ -1,4 +1,4 @@
-"""What answers look like, for the OpenAPI document; the values themselves come from the services' renderings."""
+"""Schemas of responses for the OpenAPI document; the services' serializers produce the values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class Document(BaseModel):
 
 
 class ErrorOut(Document):
-    """What went wrong and what to do next; `field` where one value is at fault."""
+    """What went wrong and what to do next; `field` names the wrong value, if it is a single one."""
 
     code: str
     message: str
@@ -23,7 +23,7 @@ class ErrorOut(Document):
 
 
 class MemoryOut(Document):
-    """A memory; `label` says why not to count on it, empty where it simply counts."""
+    """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one."""
 
     id: str
     content: str
@@ -53,14 +53,14 @@ class MemoryOut(Document):
 
 
 class VersionedOut(MemoryOut):
-    """A memory, the version that counts now, and on request all versions, oldest first."""
+    """A memory with the id of its current version, and on request all versions, oldest first."""
 
     head: str
     versions: list[MemoryOut] = []
 
 
 class NearOut(Document):
-    """A memory near to what was stored."""
+    """A memory that is a neighbour of the stored one."""
 
     id: str
     content: str
@@ -72,7 +72,7 @@ class NearOut(Document):
 
 
 class StoredOut(Document):
-    """What became of a memory that was sent: created, reinforced, unchanged or queued."""
+    """The result of a store: created, reinforced, unchanged or queued."""
 
     outcome: str
     id: str | None
@@ -90,7 +90,7 @@ class StoredOut(Document):
 
 
 class EditedOut(Document):
-    """What became of an edit: new_version, changed (in place) or queued."""
+    """The result of an edit: new_version, changed (in place) or queued."""
 
     outcome: str
     memory: MemoryOut
@@ -100,7 +100,7 @@ class EditedOut(Document):
 
 
 class CertificateOut(Document):
-    """What a purge destroyed, counted."""
+    """Counts of what a purge destroyed."""
 
     at: str
     ids: list[str]
@@ -115,7 +115,7 @@ class CertificateOut(Document):
 
 
 class DoneOut(Document):
-    """What a verb did, or with dry_run would do."""
+    """What a verb did, or would do with dry_run."""
 
     verb: str
     id: str
@@ -125,12 +125,12 @@ class DoneOut(Document):
     dry_run: bool
     consequences: list[str]
     changes: dict[str, list[Any]]
-    successor: str = None  # type: ignore[assignment]  # left out where nothing took its place by this
-    certificate: CertificateOut = None  # type: ignore[assignment]  # left out where nothing was purged
+    successor: str = None  # type: ignore[assignment]  # absent unless a successor was named
+    certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless memories were purged
 
 
 class ItemOut(MemoryOut):
-    """A memory of an answer; `content` is a part where `is_cut`."""
+    """A memory in an answer; `content` is shortened if `is_cut`."""
 
     score: float
     is_cut: bool
@@ -138,7 +138,7 @@ class ItemOut(MemoryOut):
 
 
 class RecalledOut(Document):
-    """An answer, best first; where nothing is relevant `abstained` is true and `nearest` holds the nearest apart."""
+    """An answer, best first. If nothing is relevant, `abstained` is true and `nearest` lists the closest memories."""
 
     results: list[ItemOut]
     count: int
@@ -155,7 +155,7 @@ class RecalledOut(Document):
 
 
 class EndOut(Document):
-    """One end of a relation; `label` as of a memory."""
+    """One end of a relation; `label` as in a memory."""
 
     id: str
     content: str
@@ -163,7 +163,7 @@ class EndOut(Document):
 
 
 class EdgeOut(Document):
-    """A relation; `depth` is how many steps away it was found."""
+    """A relation; `depth` is its distance in steps."""
 
     id: str
     subject: EndOut
@@ -182,7 +182,7 @@ class WalkOut(Document):
 
 
 class RelationStoredOut(Document):
-    """What became of a relation: created, reinforced or superseded."""
+    """The result of a stored relation: created, reinforced or superseded."""
 
     outcome: str
     id: str
@@ -197,7 +197,7 @@ class RelationStoredOut(Document):
 
 
 class LinkOut(Document):
-    """A tie between two memories."""
+    """A link between two memories."""
 
     id: str
     kind: str
@@ -209,13 +209,13 @@ class LinkOut(Document):
 
 
 class OpenLinkOut(LinkOut):
-    """A tie that waits for a decision, with both memories."""
+    """A link that awaits a decision, with both memories."""
 
     memories: list[MemoryOut]
 
 
 class VersionOut(Document):
-    """A version in short: when it was true (`valid_from`, `valid_to`), and when Loci went by it (`known_from`, `known_to`)."""
+    """A version in short: when it was true (`valid_from`, `valid_to`), and when it was current in Loci (`known_from`, `known_to`)."""
 
     id: str
     version: int
@@ -231,7 +231,7 @@ class VersionOut(Document):
 
 
 class WhyOut(Document):
-    """Why a question brings a memory, or does not."""
+    """Why a query finds a memory, or does not."""
 
     query: str
     rank: int | None
@@ -241,7 +241,7 @@ class WhyOut(Document):
 
 
 class InspectionOut(Document):
-    """All there is to say of a memory."""
+    """Everything about a memory."""
 
     memory: MemoryOut
     recall: str
@@ -252,7 +252,7 @@ class InspectionOut(Document):
     links: list[LinkOut]
     relations: list[EdgeOut]
     log: list[dict[str, Any]]
-    why: WhyOut = None  # type: ignore[assignment]  # left out where no question was asked
+    why: WhyOut = None  # type: ignore[assignment]  # absent without a query
 
 
 class GroupOut(Document):
@@ -271,7 +271,7 @@ class GroupOut(Document):
 
 
 class GroupsOut(Document):
-    """Groups, by slug."""
+    """Groups, ordered by slug."""
 
     items: list[GroupOut]
 
@@ -302,7 +302,7 @@ class StatsOut(Document):
 
 
 class SavedOut(Document):
-    """A checkpoint that was saved; `count` is how many its thread (or group) has."""
+    """A saved checkpoint; `count` is the number of checkpoints of its thread (or group)."""
 
     id: str
     group: str
@@ -349,7 +349,7 @@ class MemoryPage(Document):
 
 
 class LinkPage(Document):
-    """A page of ties that wait for a decision."""
+    """A page of links that await a decision."""
 
     items: list[OpenLinkOut]
     next: str | None

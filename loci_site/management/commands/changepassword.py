@@ -1,4 +1,4 @@
-"""`loci changepassword`: Django's name for giving somebody another password; here it is in the audit log."""
+"""`loci changepassword`: replaces Django's command of this name and records the change in the audit log."""
 
 import argparse
 import getpass
@@ -14,19 +14,21 @@ from access.tokens import operator
 EXAMPLES: Final = """\
 examples:
   loci changepassword admin                                asks twice, shows nothing
-  loci person password admin --generate                    makes one up
+  loci person password admin --generate                    generates one
 """
 
 
 class Command(BaseCommand):
     """Asks for the password at the terminal and sets it as `loci person password` does."""
 
-    help = "Give somebody another password."
+    help = "Change a person's password."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("username", nargs="?", help="whose; default: your name on this machine")
+        parser.add_argument(
+            "username", nargs="?", help="name of the person; default: your name on this machine"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -34,4 +36,4 @@ class Command(BaseCommand):
             set_password(operator(), user, typed_password())
         except LociError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"'{user}' has another password; their logins have ended.")
+        self.stdout.write(f"Changed the password of '{user}'; their sessions have ended.")

@@ -1,4 +1,4 @@
-"""`loci createsuperuser`: Django's name for making somebody who may do everything; here it is in the audit log."""
+"""`loci createsuperuser`: replaces Django's command of this name and records the new person in the audit log."""
 
 import argparse
 import os
@@ -21,33 +21,32 @@ examples:
 
 
 class Command(BaseCommand):
-    """Takes what Django's command of this name takes, and makes the person as `loci person add` does."""
+    """Takes the arguments of Django's command and creates the person as `loci person add` does."""
 
-    help = (
-        "Make a superuser. With --noinput, the environment has name, email and password as Django names them."
-    )
+    help = "Create a superuser. With --noinput, Django's environment variables hold name, email and password."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument(
-            "--username", default=os.environ.get(NAME_VARIABLE, ""), help="the name to log in with"
+            "--username", default=os.environ.get(NAME_VARIABLE, ""), help="name to log in with"
         )
-        parser.add_argument("--email", default=os.environ.get(EMAIL_VARIABLE), help="their address")
-        parser.add_argument("--noinput", "--no-input", action="store_true", help="ask for nothing")
+        parser.add_argument("--email", default=os.environ.get(EMAIL_VARIABLE), help="email address")
+        parser.add_argument("--noinput", "--no-input", action="store_true", help="do not prompt")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self.stdout.write(f"Made the superuser '{_made(options)}'.")
+            self.stdout.write(f"Created the superuser '{create_superuser(options)}'.")
         except LociError as error:
             raise CommandError(str(error)) from error
 
 
-def _made(options: dict[str, Any]) -> str:
-    asks = not options["noinput"]
-    name = options["username"] or (input("Username: ").strip() if asks else "")
+def create_superuser(options: dict[str, Any]) -> str:
+    """Create the superuser, with prompts unless `noinput` is set. Returns the name."""
+    is_interactive = not options["noinput"]
+    name = options["username"] or (input("Username: ").strip() if is_interactive else "")
     if not name:
-        raise InvalidInput("There is no name.", hint=f"Use --username, or {NAME_VARIABLE}.", field="username")
-    password = typed_password() if asks else os.environ.get(PASSWORD_VARIABLE)
+        raise InvalidInput("A name is needed.", hint=f"Use --username or {NAME_VARIABLE}.", field="username")
+    password = typed_password() if is_interactive else os.environ.get(PASSWORD_VARIABLE)
     change = PersonChange(email=options["email"], is_staff=True, is_superuser=True)
     return add_person(operator(), name, change, password=password).username

@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: how well recall finds what answers questions whose answers are known."""
+"""`manage.py evaluate`: measures recall on questions with known answers."""
 
 import argparse
 import json
@@ -36,63 +36,64 @@ examples:
   manage.py evaluate my_set --mode hybrid keyword --json
   manage.py evaluate my_set --mode rrf --run rrf.json
   manage.py evaluate my_set --mode all --interval  with 95 % intervals over the questions
-  manage.py evaluate sets/* --ablate --json        what each step of recall brings
-  manage.py evaluate sets/* --folds 5              its numbers chosen anew on four fifths of the groups
-  manage.py evaluate sets/* --abstain              how often it says that it knows nothing
+  manage.py evaluate sets/* --ablate --json        the gain of each step of recall
+  manage.py evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
+  manage.py evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
   manage.py evaluate sets/* --everywhere           each question asked in all groups of its set at once
-  manage.py evaluate sets/* --write-docs docs/recall.md   all of it, into the page's tables
+  manage.py evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
-{id, text, group, category, relevant: [ids]}. Both go through a database of their own; the store is not touched.
-A question without an answer has relevant: []. It is left out and counted; --abstain judges whether recall says that it knows
-nothing. So it does with the questions of files queries_*.jsonl beside it, which look answerable and are not, whatever
-their relevant names. An id in relevant that no line of the corpus has counts as not found, and is counted as well.
-Vectors and the filled databases are kept in LOCI_HOME/cache, so that a second run takes seconds.
-R@k: share of the right ones among the first k. H@k: any of them. A@k: all of them. The time is that of search and
-ranking, without embedding the question.
+{id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.
+A question without an answer has relevant: []. It is only counted; --abstain judges whether recall abstains on it, and on
+the questions of files queries_*.jsonl, which look answerable but are not, whatever their `relevant` lists. Ids in
+`relevant` that are not in the corpus count as not found; their number is reported.
+Vectors and the filled databases are cached in LOCI_HOME/cache, so a second run takes seconds.
+R@k: share of the relevant texts among the first k. H@k: at least one of them. A@k: all of them. Times cover search and
+ranking without the embedding of the question.
 """
 
 
 class Command(BaseCommand):
-    """Parses, fills a scratch database, asks, renders."""
+    """Parses the options, measures on a cached database, renders the results."""
 
-    help = "Measure recall on a folder of texts and questions whose answers are known."
+    help = "Measure recall on a folder of texts and questions with known answers."
     requires_system_checks = []  # the store is not used
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
-        parser.add_argument("dir", type=Path, nargs="+", help="the folder, or several")
+        parser.add_argument("dir", type=Path, nargs="+", help="one or more folders")
         parser.add_argument(
             "--mode",
             nargs="+",
             choices=[*MODES, "all"],
             metavar="MODE",
-            help=f"of {', '.join(MODES)}, or all; default: the setting retrieval.mode",
+            help=f"one or more of {', '.join(MODES)}, or all; default: the setting retrieval.mode",
         )
-        parser.add_argument(
-            "--split", default="", help="only the questions that split.json lists by this name"
-        )
-        parser.add_argument("--limit", type=_count, help="only the first so many questions")
+        parser.add_argument("--split", default="", help="only the questions of this split in split.json")
+        parser.add_argument("--limit", type=parse_count, help="only the first N questions")
         parser.add_argument("--run", type=Path, metavar="FILE", help="write the rankings: {question: [ids]}")
         parser.add_argument("--interval", action="store_true", help="add 95 %% intervals (bootstrap)")
-        parser.add_argument("--ablate", action="store_true", help="what each step of recall brings")
-        parser.add_argument("--folds", type=_count, help="cross-validate recall's numbers over groups")
+        parser.add_argument("--ablate", action="store_true", help="the gain of each step of recall")
+        parser.add_argument("--folds", type=parse_count, help="cross-validate recall's weights over groups")
         parser.add_argument(
-            "--everywhere", action="store_true", help="what asking in all groups at once loses"
+            "--everywhere", action="store_true", help="the loss when all groups are searched at once"
         )
-        parser.add_argument("--abstain", action="store_true", help="questions that have no answer")
+        parser.add_argument("--abstain", action="store_true", help="judge questions without an answer")
         parser.add_argument(
-            "--write-docs", type=Path, metavar="FILE", help="measure all, and write the tables into FILE"
+            "--write-docs",
+            type=Path,
+            metavar="FILE",
+            help="measure everything and write the tables into FILE",
         )
-        parser.add_argument("--json", action="store_true", help="answer as one JSON object")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        wanted = _wanted(options)
-        if options["run"] and (len(wanted.modes) != 1 or len(options["dir"]) > 1):
-            raise CommandError("--run writes the rankings of one mode and one folder: name one.")
+        plan = plan_measurements(options)
+        if options["run"] and (len(plan.modes) != 1 or len(options["dir"]) > 1):
+            raise CommandError("--run writes the rankings of one mode and one folder: name one of each.")
         try:
-            findings = _measure(options["dir"], wanted)
+            findings = measure(options["dir"], plan)
             if options["write_docs"]:
                 write_between_marks(options["write_docs"], findings.tables())
         except LociError as error:
@@ -103,14 +104,14 @@ class Command(BaseCommand):
             [[report]] = findings.modes.values()
             options["run"].write_text(json.dumps(report.run), encoding="utf-8")
         if options["json"]:
-            self.stdout.write(json.dumps(findings.as_dict(with_intervals=wanted.with_intervals)))
+            self.stdout.write(json.dumps(findings.as_dict(with_intervals=plan.with_intervals)))
         else:
-            self.stdout.write(_as_text(findings, with_intervals=wanted.with_intervals))
+            self.stdout.write(render_text(findings, with_intervals=plan.with_intervals))
 
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """What is to be measured."""
+    """The measurements to make."""
 
     modes: list[str]
     split: str
@@ -122,13 +123,18 @@ class EvaluationPlan:
     with_everywhere: bool
 
 
-def _wanted(options: dict[str, Any]) -> EvaluationPlan:
+def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
+    """The plan that the command's options ask for; --write-docs measures everything."""
     is_all = bool(options["write_docs"])
-    other = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
-    modes = ["all"] if is_all else options["mode"]
+    is_special = options["ablate"] or options["folds"] or options["abstain"] or options["everywhere"]
+    requested = ["all"] if is_all else options["mode"]
+    modes: list[str] = []
+    if requested:
+        modes = list(MODES) if "all" in requested else list(dict.fromkeys(requested))
+    elif not is_special:  # a special measurement alone does not measure a mode too
+        modes = [settings.LOCI.retrieval.mode]
     return EvaluationPlan(
-        # Asked for something else alone, the modes are not measured beside it.
-        modes=[] if other and not modes else _modes(modes),
+        modes=modes,
         split=options["split"],
         limit=options["limit"],
         folds=options["folds"] or (5 if is_all else 0),
@@ -139,8 +145,9 @@ def _wanted(options: dict[str, Any]) -> EvaluationPlan:
     )
 
 
-def _measure(folders: list[Path], wanted: EvaluationPlan) -> Measurements:
-    read = [(folder, read_queries(folder, split=wanted.split, limit=wanted.limit)) for folder in folders]
+def measure(folders: list[Path], plan: EvaluationPlan) -> Measurements:
+    """Everything in the plan, measured on each folder in a database filled from its corpus."""
+    read = [(folder, read_queries(folder, split=plan.split, limit=plan.limit)) for folder in folders]
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     model = f"{encoder.model_id} {model_status().precision}"
     cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
@@ -151,41 +158,41 @@ def _measure(folders: list[Path], wanted: EvaluationPlan) -> Measurements:
             name = folder.absolute().name
             fill_it = partial(store_corpus, operator(), folder, encoder=cached, progress=bars.show)
             with cached_database(settings.LOCI.home / STORES, name, mark, fill_it):
-                trials.append(_measure_one(findings, folder, queries, wanted, cached, bars))
-        if wanted.folds:
-            findings.folds = cross_validate(trials, folds=wanted.folds, progress=bars.show)
+                trials.append(measure_set(findings, folder, queries, plan, cached, bars))
+        if plan.folds:
+            findings.folds = cross_validate(trials, folds=plan.folds, progress=bars.show)
     return findings
 
 
-def _measure_one(
+def measure_set(
     findings: Measurements,
     folder: Path,
     queries: QuerySet,
-    wanted: EvaluationPlan,
+    plan: EvaluationPlan,
     encoder: Encoder,
     bars: "Bars",
 ) -> TrialSet:
-    """Measure what the store of one set is needed for; give its questions for what is not."""
+    """Add to `findings` what needs the database of this set. Returns its trials for the cross-validation."""
     actor, name = operator(), folder.absolute().name
     findings.questions[name] = queries
     ask = partial(run_queries, actor, queries.answerable, encoder=encoder, progress=bars.show)
-    if wanted.modes:
-        findings.modes[name] = [ask(mode=mode) for mode in wanted.modes]
-    if wanted.with_everywhere:
+    if plan.modes:
+        findings.modes[name] = [ask(mode=mode) for mode in plan.modes]
+    if plan.with_everywhere:
         mode = settings.LOCI.retrieval.mode
         findings.scopes[name] = (ask(mode=mode), ask(mode=mode, is_everywhere=True))
-    if wanted.with_abstention:
+    if plan.with_abstention:
         findings.judgements[name] = judge_all(actor, folder, queries, encoder=encoder, progress=bars.show)
-    if not (wanted.with_ablation or wanted.folds):
+    if not (plan.with_ablation or plan.folds):
         return TrialSet(name, ())
     trials = gather_trials(actor, name, queries.answerable, encoder=encoder, progress=bars.show)
-    if wanted.with_ablation:
+    if plan.with_ablation:
         findings.gains[name] = ablate(trials, progress=bars.show)
     return trials
 
 
 class Bars:
-    """A counter on stderr for each thing that goes on, only where somebody looks at it."""
+    """A progress bar on stderr for one task at a time, only on a terminal."""
 
     def __init__(self) -> None:
         self._bar: tqdm[Any] | None = None
@@ -199,45 +206,42 @@ class Bars:
             self._bar.close()
 
     def show(self, name: str, done: int) -> None:
-        """Draw how much of `name` is done."""
+        """Show that `done` steps of the task `name` are done."""
         if self._bar is None or name != self._name:
             self.__exit__()
             self._bar, self._name = tqdm(desc=name, file=sys.stderr, disable=None, leave=False), name
         self._bar.update(done - self._bar.n)
 
 
-def _modes(asked: list[str] | None) -> list[str]:
-    if not asked:
-        return [settings.LOCI.retrieval.mode]
-    return list(MODES) if "all" in asked else list(dict.fromkeys(asked))
-
-
-def _count(text: str) -> int:
+def parse_count(text: str) -> int:
+    """A positive integer from the command line."""
     try:
         count = int(text)
     except ValueError:
         count = 0
     if count < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of questions")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return count
 
 
-def _as_text(findings: Measurements, *, with_intervals: bool) -> str:
+def render_text(findings: Measurements, *, with_intervals: bool) -> str:
+    """All findings as text tables; the modes in full, with their categories."""
     tables = findings.tables()
     if not with_intervals:
         tables.pop("intervals", None)
-    tables.pop("modes", None)  # told in full below
+    tables.pop("modes", None)  # replaced by the full tables below
     reports = [(name, report) for name, own in findings.modes.items() for report in own]
-    several = len(findings.modes) > 1
+    has_several = len(findings.modes) > 1
     full = [
-        (f"{name}\n" if several else "") + _table(report, with_intervals=with_intervals)
+        (f"{name}\n" if has_several else "") + render_report(report, with_intervals=with_intervals)
         for name, report in reports
     ]
-    told = [*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())]
-    return "\n\n".join([*told, *findings.left_out()])
+    parts = [*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())]
+    return "\n\n".join([*parts, *findings.left_out()])
 
 
-def _table(report: ModeReport, *, with_intervals: bool) -> str:
+def render_report(report: ModeReport, *, with_intervals: bool) -> str:
+    """One mode: scores of all questions and of each category, intervals, and times."""
     lines: dict[str, Scores] = {"all": {**report.scores, "n": len(report.times_ms)}, **report.categories}
     width = max(len(report.mode), len("95 % from"), *map(len, lines))
     head = f"{report.mode:<{width}} {'n':>6}" + "".join(f"{column:>9}" for column in COLUMNS)

@@ -1,4 +1,4 @@
-"""`manage.py mcp --stdio`: the MCP server for one agent that starts it as its child."""
+"""`manage.py mcp --stdio`: the MCP server for one agent, which starts it as a child process."""
 
 import argparse
 import os
@@ -15,21 +15,21 @@ from loci_site.mcp.transports.stdio import serve_stdio, stdio_actor
 EXAMPLES: Final = """\
 examples:
   manage.py mcp --stdio
-  manage.py mcp --stdio --group ledger           what names no group goes to 'ledger'
-  manage.py mcp --stdio --read-only              recall, inspect, stats and get_context alone
+  manage.py mcp --stdio --group ledger           'ledger' as the default group
+  manage.py mcp --stdio --read-only              recall, inspect, stats and get_context only
   LOCI_TOKEN=loci_... manage.py mcp --stdio      with the rights of that token
 
 Without a token it acts as the operator of this machine, who can read the memory file anyway.
-Standard output belongs to the protocol; what there is to say goes to standard error.
+Standard output belongs to the protocol; messages go to standard error.
 Over HTTP the same server answers at /mcp: see 'manage.py up'.
 """
 
 
 class Command(BaseCommand):
-    """Parses, prepares the store, hands over."""
+    """Parses the options, prepares the database and starts the stdio server."""
 
     help = "Serve MCP on standard input and output."
-    requires_system_checks = []  # an agent waits, and a warning must not reach its stream
+    requires_system_checks = []  # an agent is waiting, and warnings must not reach its stream
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -40,10 +40,10 @@ class Command(BaseCommand):
             action="store_true",
             help="print the reference of the tools (docs/reference/tools.md)",
         )
-        parser.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
-        parser.add_argument("--group", default="", help="group of what names none")
+        parser.add_argument("--read-only", action="store_true", help="offer only the tools that read")
+        parser.add_argument("--group", default="", help="group for calls that name none")
         parser.add_argument(
-            "--token", default="", help="act with this token's rights; better kept in LOCI_TOKEN"
+            "--token", default="", help="act with this token's rights; LOCI_TOKEN is the safer place for it"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -51,8 +51,8 @@ class Command(BaseCommand):
             self.stdout.write(tools_reference(), ending="")
             return
         if not options["stdio"]:
-            raise CommandError("Say --stdio. Over HTTP, MCP is part of the server: 'manage.py up'.")
-        who = {
+            raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'manage.py up'.")
+        caller = {
             "secret": options["token"] or os.environ.get("LOCI_TOKEN", ""),
             "group": options["group"],
             "read_only": options["read_only"],
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             if options["group"]:
                 check_slug(options["group"])
             migrate_if_needed()
-            stdio_actor(**who)
+            stdio_actor(**caller)
         except LociError as error:
             raise CommandError(str(error)) from error
-        serve_stdio(**who)
+        serve_stdio(**caller)

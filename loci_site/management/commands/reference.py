@@ -1,4 +1,4 @@
-"""`manage.py reference`: write the reference pages of the docs from the code."""
+"""`manage.py reference`: generate the reference pages of the docs from the code."""
 
 import argparse
 from typing import Any, Final
@@ -9,27 +9,27 @@ from loci_site.management.reference import FOLDER, stale_pages, write_pages
 
 EXAMPLES: Final = """\
 examples:
-  manage.py reference             write docs/reference/ anew
-  manage.py reference --check     only say which pages are out of date
+  manage.py reference             rewrite docs/reference/
+  manage.py reference --check     only list the pages that are out of date
 """
 
 
 class Command(BaseCommand):
     """Writes, or checks, docs/reference/."""
 
-    help = "Write the reference pages of the docs from the code (in a checkout)."
+    help = "Generate the reference pages of the docs from the code (in a checkout)."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument(
-            "--check", action="store_true", help="write nothing; status 1 where a page is out of date"
+            "--check", action="store_true", help="write nothing; status 1 if a page is out of date"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not FOLDER.parent.is_dir():
-            raise CommandError("There is no docs/ here: this command is for a checkout of Loci.")
+            raise CommandError("No docs/ folder found: this command needs a checkout of Loci.")
         if options["check"]:
             stale = stale_pages()
             if stale:

@@ -19,8 +19,8 @@ from access.errors import LociError
 from access.server_address import publish_address
 from loci_site.config import load_config
 from loci_site.config.checks import TAG
-from loci_site.management.first_start import FirstAccess, give_first_access, migrate_if_needed
-from loci_site.server.capacity import web_processes
+from loci_site.management.first_start import FirstAccess, create_first_access, migrate_if_needed
+from loci_site.server.capacity import count_web_processes
 from loci_site.server.socket import bound_socket, is_answering, only_one_in
 from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
 from memories.embedding.folder import model_folder
@@ -31,36 +31,34 @@ EXAMPLES: Final = """\
 examples:
   loci up                       everything: tables, model, first admin, web processes, worker
   loci up --port 9000
-  loci up --no-model            do not fetch the model; recall then works by keywords
+  loci up --no-model            without downloading the model; recall then works by keywords
   LOCI_HOST=0.0.0.0 LOCI_ALLOWED_HOSTS=memory.example.org loci up
 """
 CHECKOUT: Final = settings.ROOT
 
 
 class Command(BaseCommand):
-    """Prepares what is missing, starts the processes and says how to use them."""
+    """Prepares database and model, starts the processes and prints how to use them."""
 
     help = (
         "Run Loci: prepare what is missing, start the web processes and the worker. Ctrl-C stops everything."
     )
-    requires_system_checks = [TAG]  # the others import every view, which only the web process needs
+    requires_system_checks = [TAG]  # the other checks import every view, which only the web process needs
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         parser.add_argument("--host", help="address to listen on; default: the setting server.host")
         parser.add_argument("--port", help="port to listen on; default: the setting server.port")
-        parser.add_argument("--no-worker", action="store_true", help="the web processes alone")
+        parser.add_argument("--no-worker", action="store_true", help="run the web processes only")
+        parser.add_argument("--no-model", action="store_true", help="do not download a missing model")
         parser.add_argument(
-            "--no-model", action="store_true", help="do not fetch the model where it is missing"
-        )
-        parser.add_argument(
-            "--reload", action="store_true", help="for development: start anew when the code changes"
+            "--reload", action="store_true", help="for development: restart when the code changes"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until a signal; a fault ends it with one sentence and status 1."""
-        take_address(options["host"], options["port"])
+        """Run until a signal; an error ends it with one sentence and status 1."""
+        override_address(options["host"], options["port"])
         try:
             with only_one_in(ensure_home(settings.LOCI.home)):
                 self._run(options)
@@ -71,52 +69,57 @@ class Command(BaseCommand):
         server, home = settings.LOCI.server, settings.LOCI.home
         with bound_socket(server.host, server.port) as sock, publish_address(home, base_url()):
             self._prepare(wants_model=not options["no_model"])
-            parts = web_parts(sock, web_processes(server.web_processes), reload=options["reload"])
+            parts = web_parts(sock, count_web_processes(server.web_processes), reload=options["reload"])
             if not options["no_worker"]:
                 parts.append(ServerPart("worker", child_command("loci_site.worker.process")))
             supervisor = Supervisor(
-                parts, env=child_environment(), is_ready=lambda: is_answering(sock), on_ready=self._say_ready
+                parts,
+                env=child_environment(),
+                is_ready=lambda: is_answering(sock),
+                on_ready=self._print_ready,
             )
             if not supervisor.run():
                 raise CommandError(
-                    f"The web process ended {DEATHS_IN_A_ROW} times in a row; its own words stand above."
+                    f"The web process ended {DEATHS_IN_A_ROW} times in a row; its messages are above."
                 )
-        _close_last()
-        self._say("Loci has stopped.")
+        close_database()
+        self._print("Loci has stopped.")
 
     def _prepare(self, *, wants_model: bool) -> None:
         if count := migrate_if_needed():
-            self._say(f"Prepared the database ({count} migrations).")
+            self._print(f"Prepared the database ({count} migrations).")
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":
-            self._get_model(wants_model=wants_model)
+            self._install_model(wants_model=wants_model)
         connections.close_all()
 
-    def _get_model(self, *, wants_model: bool) -> None:
-        """Install the model, or say what works without it."""
+    def _install_model(self, *, wants_model: bool) -> None:
+        """Install the model, or print what works without it."""
         reason = "The embedding model is not installed."
         if wants_model:
-            self._say("Getting the embedding model (once).")
+            self._print("Installing the embedding model (only the first time).")
             try:
                 call_command("model", "install", stdout=self.stdout)
                 return
             except CommandError as error:
                 reason = str(error)
-        self._say(f"{reason}\nRecall works by keywords until this succeeds: {command_line('model install')}")
+        self._print(
+            f"{reason}\nRecall works by keywords until this succeeds: {command_line('model install')}"
+        )
 
-    def _say_ready(self) -> None:
-        self._say(ready_text(give_first_access()))
+    def _print_ready(self) -> None:
+        self._print(ready_text(create_first_access()))
         connections.close_all()
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
 
 
-def take_address(host: str | None, port: str | None) -> None:
-    """Let the command line's address win over the settings; it is checked as they are. Children inherit it."""
+def override_address(host: str | None, port: str | None) -> None:
+    """Replace the address in the settings by that of the command line, with the same checks; children inherit it."""
     if host is None and port is None:
         return
-    # The long names win over the short ones that the user may have set.
+    # The long variables override the short ones that the user may have set.
     if host is not None:
         os.environ["LOCI_SERVER_HOST"] = host
     if port is not None:
@@ -124,18 +127,15 @@ def take_address(host: str | None, port: str | None) -> None:
     settings.LOCI = load_config(os.environ)
 
 
-def _close_last() -> None:
-    """Close the database after all others, whose threads may have left it open: that moves the WAL into the file."""
+def close_database() -> None:
+    """Close the database as its last user, which moves the WAL into the file: the children's threads may not have."""
     with suppress(DatabaseError), connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM django_migrations")
     connections.close_all()
 
 
 def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[ServerPart]:
-    """Give so many web processes on one socket; the second and further ones start when the first one answers.
-
-    One that starts anew when the code changes is alone.
-    """
+    """The web processes on one socket; all but the first start once that one answers. With `reload` there is only one."""
     command = child_command("loci_site.server.web", "--fd", str(sock.fileno()))
     first = ServerPart("web", command, is_vital=True, is_first=True, fds=[sock.fileno()])
     if reload:
@@ -144,12 +144,12 @@ def web_parts(sock: socket.socket, count: int, *, reload: bool = False) -> list[
 
 
 def child_command(*words: str) -> list[str]:
-    """Give the command of a child: a module of ours that ends with this process."""
+    """The command of a child process: one of Loci's modules, which ends with this process."""
     return [sys.executable, "-m", *words, "--parent", str(os.getpid())]
 
 
 def child_environment() -> dict[str, str]:
-    """Give the children's environment; in a checkout they find the code as this process did."""
+    """The environment of the children; in a checkout, PYTHONPATH leads them to its code."""
     env = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "loci_site.settings"),
@@ -160,7 +160,7 @@ def child_environment() -> dict[str, str]:
 
 
 def ready_text(first: FirstAccess | None) -> str:
-    """Give what a person needs now, in plain words; secrets only at the first start."""
+    """The message for a person once the server answers; it contains secrets at the first start only."""
     url = base_url()
     if first is None:
         return "\n".join(
@@ -169,7 +169,7 @@ def ready_text(first: FirstAccess | None) -> str:
                 "",
                 f"  Admin      {url}/admin/",
                 f"             new password: {command_line('changepassword admin')}",
-                f"  Connect    {command_line('token create NAME')} makes a token and prints the line for your agent",
+                f"  Connect    {command_line('token create NAME')} creates a token and prints the line for your agent",
                 f"  Data       {settings.LOCI.home}",
                 "",
                 "Ctrl-C stops everything.",
@@ -191,10 +191,10 @@ def ready_text(first: FirstAccess | None) -> str:
             "",
             f"  {client_json(first.token)}",
             "",
-            "The password and the token are shown this once. This token may do everything, purging included;",
-            "give each agent one of its own:",
+            "The password and the token are shown this once. This token may do everything, including purge;",
+            "create one for each agent:",
             f"  {command_line('token create NAME')}",
-            "A new password:",
+            "Change the password:",
             f"  {command_line('changepassword admin')}",
             "",
             "Ctrl-C stops everything.",

@@ -1,4 +1,4 @@
-"""The reference pages in docs/reference/, written from the code itself; a test says when one is out of date."""
+"""The reference pages in docs/reference/, generated from the code; a test finds pages that are out of date."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,18 +17,19 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def stale_pages(folder: Path = FOLDER) -> list[str]:
-    """List the pages that do not say what the code says."""
-    return [name for name, page in PAGES.items() if _read(folder / name) != page()]
+    """Names of the pages that are missing or differ from the code."""
+    stale = []
+    for name, page in PAGES.items():
+        file = folder / name
+        if (file.read_text(encoding="utf-8") if file.is_file() else "") != page():
+            stale.append(name)
+    return stale
 
 
 def write_pages(folder: Path = FOLDER) -> list[str]:
-    """Write the pages that are out of date; give their names."""
+    """Write the pages that are out of date. Returns their names."""
     folder.mkdir(parents=True, exist_ok=True)
     stale = stale_pages(folder)
     for name in stale:
         (folder / name).write_text(PAGES[name](), encoding="utf-8")
     return stale
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""

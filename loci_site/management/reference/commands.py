@@ -1,4 +1,4 @@
-"""docs/reference/commands.md: every command of ours, read from its own parser."""
+"""docs/reference/commands.md: every command of Loci, read from its argument parser."""
 
 import argparse
 import re
@@ -7,89 +7,69 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import DjangoHelpFormatter
 
 from loci_site.management.reference import markdown as md
-from loci_site.management.reference.errors import ROOMS
+from loci_site.management.reference.errors import PACKAGES
 
 INTRO = """\
-Every command is `manage.py NAME` in a checkout and `loci NAME` where Loci is installed. All take `--help`; without a
-name they are listed. Of Django's own, `migrate`, `check`, `shell` and `dbshell` are there; those that would destroy rows or
-write them past the audit log, such as `flush` and `loaddata`, are refused with what to use instead. Commands act for
-whoever runs them on the machine, who may read the database's file anyway: they see every group. Status: 0 done, 1 an
-error, 2 wrong usage; `recall` ends with 3 where nothing is relevant."""
-OF_DJANGO = frozenset(action for action in DjangoHelpFormatter.show_last) | {"--help", "-h"}
+Every command is `manage.py NAME` in a checkout and `loci NAME` in an installation. All have `--help`; without a name, the
+commands are listed. Of Django's own, `migrate`, `check`, `shell` and `dbshell` are available; those that would destroy or
+write rows without an audit entry, such as `flush` and `loaddata`, are refused, and the error names the alternative.
+Commands act for the person who runs them on the machine and could read the database file anyway: they see every group.
+Exit status: 0 success, 1 an error, 2 wrong usage; `recall` ends with 3 if nothing is relevant."""
+DJANGO_OPTIONS = frozenset(action for action in DjangoHelpFormatter.show_last) | {"--help", "-h"}
 
 
 def page() -> str:
-    """Give the page."""
-    names = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in ROOMS)
-    return md.page("Commands", INTRO, *(_section(name) for name in names))
+    """The page as Markdown."""
+    names = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES)
+    return md.page("Commands", INTRO, *(render_command(name) for name in names))
 
 
-def _section(name: str) -> str:
+def render_command(name: str) -> str:
+    """The section of one command: help, arguments, subcommands and examples."""
     command = load_command_class(str(get_commands()[name]), name)
     parser = command.create_parser("manage.py", name)
-    return "\n\n".join([f"## {name}", *_about(parser), *_subcommands(parser), _examples(parser)]).rstrip()
+    parts = [f"## {name}", parser.description or "", argument_table(parser), *render_subcommands(parser)]
+    if parser.epilog:
+        parts.append(f"```\n{parser.epilog.strip()}\n```")
+    return "\n\n".join(part for part in parts if part).rstrip()
 
 
-def _about(parser: argparse.ArgumentParser) -> list[str]:
-    """Give what a parser is for and the table of its arguments."""
-    parts = [parser.description or ""]
-    rows = [_row(action) for action in parser._actions if not _is_hidden(action)]
-    if rows:
-        parts.append(md.table(("argument", "what it is", "default"), rows))
-    return [part for part in parts if part]
-
-
-def _subcommands(parser: argparse.ArgumentParser) -> list[str]:
+def render_subcommands(parser: argparse.ArgumentParser) -> list[str]:
+    """Heading, help and arguments of each subcommand."""
     parts: list[str] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            said = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
             for name, child in action.choices.items():
-                parts += [f"### {parser.prog.split()[-1]} {name}", said.get(name, ""), *_about_child(child)]
-    return [part for part in parts if part]
+                heading = f"### {parser.prog.split()[-1]} {name}"
+                parts += [heading, helps.get(name, ""), argument_table(child)]
+    return parts
 
 
-def _about_child(parser: argparse.ArgumentParser) -> list[str]:
-    return [part for part in _about(parser) if part != (parser.description or "")]
+def argument_table(parser: argparse.ArgumentParser) -> str:
+    """The table of a parser's own arguments; empty if it has none."""
+    rows = [argument_row(action) for action in parser._actions if not is_hidden(action)]
+    return md.table(("argument", "what it is", "default"), rows) if rows else ""
 
 
-def _row(action: argparse.Action) -> list[str]:
-    return [md.code(_name(action)), _help(action), _default(action)]
+def argument_row(action: argparse.Action) -> list[str]:
+    """Name, help and default of an argument; an option shows its long form with its value."""
+    choices = ", ".join(str(choice) for choice in action.choices) if action.choices else ""
+    if action.option_strings:
+        value = "" if action.nargs == 0 else f" {action.metavar or choices or action.dest.upper()}"
+        name = f"{action.option_strings[-1]}{value}"
+    else:
+        name = str(action.metavar or action.dest)
+    values = vars(action)
+    text = re.sub(r"%\((\w+)\)s", lambda found: str(values.get(found[1], "")), action.help or "")
+    text = text.replace("%%", "%")
+    if choices and (action.metavar or not action.option_strings):
+        text = f"{text}; one of {choices}" if text else f"one of {choices}"
+    has_default = action.nargs != 0 and action.default not in (None, "", False, [], argparse.SUPPRESS)
+    return [md.code(name), text, md.code(str(action.default)) if has_default else ""]
 
 
-def _name(action: argparse.Action) -> str:
-    """Give the argument as it is typed: the long option with its value, or the place's name."""
-    if not action.option_strings:
-        return str(action.metavar or action.dest)
-    value = "" if action.nargs == 0 else f" {action.metavar or _choices(action) or action.dest.upper()}"
-    return f"{action.option_strings[-1]}{value}"
-
-
-def _help(action: argparse.Action) -> str:
-    said = re.sub(
-        r"%\((\w+)\)s", lambda found: str(getattr(action, found[1], "")), action.help or ""
-    ).replace("%%", "%")
-    choices = _choices(action) if action.metavar or not action.option_strings else ""
-    return "; ".join(part for part in (said, f"one of {choices}" if choices else "") if part)
-
-
-def _choices(action: argparse.Action) -> str:
-    return ", ".join(str(choice) for choice in action.choices) if action.choices else ""
-
-
-def _default(action: argparse.Action) -> str:
-    value = action.default
-    if value in (None, "", False, [], argparse.SUPPRESS) or action.nargs == 0:
-        return ""
-    return md.code(str(value))
-
-
-def _is_hidden(action: argparse.Action) -> bool:
-    is_djangos = any(option in OF_DJANGO for option in action.option_strings)
-    return is_djangos or action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction)
-
-
-def _examples(parser: argparse.ArgumentParser) -> str:
-    if not parser.epilog:
-        return ""
-    return f"```\n{parser.epilog.strip()}\n```"
+def is_hidden(action: argparse.Action) -> bool:
+    """True for Django's common options, suppressed ones, and the subcommands, which have sections of their own."""
+    is_common = any(option in DJANGO_OPTIONS for option in action.option_strings)
+    return is_common or action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction)

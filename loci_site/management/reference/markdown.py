@@ -1,25 +1,22 @@
-"""The bits of Markdown that the reference pages are made of."""
+"""Markdown elements of the reference pages."""
 
 from collections.abc import Sequence
 
-MADE = "<!-- Written by `manage.py reference`; change the code, not this page. -->"
+GENERATED = "<!-- Written by `manage.py reference`; change the code, not this page. -->"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Give a table; a bar inside a cell is escaped, a line end becomes a space."""
+    """A table; in cells, bars are escaped and line ends become spaces."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def code(text: str) -> str:
-    """Give the text as code; empty stays empty."""
+    """The text as code; empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
 def page(title: str, intro: str, *parts: str) -> str:
-    """Give a whole page."""
-    return "\n\n".join([f"# {title}", MADE, intro, *(part for part in parts if part)]) + "\n"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """A whole page with its title and the note that it is generated."""
+    return "\n\n".join([f"# {title}", GENERATED, intro, *(part for part in parts if part)]) + "\n"

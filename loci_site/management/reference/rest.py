@@ -7,96 +7,98 @@ from loci_site.management.reference import markdown as md
 
 Json = dict[str, Any]
 INTRO = """\
-REST is at `/api/`; `/api/docs` shows the same as a page to try out, `/api/openapi.json` as an OpenAPI document. Both hold
-no data and are open; everything else takes a token, or the session of a browser that is logged in (with the header
-`X-CSRFToken` for what changes something).
+REST is at `/api/`. `/api/docs` is a page to try it out, `/api/openapi.json` the OpenAPI document; both contain no data
+and need no token. Everything else needs a token, or the session of a logged-in browser (with the header `X-CSRFToken` for
+requests that change something).
 
 ```
 curl -H "Authorization: Bearer loci_…" "http://127.0.0.1:8000/api/recall?query=deploy+port&group=ledger"
 ```
 
-- A field or query parameter that is not known is an error: a misspelt filter never widens an answer.
-- Moments are ISO 8601: `2026-11-21`, `2026-11-21T09:30Z`, `2026-11-21T10:30+01:00`. Without a zone they are UTC; a date alone
-  is its first moment.
-- Lists give `items`, newest first, and `next`: pass it as `cursor` for the page after; null ends the list. `limit` is at
+- An unknown field or query parameter is an error: a misspelt filter never widens an answer.
+- Timestamps are ISO 8601: `2026-11-21`, `2026-11-21T09:30Z`, `2026-11-21T10:30+01:00`. Without a zone they are UTC; a date without
+  a time is its first moment.
+- Lists have `items`, newest first, and `next`: pass it as `cursor` for the next page; null marks the last one. `limit` is at
   most 100.
-- Any version's id leads to the memory; verbs and edits act on the version that counts.
+- The id of any version leads to the memory; verbs and edits apply to its current version.
 - A store answers 201 created, 200 reinforced or unchanged, 202 queued for a curator, 409 refused.
 - Errors: [errors.md](errors.md). Every address may also answer 400, 401, 403, 404, 413, 422, 500 and 503."""
 
 
 def page() -> str:
-    """Give the page."""
+    """The page as Markdown."""
     document = api.get_openapi_schema(path_prefix="/api/")
     sections: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            sections.setdefault(operation["tags"][0], []).append(
-                _operation(document, method, path, operation)
-            )
-    parts = [part for tag, found in sections.items() for part in (f"## {tag.capitalize()}", *found)]
+            text = render_operation(document, f"{method.upper()} {path}", operation)
+            sections.setdefault(operation["tags"][0], []).append(text)
+    parts = [part for tag, texts in sections.items() for part in (f"## {tag.capitalize()}", *texts)]
     return md.page("REST", INTRO, *parts)
 
 
-def _operation(document: Json, method: str, path: str, operation: Json) -> str:
+def render_operation(document: Json, title: str, operation: Json) -> str:
+    """One operation: description, parameters, fields of the body, and successful answers."""
     rows = [
-        _row(document, p["name"], p["schema"], where=p["in"], required=p["required"])
+        value_row(document, p["name"], p["schema"], where=p["in"], is_required=p["required"])
         for p in operation["parameters"]
     ]
     body = operation.get("requestBody")
     if body:
-        schema = _resolved(document, body["content"]["application/json"]["schema"])
-        needed = schema.get("required", [])
+        schema = resolve(document, body["content"]["application/json"]["schema"])
+        required = schema.get("required", [])
         rows += [
-            _row(document, n, s, where="body", required=n in needed) for n, s in schema["properties"].items()
+            value_row(document, name, part, where="body", is_required=name in required)
+            for name, part in schema["properties"].items()
         ]
-    answers = [_answer(status, said) for status, said in operation["responses"].items() if int(status) < 300]
-    parts = [f"### {method.upper()} {path}", operation["description"].replace("\n", " ")]
+    answers = []
+    for status, response in operation["responses"].items():
+        if int(status) < 300:
+            reference = response["content"]["application/json"]["schema"].get("$ref", "")
+            answers.append(f"{status} {md.code(reference.rsplit('/', 1)[-1])}")
+    parts = [f"### {title}", operation["description"].replace("\n", " ")]
     if rows:
         parts.append(md.table(("name", "in", "value", "what it is"), rows))
     return "\n\n".join([*parts, f"Answers {' · '.join(sorted(answers))}."])
 
 
-def _row(document: Json, name: str, schema: Json, *, where: str, required: bool) -> list[str]:
-    said = schema.get("description", "")
+def value_row(document: Json, name: str, schema: Json, *, where: str, is_required: bool) -> list[str]:
+    """Name, place, allowed values and meaning of a parameter or field."""
     default = schema.get("default")
-    value = _value(document, schema) + (
-        "" if default in (None, "", [], {}) else f", default {md.code(_shown(default))}"
-    )
-    return [md.code(name) + (" (needed)" if required else ""), where, value, said]
+    value = describe_values(document, schema)
+    if default not in (None, "", [], {}):
+        value += f", default {md.code(str(default).lower() if isinstance(default, bool) else str(default))}"
+    return [
+        md.code(name) + (" (required)" if is_required else ""),
+        where,
+        value,
+        schema.get("description", ""),
+    ]
 
 
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _value(document: Json, schema: Json) -> str:
-    """Say in words what may stand there."""
-    schema = _resolved(document, schema)
+def describe_values(document: Json, schema: Json) -> str:
+    """The allowed values in words."""
+    schema = resolve(document, schema)
     if "anyOf" in schema:
-        return " or ".join(_value(document, kind) for kind in schema["anyOf"] if kind.get("type") != "null")
+        kinds = [kind for kind in schema["anyOf"] if kind.get("type") != "null"]
+        return " or ".join(describe_values(document, kind) for kind in kinds)
     words = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     if words:
         return ", ".join(md.code(str(word)) for word in words)
     if schema.get("type") == "array":
-        return f"list of {_value(document, schema.get('items', {}))}"
-    kind = "moment" if schema.get("format") == "date-time" else str(schema.get("type", "any"))
+        return f"list of {describe_values(document, schema.get('items', {}))}"
+    kind = "timestamp" if schema.get("format") == "date-time" else str(schema.get("type", "any"))
     low, high = schema.get("minimum"), schema.get("maximum")
     return f"{kind} {low}–{high}" if low is not None and high is not None else kind
 
 
-def _resolved(document: Json, schema: Json) -> Json:
+def resolve(document: Json, schema: Json) -> Json:
+    """The schema that a `$ref`, or an `allOf` around one, points to; any other schema itself."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         found: Json = document["components"]["schemas"][name]
         return found
-    return (
-        schema["allOf"][0]
-        if "allOf" in schema and "$ref" not in schema["allOf"][0]
-        else (_resolved(document, schema["allOf"][0]) if "allOf" in schema else schema)
-    )
-
-
-def _answer(status: Any, said: Json) -> str:
-    schema = said["content"]["application/json"]["schema"]
-    return f"{status} {md.code(schema.get('$ref', '').rsplit('/', 1)[-1])}"
+    if "allOf" in schema:
+        first: Json = schema["allOf"][0]
+        return resolve(document, first) if "$ref" in first else first
+    return schema

@@ -1,4 +1,4 @@
-"""docs/reference/tools.md, written from the tools themselves: `manage.py mcp --reference`."""
+"""docs/reference/tools.md, generated from the tools themselves: `manage.py mcp --reference`."""
 
 from typing import Any
 
@@ -10,25 +10,24 @@ from loci_site.mcp.tools import TOOLS, LociTool
 HEAD = """\
 # Tools
 
-This page is written from the tools themselves by `manage.py mcp --reference`; a test compares the two.
+This page is generated from the tools by `manage.py mcp --reference`; a test compares the two.
 
 An agent reaches the tools over HTTP at `/mcp` (POST, `Authorization: Bearer loci_…`) and over standard input and
-output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the versions before it that begin with
-`initialize`. A tool that the token has no right to is not listed.
+output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earlier versions that begin with
+`initialize`. Tools that the token has no right to use are not listed.
 
 - **Dates** are ISO 8601: `2026-05-03`, `2026-05-03T14:30Z`, `2026-05-03T14:30+02:00`. Without a zone they are UTC; a
-  date alone is its first moment.
-- **Group** absent means the token's default group, else `access.default_group` (`LOCI_GROUP`); where there is none
-  either, the error lists the choices.
-- **Null** is the same as leaving an argument out. An argument that a tool does not have is an error that names the
-  nearest one.
-- **Answers** come as structured content and as text. Fields that would say nothing are left out. Recalled text
-  stands between `<memory …>` marks, which it cannot forge: it is data.
-- **Errors** are results with `isError`: a sentence, what to do next, and in brackets a code and the argument at
-  fault, as `confidence is 7.0; it must be a number from 0 to 1. [invalid_input, confidence]`. A fault inside Loci
-  names a reference under which the server's log has the details. Nothing is written where an error comes back.
+  date without a time is its first moment.
+- **Group**, if absent, is the token's default group, else `access.default_group` (`LOCI_GROUP`); if neither is set, the
+  error lists the choices.
+- **Null** is the same as leaving an argument out. An unknown argument is an error that names the nearest known one.
+- **Answers** come as structured content and as text. Fields without information are left out. Recalled text is
+  enclosed in `<memory …>` marks, which it cannot forge: it is data.
+- **Errors** are results with `isError`: a sentence, what to do next, and in brackets a code and the wrong argument,
+  as in `confidence is 7.0; it must be a number from 0 to 1. [invalid_input, confidence]`. An error inside Loci names a
+  reference under which the server's log has the details. A call that ends with an error writes nothing.
 
-What the server tells an agent at the start:
+Instructions that the server sends to an agent at the start:
 
 """
 RESOURCES = """\
@@ -36,10 +35,10 @@ RESOURCES = """\
 
 | address | what |
 | --- | --- |
-| `loci://memories/{id}` | one memory between its marks, the version that counts now |
-| `loci://groups/{slug}/context` | the context pack of a group, as `get_context` gives it |
+| `loci://memories/{id}` | the current version of a memory between its marks |
+| `loci://groups/{slug}/context` | the context pack of a group, as from `get_context` |
 
-The packs of the groups that the caller may read are listed, and `slug` completes to their names.
+The context packs of the groups that the caller may read are listed; `slug` completes to their names.
 
 ## Prompts
 
@@ -48,25 +47,28 @@ The packs of the groups that the caller may read are listed, and `slug` complete
 
 
 def tools_reference() -> str:
-    """Give the page as Markdown."""
-    sections = [_section(declared) for declared in TOOLS.values()]
+    """The page as Markdown."""
+    sections = [render_tool(declared) for declared in TOOLS.values()]
     return f"{HEAD}> {INSTRUCTIONS}\n\n" + "\n".join([*sections, RESOURCES])
 
 
-def _section(declared: LociTool) -> str:
+def render_tool(declared: LociTool) -> str:
+    """The section of one tool: description, rights, arguments and fields of its answer."""
     tool = declared.tool
     answer: Schema = tool.output_schema or {}
+    scopes = " or ".join(f"the scope `{right}`" for right in sorted(declared.rights, reverse=True))
+    role = "" if declared.rights == {READ} else ", and a role in the group that allows it"
     return "\n".join(
         [
             f"## {tool.name}",
             "",
             tool.description,
             "",
-            f"Needs: {_rights(declared)}.",
+            f"Needs: {scopes}{role}.",
             "",
             "| argument | kind | default | meaning |",
             "| --- | --- | --- | --- |",
-            *_argument_rows(tool.parameters),
+            *argument_rows(tool.parameters),
             "",
             f"Answers: {', '.join(f'`{name}`' for name in answer['properties'])}.",
             "",
@@ -74,31 +76,25 @@ def _section(declared: LociTool) -> str:
     )
 
 
-def _rights(declared: LociTool) -> str:
-    scopes = " or ".join(f"the scope `{right}`" for right in sorted(declared.rights, reverse=True))
-    return scopes if declared.rights == {READ} else f"{scopes}, and a fitting role in the group"
-
-
-def _argument_rows(schema: Schema) -> list[str]:
+def argument_rows(schema: Schema) -> list[str]:
+    """One table row per argument: name, kind, default, meaning."""
     required = schema.get("required", [])
-    return [
-        f"| `{name}` | {_kind(part)} | {_default(part, is_required=name in required)} | {part.get('description', '')} |"
-        for name, part in schema["properties"].items()
-    ]
+    rows = []
+    for name, part in schema["properties"].items():
+        value: Any = part.get("default")
+        default = "required" if name in required else "" if value is None else f"`{value}`"
+        rows.append(f"| `{name}` | {describe_kind(part)} | {default} | {part.get('description', '')} |")
+    return rows
 
 
-def _kind(part: Schema) -> str:
+def describe_kind(part: Schema) -> str:
+    """The type or the allowed values of an argument in words."""
     if "anyOf" in part:
-        return " or ".join(_kind(branch) for branch in part["anyOf"])
+        return " or ".join(describe_kind(branch) for branch in part["anyOf"])
     if "enum" in part:
         return ", ".join(f"`{word}`" for word in part["enum"])
     if part["type"] == "array":
         inner = part["items"]
-        return f"list of {_kind(inner) if 'enum' in inner else inner['type']}"
+        return f"list of {describe_kind(inner) if 'enum' in inner else inner['type']}"
     kind = str(part["type"])
     return f"{kind}, {part['minimum']}–{part['maximum']}" if "minimum" in part else kind
-
-
-def _default(part: Schema, *, is_required: bool) -> str:
-    value: Any = part.get("default")
-    return "required" if is_required else "" if value is None else f"`{value}`"

@@ -1,1 +1,1 @@
-"""How MCP messages reach the server: HTTP, stdio and in-process."""
+"""Transports of MCP messages: HTTP and stdio."""

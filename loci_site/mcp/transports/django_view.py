@@ -1,6 +1,6 @@
 """MCP through an ordinary Django view: the SDK's own Streamable HTTP transport, one instance per request.
 
-No session, no lifespan, no second auth stack: Django has already said who asks, and whatever the
+No session, no lifespan, no second authentication: Django has already identified the caller, and everything that the
 transport starts ends with the request.
 """
 
@@ -18,18 +18,17 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INVALID_REQUEST
 from starlette.types import Message, Scope
 
-OUTBOX_MESSAGES = 16  # a client that reads slowly holds its tool back instead of filling our memory
+OUTBOX_MESSAGES = 16  # a slow client blocks its tool instead of filling our memory
 
-# A client may go, or a middleware fail, while the response is on its way out of Django: then nobody reads
-# it and nobody closes it.
+# If the client goes or a middleware fails while the response leaves Django, nobody reads or closes it.
 UNREAD_S = 10.0
 
-# Said anew by Django's own server for what it really sends.
+# Django's server sets these itself for the bytes that it sends.
 HOP_HEADERS = frozenset({b"content-length", b"connection", b"transfer-encoding"})
 
 
 def lowlevel_server(server: MCPServer[Any]) -> Server[Any]:
-    """What `serve_mcp` takes. MCPServer has no public name for it, but the manager that it makes has."""
+    """The server that `serve_mcp` needs. MCPServer does not expose it, but its session manager does."""
     server.streamable_http_app()
     return server.session_manager.app
 
@@ -39,52 +38,53 @@ async def serve_mcp(
 ) -> HttpResponseBase:
     """The response of `server` to one MCP request, of either protocol era.
 
-    A JSON answer comes whole, a stream of events as StreamingHttpResponse. When the client goes, the
-    tool's coroutine is cancelled. `json_response` turns the streams off where the protocol allows it.
+    A JSON answer is one response, a stream of events a StreamingHttpResponse. If the client disconnects, the tool's
+    coroutine is cancelled. `json_response` turns streams off where the protocol allows it.
     """
-    if (refusal := _refusal(request)) is not None:
+    if (refusal := find_refusal(request)) is not None:
         return refusal
     limit: int = settings.LOCI.server.max_body_bytes
-    body = request.read(limit + 1)  # not request.body, whose own limit is another one
+    body = request.read(limit + 1)  # request.body has a different limit
     if len(body) > limit:
-        return _error(
+        return jsonrpc_error(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"The request body is larger than {limit} bytes. Send less text in one call.",
         )
     manager = StreamableHTTPSessionManager(
         server, json_response=json_response, stateless=True, max_request_body_size=limit
     )
-    exchange = _Exchange(manager, _scope(request), body)
+    exchange = TransportExchange(manager, build_scope(request), body)
     start = await exchange.start()
-    if _is_event_stream(start) and hasattr(request, "scope"):
+    if is_event_stream(start) and hasattr(request, "scope"):
         exchange.expect_reader()
-        return StreamingHttpResponse(exchange, status=start["status"], headers=_response_headers(start))
-    # Under WSGI the event loop ends with the view, so there a stream has to be read out here.
+        return StreamingHttpResponse(exchange, status=start["status"], headers=response_headers(start))
+    # Under WSGI the event loop ends with the view, so the stream must be read here.
     content = b"".join([chunk async for chunk in exchange])
-    return HttpResponse(content, status=start["status"], headers=_response_headers(start))
+    return HttpResponse(content, status=start["status"], headers=response_headers(start))
 
 
-def _refusal(request: HttpRequest) -> HttpResponseBase | None:
-    """Why the request must not reach the transport, or None."""
-    own_origin = f"{request.scheme}://{request.get_host()}"  # get_host() is also the check of the Host header
+def find_refusal(request: HttpRequest) -> HttpResponseBase | None:
+    """The response to a request that must not reach the transport, or None."""
+    own_origin = f"{request.scheme}://{request.get_host()}"  # get_host() also checks the Host header
     origin = request.headers.get("Origin")
     if origin and origin != own_origin and origin not in settings.LOCI.server.allowed_origins:
-        return _error(
+        return jsonrpc_error(
             HTTPStatus.FORBIDDEN,
             "This Origin may not use the server. Add it to allowed_origins in [server] of config.toml.",
         )
-    if request.method != "POST":  # GET would open a stream on which a server without sessions says nothing
+    if request.method != "POST":  # GET would open a stream that a server without sessions never uses
         return HttpResponseNotAllowed(["POST"])
     return None
 
 
-def _error(status: HTTPStatus, message: str) -> JsonResponse:
-    """A JSON-RPC error without an id: the request's own was not read."""
+def jsonrpc_error(status: HTTPStatus, message: str) -> JsonResponse:
+    """A JSON-RPC error without an id: the request was not parsed."""
     error = {"code": INVALID_REQUEST, "message": message}
     return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=status)
 
 
-def _scope(request: HttpRequest) -> Scope:
+def build_scope(request: HttpRequest) -> Scope:
+    """The ASGI scope of a Django request."""
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -95,23 +95,24 @@ def _scope(request: HttpRequest) -> Scope:
         "raw_path": request.path.encode(),
         "root_path": "",
         "query_string": request.META.get("QUERY_STRING", "").encode(),
-        "headers": _request_headers(request),
+        "headers": request_headers(request),
         "client": (request.META.get("REMOTE_ADDR"), 0),
         "server": None,
         "state": {},
     }
 
 
-def _request_headers(request: HttpRequest) -> list[tuple[bytes, bytes]]:
-    """The headers as they came: duplicates kept, for the transport refuses duplicated routing headers."""
+def request_headers(request: HttpRequest) -> list[tuple[bytes, bytes]]:
+    """The original headers with duplicates: the transport refuses duplicated routing headers."""
     native: Scope | None = getattr(request, "scope", None)
     if native is None:
         return [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
-    # httptools leaves the white space that may stand behind a value (RFC 9110, 5.5).
+    # httptools keeps trailing white space of a value (RFC 9110, 5.5).
     return [(name.lower(), value.strip(b" \t")) for name, value in native["headers"]]
 
 
-def _response_headers(start: Message) -> dict[str, str]:
+def response_headers(start: Message) -> dict[str, str]:
+    """The transport's headers without those that Django's server sets."""
     headers: list[tuple[bytes, bytes]] = start["headers"]
     return {
         name.decode("latin-1"): value.decode("latin-1")
@@ -120,25 +121,25 @@ def _response_headers(start: Message) -> dict[str, str]:
     }
 
 
-def _is_event_stream(start: Message) -> bool:
+def is_event_stream(start: Message) -> bool:
+    """True if the transport answers with a stream of events."""
     headers: list[tuple[bytes, bytes]] = start["headers"]
     return any(
         name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
     )
 
 
-class _Exchange(AsyncIterator[bytes]):
-    """One request in the transport: a task, and what it sends as an iterator over the body's chunks.
+class TransportExchange(AsyncIterator[bytes]):
+    """One request in the transport: a task, and an iterator over the chunks of its response.
 
-    The task ends with the iteration, with a cancellation of whoever reads, with `close()`, and where nobody
-    reads at all.
+    The task ends with the iteration, when the reader is cancelled, with `close()`, and if nobody reads at all.
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, scope: Scope, body: bytes) -> None:
         self._outbox: asyncio.Queue[Message | None] = asyncio.Queue(OUTBOX_MESSAGES)
         self._loop = asyncio.get_running_loop()
-        # A task copies the context: who asks, set by the view, is known to the tool.
-        self._task = self._loop.create_task(_run(manager, scope, body, self._outbox))
+        # A task copies the context, so the tool knows the caller that the view has set.
+        self._task = self._loop.create_task(run_exchange(manager, scope, body, self._outbox))
         self._unread: asyncio.TimerHandle | None = None
 
     async def start(self) -> Message:
@@ -149,7 +150,7 @@ class _Exchange(AsyncIterator[bytes]):
         return message
 
     def expect_reader(self) -> None:
-        """From now on, the iteration has to begin within UNREAD_S."""
+        """Cancel the task unless the iteration begins within UNREAD_S."""
         self._unread = self._loop.call_later(UNREAD_S, self._task.cancel)
 
     async def __anext__(self) -> bytes:
@@ -161,7 +162,7 @@ class _Exchange(AsyncIterator[bytes]):
         raise StopAsyncIteration
 
     def close(self) -> None:
-        """Cancel what still runs. Django calls this from another thread."""
+        """Cancel the task if it is still running. Django calls this from another thread."""
         if not self._task.done() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
 
@@ -177,12 +178,12 @@ class _Exchange(AsyncIterator[bytes]):
         return message
 
 
-async def _run(
+async def run_exchange(
     manager: StreamableHTTPSessionManager, scope: Scope, body: bytes, outbox: asyncio.Queue[Message | None]
 ) -> None:
-    """Drive one request through the transport; None in the outbox says that it is over.
+    """Pass one request through the transport; None in the outbox marks the end.
 
-    A cancelled task says nothing: who cancels it does not read, and a full outbox would hold it for ever.
+    A cancelled task puts nothing: nobody reads any longer, and a full outbox would block it for ever.
     """
     try:
         async with manager.run():
@@ -194,7 +195,7 @@ async def _run(
 
 
 def receiver(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """ASGI's receive(): the body once, then silence, for a client that goes cancels the task instead."""
+    """ASGI's receive(): the body once, then nothing: a client that disconnects cancels the task instead."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:

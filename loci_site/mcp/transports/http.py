@@ -1,4 +1,4 @@
-"""/mcp: a bearer token says who asks, then the SDK's transport answers."""
+"""/mcp as a Django view: a bearer token identifies the caller, the SDK's transport answers."""
 
 from functools import cache
 from typing import Any
@@ -26,51 +26,40 @@ find_program = in_db_thread(actor_for_access_token)
 count_failed = in_db_thread(count_failed_token)
 
 
-@csrf_exempt  # a token in a header is nothing that a browser sends by itself
+@csrf_exempt  # browsers never send a token in a header on their own
 async def mcp_view(request: HttpRequest) -> HttpResponseBase:
-    """Answer one MCP request of whoever the token stands for; 401 says how to send one."""
-    secret = _bearer(request)
+    """Answer one MCP request of the token's owner; the 401 says how to send a token."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    secret = secret.strip() if scheme.lower() == "bearer" else ""
     try:
-        actor = await _find_caller(request, secret)
+        if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
+            actor = await find_program(secret, audience=audience_of(request))
+        else:
+            actor = await find_actor(secret, via=Via.MCP)
     except NotAuthenticated as error:
-        return await _refused(request, error, is_sent=bool(secret))
+        return await refuse_caller(request, error, is_sent=bool(secret))
     with acting_as(actor):
         return await serve_mcp(request, mcp_server())
 
 
-async def _find_caller(request: HttpRequest, secret: str) -> Actor:
-    if settings.LOCI.access.oauth and secret and not secret.startswith(PREFIX):
-        return await find_program(secret, audience=audience_of(request))
-    return await find_actor(secret, via=Via.MCP)
-
-
 @cache
 def mcp_server() -> Server[Any]:
-    """Give the server behind /mcp, one for the process."""
-    return lowlevel_server(LociServer(_caller_of_request))
+    """The MCP server behind /mcp, one per process."""
+    return lowlevel_server(LociServer(find_request_actor))
 
 
-async def _caller_of_request() -> Actor:
+async def find_request_actor() -> Actor:
+    """The Actor that the view has set for this request."""
     return current_actor()
 
 
-def _bearer(request: HttpRequest) -> str:
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""
-
-
-async def _refused(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
-    """Give 401; 429 where too many tokens that do not work came from the same address."""
+async def refuse_caller(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
+    """The 401 with what RFC 6750 and 9728 require, without the secret; 429 after too many invalid tokens from one address."""
     if is_sent:
-        answered = await count_failed(error, address=address_of(request), via=Via.MCP)
-        if isinstance(answered, TooManyAttempts):
-            headers = {"Retry-After": str(answered.wait_s)}
-            return JsonResponse(answered.as_dict(), status=answered.status, headers=headers)
-    return _unauthorized(request, error, is_sent=is_sent)
-
-
-def _unauthorized(request: HttpRequest, error: NotAuthenticated, *, is_sent: bool) -> JsonResponse:
-    """Give 401 with what RFC 6750 and 9728 ask for; the secret that was sent is nowhere in it."""
+        counted = await count_failed(error, address=address_of(request), via=Via.MCP)
+        if isinstance(counted, TooManyAttempts):
+            headers = {"Retry-After": str(counted.wait_s)}
+            return JsonResponse(counted.as_dict(), status=counted.status, headers=headers)
     problem = f', error="invalid_token", error_description="{error.message}"' if is_sent else ""
     challenge = f'Bearer realm="loci"{problem}{challenge_of(request)}'
     return JsonResponse(error.as_dict(), status=error.status, headers={"WWW-Authenticate": challenge})

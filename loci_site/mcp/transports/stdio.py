@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def stdio_actor(*, secret: str = "", group: str = "", read_only: bool = False) -> Actor:
-    """Give who an agent on standard input acts as.
+    """The Actor of an agent on standard input.
 
-    A token's Actor where there is a secret; else the operator, for whoever can start this command can read the file
-    itself. An agent is no person: what only a person may do, it may not. `read_only` leaves the right to read alone.
+    With a secret, the token's Actor; else the operator, since anyone who can start this command can read the database
+    file. An agent is not a person and may not do what only persons may. `read_only` keeps only the right to read.
 
     Raises:
         NotAuthenticated: the secret is unknown, revoked or expired.
@@ -32,27 +32,23 @@ def stdio_actor(*, secret: str = "", group: str = "", read_only: bool = False) -
 
 
 def serve_stdio(*, secret: str = "", group: str = "", read_only: bool = False) -> None:
-    """Serve until standard input ends. The model loads in the background meanwhile."""
+    """Serve until standard input ends, while the model loads in the background."""
     warm_up()
-    server = LociServer(_finder(secret, group, read_only=read_only))
+    server = LociServer(actor_finder(secret, group, read_only=read_only))
     try:
         anyio.run(server.run_stdio_async)
     finally:
-        _flush()
+        try:
+            COUNTER.flush()
+        except DatabaseError:
+            logger.exception("The pending recall counts could not be written.")
 
 
-def _finder(secret: str, group: str, *, read_only: bool) -> FindActor:
-    """Look the token up again for each call: a session lasts for hours, and a token may be revoked meanwhile."""
+def actor_finder(secret: str, group: str, *, read_only: bool) -> FindActor:
+    """A function that looks the token up again for each call: a session lasts for hours, and the token may be revoked."""
     find = in_db_thread(stdio_actor)
 
     async def find_actor() -> Actor:
         return await find(secret=secret, group=group, read_only=read_only)
 
     return find_actor
-
-
-def _flush() -> None:
-    try:
-        COUNTER.flush()
-    except DatabaseError:
-        logger.exception("What recalls have counted could not be written.")

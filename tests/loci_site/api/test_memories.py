@@ -146,7 +146,7 @@ def test_an_edit_of_tags_or_importance_changes_in_place(owner: Caller) -> None:
         ({"content": "Elsewhere live."}, 409, "is live as"),
         ({"content": "x", "version": 7}, 409, "now has version 1, not 7"),
         ({"content": None}, 422, "'content' cannot be null"),
-        ({"scope": "global"}, 422, "'scope' is not known here"),
+        ({"scope": "global"}, 422, "'scope' is not a known field"),
         ({"importance": 11}, 422, "'importance'"),
         ({"valid_from": "yesterday"}, 422, "'yesterday' in valid_from is not a date"),
     ],

@@ -15,10 +15,10 @@ def write(home: Path, text: str) -> dict[str, str]:
     return {"LOCI_HOME": str(home)}
 
 
-def faults(env: dict[str, str]) -> tuple[str, ...]:
+def errors_of(env: dict[str, str]) -> tuple[str, ...]:
     with pytest.raises(ConfigError) as wrong:
         load_config(env)
-    return wrong.value.faults
+    return wrong.value.errors
 
 
 def test_without_file_or_variables_the_defaults_hold(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_a_relative_database_in_a_variable_starts_where_the_command_runs(
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("LOCI_PORT", "abc", "variable LOCI_PORT is 'abc', allowed is a whole number from 1 to 65535"),
-        ("LOCI_PORT", "0", "variable LOCI_PORT is '0', allowed is a whole number from 1 to 65535"),
+        ("LOCI_PORT", "abc", "variable LOCI_PORT is 'abc'; it must be a whole number from 1 to 65535"),
+        ("LOCI_PORT", "0", "variable LOCI_PORT is '0'; it must be a whole number from 1 to 65535"),
         ("LOCI_STORAGE_BUSY_TIMEOUT_S", "nan", "a number from 0.1 to 600 (seconds)"),
-        ("LOCI_RETRIEVAL_MODE", "best", "allowed is one of hybrid, rrf, weighted, keyword, vector"),
-        ("LOCI_EMBEDDING_HUB", "maybe", "allowed is true or false"),
+        ("LOCI_RETRIEVAL_MODE", "best", "it must be one of hybrid, rrf, weighted, keyword, vector"),
+        ("LOCI_EMBEDDING_HUB", "maybe", "it must be true or false"),
         ("LOCI_PUBLIC_URL", "memory", "such as https://memory.example.org"),
         ("LOCI_ALLOWED_ORIGINS", "memory", "such as https://memory.example.org"),
     ],
@@ -104,60 +104,63 @@ def test_a_relative_database_in_a_variable_starts_where_the_command_runs(
 def test_a_wrong_variable_is_named_with_its_value_and_what_is_allowed(
     tmp_path: Path, variable: str, value: str, words: str
 ) -> None:
-    (fault,) = faults({"LOCI_HOME": str(tmp_path), variable: value})
-    assert words in fault
-    assert repr(value) in fault
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path), variable: value})
+    assert words in error
+    assert repr(value) in error
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('port = "8000"', "[server] port is '8000', allowed is a whole number"),
-        ("port = true", "[server] port is True, allowed is a whole number"),
-        ("port = 8000.0", "[server] port is 8000.0, allowed is a whole number"),
-        ('allowed_hosts = "a.example"', "[server] allowed_hosts is 'a.example', allowed is a list of texts"),
-        ("allowed_hosts = [1]", "[server] allowed_hosts is [1], allowed is a list of texts"),
-        ("host = 1", "[server] host is 1, allowed is a text"),
+        ('port = "8000"', "[server] port is '8000'; it must be a whole number"),
+        ("port = true", "[server] port is True; it must be a whole number"),
+        ("port = 8000.0", "[server] port is 8000.0; it must be a whole number"),
+        (
+            'allowed_hosts = "a.example"',
+            "[server] allowed_hosts is 'a.example'; it must be a list of strings",
+        ),
+        ("allowed_hosts = [1]", "[server] allowed_hosts is [1]; it must be a list of strings"),
+        ("host = 1", "[server] host is 1; it must be text"),
         ("prot = 1", "[server] has no key prot; did you mean port?"),
         ("database = 'x'", "[server] has no key database; it belongs under [storage]"),
         ("zzz = 1", "[server] has no key zzz; its keys are host, port"),
     ],
 )
 def test_a_wrong_line_of_the_file_is_named(tmp_path: Path, line: str, words: str) -> None:
-    (fault,) = faults(write(tmp_path, f"[server]\n{line}\n"))
-    assert fault.startswith(f"{tmp_path / 'config.toml'}: ")
-    assert words in fault
+    (error,) = errors_of(write(tmp_path, f"[server]\n{line}\n"))
+    assert error.startswith(f"{tmp_path / 'config.toml'}: ")
+    assert words in error
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[sevrer]\nport = 1\n", "there is no section [sevrer]; did you mean server?"),
-        ("[xyz]\n", "there is no section [xyz]; there are server, storage"),
-        ("port = 1\n", "port stands outside a section; it belongs under [server]"),
+        ("[sevrer]\nport = 1\n", "no section [sevrer]; did you mean server?"),
+        ("[xyz]\n", "no section [xyz]; the sections are server, storage"),
+        ("port = 1\n", "port is outside a section; it belongs under [server]"),
         ("server = 1\n", "server must be a section: write [server] on a line of its own"),
         ("[server\n", "cannot be read"),
     ],
 )
 def test_a_wrong_section_is_named(tmp_path: Path, text: str, words: str) -> None:
-    (fault,) = faults(write(tmp_path, text))
-    assert words in fault
+    (error,) = errors_of(write(tmp_path, text))
+    assert words in error
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xff\xfe")
-    (fault,) = faults({"LOCI_HOME": str(tmp_path)})
-    assert f"{tmp_path / 'config.toml'} cannot be read" in fault
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path)})
+    assert f"{tmp_path / 'config.toml'} cannot be read" in error
 
 
 def test_a_misspelt_variable_names_the_nearest_and_foreign_ones_are_left_alone(tmp_path: Path) -> None:
     env = {"LOCI_HOME": str(tmp_path), "LOCI_SERVER_PROT": "1", "LOCI_TOKEN": "x", "LOCI_DEBUG": "0"}
-    assert faults(env) == ("variable LOCI_SERVER_PROT sets no key; did you mean LOCI_SERVER_PORT?",)
+    assert errors_of(env) == ("variable LOCI_SERVER_PROT sets no key; did you mean LOCI_SERVER_PORT?",)
 
 
-def test_all_faults_are_reported_together(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     env = write(tmp_path, "[server]\nport = 0\n[retrieval]\nmode = 'best'\n")
-    assert len(faults(env | {"LOCI_STORAGE_MAX_TAGS": "-1"})) == 3
+    assert len(errors_of(env | {"LOCI_STORAGE_MAX_TAGS": "-1"})) == 3
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
@@ -170,21 +173,21 @@ def test_on_loopback_no_hosts_are_needed(tmp_path: Path, host: str) -> None:
 )
 def test_off_loopback_hosts_must_be_listed(tmp_path: Path, host: str) -> None:
     env = {"LOCI_HOME": str(tmp_path), "LOCI_HOST": host}
-    (fault,) = faults(env)
-    assert f"server.host is {host!r}" in fault
+    (error,) = errors_of(env)
+    assert f"server.host is {host!r}" in error
     assert load_config(env | {"LOCI_ALLOWED_HOSTS": "memory.example.org"}).server.host == host
 
 
 def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
-    (fault,) = faults({"LOCI_HOME": str(tmp_path), "LOCI_STORAGE_SAME_COSINE": "0.9"})
-    assert fault == "storage.same_cosine is 0.9, allowed is at least storage.near_cosine (0.92)"
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path), "LOCI_STORAGE_SAME_COSINE": "0.9"})
+    assert error == "storage.same_cosine is 0.9; it must be at least storage.near_cosine (0.92)"
 
 
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL"])
 def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Path, variable: str) -> None:
-    (fault,) = faults({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
-    assert variable in fault
-    assert "hunter2" not in fault
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
+    assert variable in error
+    assert "hunter2" not in error
 
 
 def test_reading_settings_writes_nothing(tmp_path: Path) -> None:
@@ -221,7 +224,7 @@ def run_check(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
 def test_a_command_with_wrong_settings_ends_with_a_sentence_and_status_1(tmp_path: Path) -> None:
     done = run_check(tmp_path, LOCI_PORT="abc", LOCI_LOG_LEVEL="loud")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Loci cannot start, settings are wrong:\n  - variable LOCI_PORT is 'abc'" in done.stderr
+    assert "Loci cannot start because of wrong settings:\n  - variable LOCI_PORT is 'abc'" in done.stderr
     assert "LOCI_LOG_LEVEL is 'loud'" in done.stderr
     assert "Traceback" not in done.stderr
 

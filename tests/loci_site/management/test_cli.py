@@ -10,8 +10,8 @@ from django.core.management import get_commands, load_command_class
 from django.test import Client
 
 from loci_site import __version__
-from loci_site.management.command_list import GROUPS, REFUSED, Commands, help_of
-from loci_site.management.reference.errors import ROOMS
+from loci_site.management.command_list import GROUPS, REFUSED, Commands, read_help
+from loci_site.management.reference.errors import PACKAGES
 from tests.settings import REPOSITORY
 
 
@@ -49,10 +49,10 @@ def test_a_command_that_serves_nobody_does_not_load_what_serves(tmp_path: Path) 
 def test_a_first_command_makes_the_database(tmp_path: Path) -> None:
     done = loci(tmp_path, "remember", "The deploy port is 8081.", "--group", "ledger")
     assert done.returncode == 0, done.stderr
-    assert "Made a new database" in done.stderr
+    assert "Created a new database" in done.stderr
     again = loci(tmp_path, "stats", "--group", "ledger", "--json")
     assert '"live": 1' in again.stdout
-    assert "Made a new database" not in again.stderr
+    assert "Created a new database" not in again.stderr
 
 
 def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_older_database_is_named_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_list_has_each_of_our_commands_once_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    ours = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in ROOMS)
+    ours = sorted(name for name, app in get_commands().items() if str(app).split(".")[0] in PACKAGES)
     assert sorted(name for names in GROUPS.values() for name in names) == ours
     for words in ([], ["help"], ["--help"]):
         Commands(["/opt/bin/loci", *words]).execute()
@@ -79,7 +79,7 @@ def test_the_list_has_each_of_our_commands_once_and_no_other(capsys: pytest.Capt
 
 def test_the_help_in_the_list_is_the_commands_own() -> None:
     for name in (name for names in GROUPS.values() for name in names):
-        assert help_of(name) == load_command_class(str(get_commands()[name]), name).help
+        assert read_help(name) == load_command_class(str(get_commands()[name]), name).help
 
 
 def test_the_usage_names_the_program_that_was_called(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_a_store_is_not_flushed_from_the_command_line(tmp_path: Path) -> None:
     loci(tmp_path, "remember", "The deploy port is 8081.", "--group", "ledger")
     done = loci(tmp_path, "flush", "--noinput")
     assert done.returncode == 1
-    assert "the audit log included" in done.stderr
+    assert "including the audit log" in done.stderr
     assert "memory purge ID" in done.stderr
     assert "Traceback" not in done.stderr
     assert '"live": 1' in loci(tmp_path, "stats", "--group", "ledger", "--json").stdout
@@ -101,7 +101,7 @@ def test_a_store_is_not_flushed_from_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_goes_past_the_write_path_is_refused_with_what_to_use(name: str) -> None:
     assert name in get_commands()
-    with pytest.raises(SystemExit, match=rf"^Loci does not run '{name}'\. (It|What it prints) would "):
+    with pytest.raises(SystemExit, match=rf"^Loci does not run '{name}'\. (It|Its output) would "):
         Commands(["loci", name]).execute()
 
 

@@ -8,13 +8,13 @@ from access.audit import verify_chain
 from access.models import ApiToken, AuditEntry
 from access.sign_in.passwords import ALPHABET, generated_password
 from access.tokens import actor_for_secret
-from loci_site.management.first_start import give_first_access, migrate_if_needed
+from loci_site.management.first_start import create_first_access, migrate_if_needed
 from memories.search.base import search_index
 
 
 @pytest.mark.django_db
 def test_the_first_admin_can_log_in_and_the_first_token_may_do_everything() -> None:
-    first = give_first_access()
+    first = create_first_access()
     assert first is not None
     admin = User.objects.get()
     assert (admin.username, admin.is_superuser, admin.is_staff) == ("admin", True, True)
@@ -26,7 +26,7 @@ def test_the_first_admin_can_log_in_and_the_first_token_may_do_everything() -> N
 
 @pytest.mark.django_db
 def test_both_are_in_the_audit_log_without_their_secrets() -> None:
-    first = give_first_access()
+    first = create_first_access()
     assert first is not None
     said = list(
         AuditEntry.objects.order_by("seq").values_list("operation", "subject", "payload_row__payload")
@@ -40,7 +40,7 @@ def test_both_are_in_the_audit_log_without_their_secrets() -> None:
 @pytest.mark.django_db
 def test_where_there_is_a_user_nothing_is_made() -> None:
     User.objects.create_user("ann")
-    assert give_first_access() is None
+    assert create_first_access() is None
     assert User.objects.count() == 1
     assert not ApiToken.objects.exists()
 

@@ -199,7 +199,7 @@ def test_djangos_own_commands_are_ours_and_logged(db: None, monkeypatch: pytest.
     assert {get_commands()[name] for name in ("createsuperuser", "changepassword")} == {"loci_site"}
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", STRONG)
     assert run("createsuperuser", "--username", "ann", "--email", "ann@example.org", "--noinput") == (
-        "Made the superuser 'ann'."
+        "Created the superuser 'ann'."
     )
     ann = User.objects.get()
     assert (ann.is_superuser, ann.is_staff, authenticate(username="ann", password=STRONG)) == (
@@ -210,11 +210,11 @@ def test_djangos_own_commands_are_ours_and_logged(db: None, monkeypatch: pytest.
     typed = iter(["another-word-8-x", "another-word-8-x", "one-of-two-words", "the-other-of-two"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("getpass.getpass", lambda _: next(typed))
-    assert run("changepassword", "ann") == "'ann' has another password; their logins have ended."
+    assert run("changepassword", "ann") == "Changed the password of 'ann'; their sessions have ended."
     assert authenticate(username="ann", password="another-word-8-x") == ann
     with pytest.raises(CommandError, match="The two passwords differ"):
         run("changepassword", "ann")
     assert [row["action"] for row in logged()] == ["create", "password"]
     assert STRONG not in str(logged())
-    with pytest.raises(CommandError, match="There is no name"):
+    with pytest.raises(CommandError, match="A name is needed"):
         run("createsuperuser", "--noinput")

@@ -14,8 +14,8 @@ from tests.fresh_homes import with_tables
 from tests.settings import MODELS, REPOSITORY
 
 PREPARE = """
-from loci_site.management.first_start import give_first_access
-print(give_first_access().token)
+from loci_site.management.first_start import create_first_access
+print(create_first_access().token)
 """
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from access.errors import Conflict, InvalidInput
 from loci_site.api.schemas.requests import MemoryIn
-from loci_site.mcp.arguments import check_names, parse_moment, without_nulls
-from loci_site.mcp.errors import explain, reason_of, said
-from loci_site.mcp.input_schemas import trimmed
+from loci_site.mcp.arguments import check_names, drop_nulls, parse_moment
+from loci_site.mcp.errors import error_text, explain_failure, find_domain_error
+from loci_site.mcp.input_schemas import trim_schema
 from memories.language import timestamps as moments
 from sources.importing.texts import LineRules, draft_of
 
@@ -54,9 +54,9 @@ def test_every_way_in_reads_a_moment_alike(text: str) -> None:
 
 
 def test_the_nearest_argument_is_named() -> None:
-    with pytest.raises(InvalidInput, match="Did you mean 'tags'\\? It takes: content, tags\\."):
+    with pytest.raises(InvalidInput, match="Did you mean 'tags'\\? Its arguments are content, tags\\."):
         check_names("store_memory", ["content", "tag"], ["content", "tags"])
-    with pytest.raises(InvalidInput, match="has no argument 'zzz'\\. It takes: content, tags\\."):
+    with pytest.raises(InvalidInput, match="has no argument 'zzz'\\. Its arguments are content, tags\\."):
         check_names("store_memory", ["zzz"], ["content", "tags"])
 
 
@@ -65,7 +65,7 @@ def test_known_arguments_pass() -> None:
 
 
 def test_a_null_is_dropped_and_nothing_else() -> None:
-    assert without_nulls({"a": None, "b": 0, "c": "", "d": False, "e": []}) == {
+    assert drop_nulls({"a": None, "b": 0, "c": "", "d": False, "e": []}) == {
         "b": 0,
         "c": "",
         "d": False,
@@ -75,12 +75,12 @@ def test_a_null_is_dropped_and_nothing_else() -> None:
 
 def test_an_error_is_said_with_its_hint_its_code_and_its_field() -> None:
     error = InvalidInput("confidence is 7.", hint="Use 0 to 1.", field="confidence")
-    assert said(error) == "confidence is 7. Use 0 to 1. [invalid_input, confidence]"
-    assert said(Conflict("It is so already.")) == "It is so already. [conflict]"
+    assert error_text(error) == "confidence is 7. Use 0 to 1. [invalid_input, confidence]"
+    assert error_text(Conflict("It is so already.")) == "It is so already. [conflict]"
 
 
 def test_what_is_no_unicode_is_spelt_out() -> None:
-    assert said(InvalidInput("'\ud800' is no type.")) == "'\\ud800' is no type. [invalid_input]"
+    assert error_text(InvalidInput("'\ud800' is no type.")) == "'\\ud800' is no type. [invalid_input]"
 
 
 def test_the_reason_is_found_behind_what_wraps_it() -> None:
@@ -88,12 +88,12 @@ def test_the_reason_is_found_behind_what_wraps_it() -> None:
     outer = RuntimeError("wrapped")
     outer.__cause__ = ValueError("again")
     outer.__cause__.__cause__ = reason
-    assert reason_of(outer) is reason
-    assert reason_of(RuntimeError("alone")) is None
+    assert find_domain_error(outer) is reason
+    assert find_domain_error(RuntimeError("alone")) is None
 
 
 def test_a_fault_of_ours_is_logged_under_its_reference(caplog: pytest.LogCaptureFixture) -> None:
-    text = explain(RuntimeError("the password is swordfish"), what="recall_memory")
+    text = explain_failure(RuntimeError("the password is swordfish"), what="recall_memory")
     assert "swordfish" not in text
     reference = text.split("reference ")[1].split(".")[0]
     assert (len(reference), reference in caplog.text, "swordfish" in caplog.text) == (8, True, True)
@@ -115,4 +115,4 @@ def test_a_fault_of_ours_is_logged_under_its_reference(caplog: pytest.LogCapture
     ],
 )  # fmt: skip
 def test_a_schema_is_trimmed_of_what_says_nothing(schema: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert trimmed(schema) == expected
+    assert trim_schema(schema) == expected

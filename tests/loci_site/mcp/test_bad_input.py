@@ -39,7 +39,7 @@ def rows() -> tuple[int, ...]:
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
-        ("store_memory", {}, "'content' is missing. It must be given. [invalid_input, content]"),
+        ("store_memory", {}, "'content' is missing. It is required. [invalid_input, content]"),
         ("store_memory", {"content": ""}, "'content' is empty."),
         ("store_memory", {"content": "\u200b \n"}, "'content' is empty."),
         ("store_memory", {"content": "x" * 5_000_000}, "5,000,000 characters; at most 100,000"),
@@ -58,9 +58,9 @@ def rows() -> tuple[int, ...]:
         ("store_memory", {"content": "x", "confidence": "high"}, "'confidence' must be a number."),
         ("store_memory", {"content": "x", "importance": 11}, "importance is 11; it must be a number from 1 to 10"),
         ("store_memory", {"content": "x", "importance": 2.5}, "'importance' must be a whole number."),
-        ("store_memory", {"content": 5}, "'content' must be a text."),
+        ("store_memory", {"content": 5}, "'content' must be text."),
         ("store_memory", {"content": "x", "tags": "a, b"}, "'tags' must be a list."),
-        ("store_memory", {"content": "x", "tags": [1]}, "'tags.0' must be a text."),
+        ("store_memory", {"content": "x", "tags": [1]}, "'tags.0' must be text."),
         ("store_memory", {"content": "x", "tags": ["t"] * 5 + [f"t{n}" for n in range(40)]}, "41 tags; at most 32"),
         ("store_memory", {"content": "x", "metadata": "a"}, "'metadata' must be an object."),
         ("store_memory", {"content": "x", "metadata": {"a": "b" * 20_000}}, "at most 16,384"),

@@ -221,7 +221,7 @@ def test_a_fault_of_ours_is_told_by_its_reference(alice: Agent, monkeypatch: pyt
     async def broken(job: Any) -> Any:
         raise RuntimeError("secret words")
 
-    monkeypatch.setattr(tools, "_run", broken)
+    monkeypatch.setattr(tools, "run_for_caller", broken)
     for message, headers in ((STATS, {}), (without_meta(STATS), older("2025-06-18", STATS))):
         reply = send(message, alice.secret, **headers)
         assert b"memory_stats failed inside Loci" in reply.body
@@ -232,13 +232,13 @@ def test_a_fault_of_ours_is_told_by_its_reference(alice: Agent, monkeypatch: pyt
 def test_a_call_that_takes_long_keeps_its_stream_alive(
     alice: Agent, monkeypatch: pytest.MonkeyPatch, version: str | None
 ) -> None:
-    run = tools._run
+    run = tools.run_for_caller
 
     async def slow(job: Any) -> Any:
         await asyncio.sleep(0.2)
         return await run(job)
 
-    monkeypatch.setattr(tools, "_run", slow)
+    monkeypatch.setattr(tools, "run_for_caller", slow)
     monkeypatch.setattr(mount, "PING_S", 0.05)
     message = STATS if version else without_meta(STATS)
     reply = send(message, alice.secret, **({} if version else older(None, message)))
@@ -273,7 +273,7 @@ def test_a_client_that_goes_ends_its_call(alice: Agent, monkeypatch: pytest.Monk
         scope = _scope(body, alice.secret, modern_headers(STATS))
         await asyncio.wait_for(mount.serve_or_pass(scope, receive, note, rest=_no_django), 10)
 
-    monkeypatch.setattr(tools, "_run", endless)
+    monkeypatch.setattr(tools, "run_for_caller", endless)
     async_to_sync(exchange)()
     assert (ended, sent) == (["cancelled"], [])
 

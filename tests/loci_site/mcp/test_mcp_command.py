@@ -11,7 +11,7 @@ from access.errors import NotAuthenticated
 from access.models import ApiToken
 from access.tokens import operator, revoke_token
 from loci_site.management.reference.tools import tools_reference
-from loci_site.mcp.transports.stdio import _finder, stdio_actor
+from loci_site.mcp.transports.stdio import actor_finder, stdio_actor
 from tests.loci_site.mcp.people import Agent
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "Say --stdio."),
+        ([], "Use --stdio."),
         (["--stdio", "--token", "loci_wrong"], "The token is not known."),
         (["--stdio", "--group", "Not A Slug"], "is not a valid group name."),
     ],
@@ -60,7 +60,7 @@ def test_an_unknown_token_is_nobody() -> None:
 
 
 def test_a_token_that_is_revoked_ends_a_session_that_runs(alice: Agent) -> None:
-    find = _finder(alice.secret, "", read_only=False)
+    find = actor_finder(alice.secret, "", read_only=False)
     assert async_to_sync(find)().name == "alice/agent"
     revoke_token(operator(), ApiToken.objects.get(key=alice.actor.token_key))
     with pytest.raises(NotAuthenticated, match="revoked"):

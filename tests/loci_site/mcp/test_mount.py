@@ -179,7 +179,7 @@ def test_a_client_that_goes_ends_its_call(alice: Agent, monkeypatch: pytest.Monk
         finally:
             ended.append("cancelled")
 
-    monkeypatch.setattr(tools, "_run", endless)
+    monkeypatch.setattr(tools, "run_for_caller", endless)
     body = json.dumps(STATS).encode()
     scope = _scope(body, alice.secret, modern_headers(STATS))
     sent: list[Any] = []

@@ -110,7 +110,7 @@ def test_history_comes_labelled_or_not_at_all(
     assert recalled.structured_content is not None
     assert [item["label"] for item in recalled.structured_content["results"]] == [label]
     assert "Jonas" not in json.dumps(alice.answer("recall_memory", ids=[str(memory.id)]))
-    assert "so it is not handed out" in refused(alice, f"loci://memories/{memory.id}")[1]
+    assert "so it cannot be read here" in refused(alice, f"loci://memories/{memory.id}")[1]
     assert "Jonas" not in read(alice, "loci://groups/ledger/context")
 
 

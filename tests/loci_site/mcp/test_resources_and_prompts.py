@@ -143,7 +143,7 @@ def test_a_session_starts_with_what_is_remembered(bob: Agent, stored: str) -> No
 def test_the_other_prompts_say_which_tools_to_use(alice: Agent) -> None:
     assert "recall_memory" in prompt(alice, "before_decision", decision="which queue?", group="ledger")
     assert "checkpoint" in prompt(alice, "end_session")
-    assert "Right is: Friday" in prompt(alice, "correct_fact", wrong="Monday", right="Friday")
+    assert "Correct is: Friday" in prompt(alice, "correct_fact", wrong="Monday", right="Friday")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def pool(settings: Settings, request: pytest.FixtureRequest) -> Iterator[None]:
     settings.LOCI = replace(settings.LOCI, server=replace(settings.LOCI.server, db_threads=count))
     threads._pool.cache_clear()
     yield
-    threads._pool().shutdown()
+    threads.thread_pool().shutdown()
     threads._pool.cache_clear()
 
 

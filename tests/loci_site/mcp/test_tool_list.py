@@ -86,7 +86,9 @@ def test_a_curator_may_forget(users: dict[str, User], groups: dict[str, Group]) 
 
 def test_a_token_writes_nowhere_where_its_user_does_not(charlie: Agent) -> None:
     assert names(charlie) == READERS
-    assert "you have no role that may write in any group" in charlie.error("store_memory", content="x")
+    assert "you have no role with the right to write in any group" in charlie.error(
+        "store_memory", content="x"
+    )
 
 
 def test_who_may_make_groups_may_write(users: dict[str, User]) -> None:
@@ -96,7 +98,7 @@ def test_who_may_make_groups_may_write(users: dict[str, User]) -> None:
 def test_a_tool_that_is_not_shown_is_not_run(users: dict[str, User], groups: dict[str, Group]) -> None:
     reader = make_agent(users["alice"], READ, default_group=groups["ledger"])
     text = reader.error("store_memory", content="x")
-    assert text == ("You may not use store_memory. It takes a token with the scope write. [not_permitted]")
+    assert text == ("You may not use store_memory. It needs a token with the scope write. [not_permitted]")
 
 
 def test_every_tool_says_whether_it_reads_or_destroys(alice: Agent) -> None:

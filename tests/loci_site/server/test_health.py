@@ -96,7 +96,7 @@ def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.M
 
     monkeypatch.setattr("loci_site.server.write_probe.write_probe", locked)
     assert watch.probe().error == ""
-    assert [each.error for each in seen] == ["OperationalError", "one has waited for more than 3 s"]
+    assert [each.error for each in seen] == ["OperationalError", "a write has waited for more than 3 s"]
     assert watch.probe().error == ""
 
 

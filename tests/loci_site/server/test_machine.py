@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loci_site.server import capacity as machine
-from loci_site.server.capacity import memory_bytes, web_processes
+from loci_site.server.capacity import count_web_processes, memory_bytes
 from memories.embedding.concurrency import available_cores
 
 GIB = 1024**3
@@ -29,7 +29,7 @@ def test_two_run_where_there_is_room_and_as_many_as_were_asked_for(
 ) -> None:
     monkeypatch.setattr(machine, "available_cores", lambda: cores)
     monkeypatch.setattr(machine, "memory_bytes", lambda: memory)
-    assert web_processes(wanted) == count
+    assert count_web_processes(wanted) == count
 
 
 def test_a_containers_limit_counts_where_it_is_less(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, reason, wait_before
+from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor, describe_exit, restart_wait_s
 from tests.loci_site.server.running import (
     WEB_READY,
     WORKER_READY,
@@ -127,7 +127,7 @@ def test_a_second_up_in_the_same_home_says_which_one_runs(again: tuple[Running, 
     up, _ = again
     answer = manage(started, "serve", "--port", str(free_port()))
     assert answer.returncode == 1
-    assert f"Loci is running already with the data in {started} (process {up.process.pid})" in answer.stderr
+    assert f"Loci is already running with the data in {started} (process {up.process.pid})" in answer.stderr
     assert up.health()[0] == 200
 
 
@@ -143,7 +143,7 @@ def test_a_killed_web_process_is_started_again(again: tuple[Running, str]) -> No
     up, _ = again
     first = up.child("server")
     os.kill(first, signal.SIGKILL)
-    assert up.read_until("The web process ended (killed by SIGKILL); it starts again in 1 s.")
+    assert up.read_until("The web process ended (killed by SIGKILL); it restarts in 1 s")
     status, _ = up.health()
     assert status == 200
     assert up.child("server") != first
@@ -172,12 +172,12 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
         os.kill(killed[0], signal.SIGKILL)
         assert up.health()[0] == 200
         os.kill(up.process.pid, signal.SIGCONT)
-        up.read_until("process ended (killed by SIGKILL); it starts again in 1 s.")
+        up.read_until("process ended (killed by SIGKILL); it restarts in 1 s")
         os.kill(killed[1], signal.SIGKILL)
         while up.output.count(WEB_READY) < 4:
             up.read_until(WEB_READY)
         ends = re.findall(
-            r"The (web|web 2) process ended \(killed by SIGKILL\); it starts again in 1 s\. It was process (\d+)\.",
+            r"The (web|web 2) process ended \(killed by SIGKILL\); it restarts in 1 s \(it was process (\d+)\)\.",
             up.output,
         )
         assert {name for name, _ in ends} == {"web", "web 2"}
@@ -294,8 +294,8 @@ def test_nothing_is_given_up_while_another_vital_process_lives(
 
 
 def test_the_wait_before_a_new_start_doubles_up_to_half_a_minute() -> None:
-    assert [wait_before(deaths) for deaths in (1, 2, 3, 4, 5, 6, 50)] == [1, 2, 4, 8, 16, 30, 30]
+    assert [restart_wait_s(deaths) for deaths in (1, 2, 3, 4, 5, 6, 50)] == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_how_a_process_ended_is_said_in_words() -> None:
-    assert (reason(3), reason(-9)) == ("status 3", "killed by SIGKILL")
+    assert (describe_exit(3), describe_exit(-9)) == ("status 3", "killed by SIGKILL")

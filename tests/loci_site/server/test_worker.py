@@ -6,12 +6,12 @@ from pathlib import Path
 from pytest_django import Settings
 
 from loci_site.worker import broker_settings
-from loci_site.worker.process import make_queue, worker_options
+from loci_site.worker.process import create_queue_folders, worker_options
 
 
 def test_the_queue_is_for_its_owner_alone(settings: Settings, tmp_path: Path) -> None:
     settings.LOCI = replace(settings.LOCI, home=tmp_path / "home")
-    make_queue()
+    create_queue_folders()
     made = [tmp_path / "home" / "queue" / name for name in (".", "messages", "control")]
     assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700, 0o700, 0o700]
 
