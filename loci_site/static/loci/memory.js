@@ -1,4 +1,4 @@
-/* The graph on a memory's page: what stands around it, expanded on demand. */
+/* The graph on a memory's page: its neighbours, expanded on demand. */
 
 import { askJson } from "./asking.js";
 import { Graph } from "./graph.js";
@@ -19,7 +19,7 @@ document.querySelector(".graph-bar").addEventListener("click", (event) => {
 });
 host.addEventListener("graph:select", ({ detail }) => { status.textContent = detail.node.label; });
 host.addEventListener("graph:expand", ({ detail }) => {
-  status.textContent = detail.added ? `${detail.added} more: ${graph.nodes.size} memories, ${graph.edges.size} ties.` : "Nothing more stands around it.";
+  status.textContent = detail.added ? `${detail.added} more: ${graph.nodes.size} memories, ${graph.edges.size} edges.` : "No further neighbours.";
 });
 host.addEventListener("graph:fault", ({ detail }) => { status.textContent = detail.fault.message; });
 

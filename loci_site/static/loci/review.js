@@ -10,7 +10,7 @@ const status = root.querySelector("[data-status]");
 const rows = list ? [...list.children] : [];
 const KEPT = "loci-review-undo"; // decisions that can be taken back, also after the page is loaded anew
 const SAID = "loci-review-said"; // what is to be said once the page is there again
-const EFFECT_AFTER_MS = 350; // a person who flies through cards asks nothing of recall
+const EFFECT_AFTER_MS = 350; // skipping through cards runs no recall
 const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
 
 const isWide = window.matchMedia("(min-width: 1000px)"); // as in review.css: list and card side by side
@@ -53,7 +53,7 @@ function showUndo() {
   for (const button of root.querySelectorAll('[data-do="undo"]')) {
     button.disabled = !last;
     button.hidden = button.closest(".loci-empty") !== null && !last;
-    button.title = last ? `Take back: ${last.words}` : "Nothing to take back";
+    button.title = last ? `Undo: ${last.words}` : "Nothing to undo";
   }
 }
 
@@ -138,7 +138,7 @@ function showWay() {
   const button = card().querySelector('[data-do="swap"]');
   if (!button) return;
   button.setAttribute("aria-pressed", String(swapped));
-  way.textContent = swapped ? "Replace: the other takes its place. Merge: the other goes into it." : "Replace: it takes the other’s place. Merge: it goes into the other.";
+  way.textContent = swapped ? "Replace: the other text replaces this one. Merge: the other goes into this one." : "Replace: this text replaces the other. Merge: this one goes into the other.";
 }
 
 async function askEffect() {
@@ -163,7 +163,7 @@ async function decide(verb, extra = {}) {
   const shown = card();
   if (busy || !isShown(row) || !isOpen(row)) return;
   if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]`)) {
-    say(`“${verb}” is not for this card.`, { bad: true });
+    say(`“${verb}” does not apply to this card.`, { bad: true });
     return;
   }
   busy = true;
@@ -221,7 +221,7 @@ async function undo() {
     }
     fetched.clear();
     const failed = answer.failed.length ? ` ${answer.failed.length} could not be taken back: ${answer.failed.join(" ")}` : "";
-    say(`Taken back: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
+    say(`Undone: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
     if (mine.length) await show(rows.indexOf(mine[0]));
     else {
       sessionStorage.setItem(STATUS_KEY, status.textContent);
@@ -373,7 +373,7 @@ async function editText(isMerge) {
   const verb = await answer;
   if (!verb) return;
   if (verb !== "merge" && text.value.trim() === before.trim()) {
-    say("The text is as it was: nothing was done.", { bad: true });
+    say("The text is unchanged: nothing was saved.", { bad: true });
     return;
   }
   await decide(verb, { content: text.value });

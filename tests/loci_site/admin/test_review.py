@@ -44,7 +44,7 @@ def test_each_sees_the_cards_of_the_groups_that_he_curates(
     assert "garden" not in page
     nothing = stranger.get(PAGE)
     assert (nothing.status_code, ids(nothing.content.decode())) == (200, [])
-    assert "Nothing waits for you" in nothing.content.decode()
+    assert "Nothing to review" in nothing.content.decode()
 
 
 def test_kind_and_group_narrow_and_nonsense_is_passed_over(
