@@ -50,7 +50,7 @@ def test_the_graph_is_opened_and_expanded_by_keyboard(
     expect(page.locator("[data-graph-status]")).to_have_text("Skerry")
     page.keyboard.press("Enter")
     expect(page.locator(".graph-node")).to_have_count(4)
-    expect(page.locator("[data-graph-status]")).to_have_text("2 more. Now 4 memories, 3 connections.")
+    expect(page.locator("[data-graph-status]")).to_have_text("2 more: 4 memories, 3 edges.")
     axe(page)
     # Arrows go from node to node; each is in the picture.
     page.keyboard.press("ArrowLeft")

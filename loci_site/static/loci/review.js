@@ -8,8 +8,8 @@ const list = root.querySelector("[data-list]");
 const place = root.querySelector("[data-place]");
 const status = root.querySelector("[data-status]");
 const rows = list ? [...list.children] : [];
-const KEPT = "loci-review-undo"; // decisions that can be taken back, also after the page is loaded anew
-const SAID = "loci-review-said"; // what is to be said once the page is there again
+const UNDO_KEY = "loci-review-undo"; // decisions that can be undone, also after a reload
+const STATUS_KEY = "loci-review-said"; // status to show after a reload
 const EFFECT_AFTER_MS = 350; // skipping through cards runs no recall
 const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
 
