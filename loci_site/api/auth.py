@@ -13,7 +13,7 @@ from access.tokens.throttle import count_failed_token
 from loci_site.api.errors import CsrfMissing
 
 
-class BearerToken(HttpBearer):
+class Token(HttpBearer):
     """`Authorization: Bearer loci_…`."""
 
     openapi_description = "A token from 'loci token create'."
@@ -28,7 +28,7 @@ class BearerToken(HttpBearer):
             raise count_failed_token(error, address=address_of(request), via=Via.REST) from None
 
 
-class SessionCookie(APIKeyCookie):
+class Session(APIKeyCookie):
     """The session of a logged-in browser; requests that change something need the page's CSRF token."""
 
     param_name = settings.SESSION_COOKIE_NAME
