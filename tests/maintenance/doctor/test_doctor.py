@@ -69,7 +69,7 @@ def test_a_row_gone_from_the_keyword_index_is_found_and_repaired(remember: Remem
     assert "the keyword index does not match" in wrong(examine(operator()))["indexes"]
     after = repair(operator())
     assert wrong(after) == {}
-    assert after.repairs[0].startswith("rebuilt the search indexes (the keyword index does not agree")
+    assert after.repairs[0].startswith("rebuilt the search indexes (the keyword index does not match")
 
 
 @pytest.mark.model
