@@ -93,7 +93,7 @@ def backup_figures() -> list[Figure]:
     age = timezone.now() - datetime.fromtimestamp(newest, tz=timezone.now().tzinfo)
     late = age.days if age > timedelta(days=every * LATE_BACKUPS) else 0
     try:
-        url = reverse("admin:maintenance_backups")
+        url = reverse("admin:maintenance_joblock_backups")
     except NoReverseMatch:
         url = list_url("maintenance_joblock")
     return [Figure("days since the last backup", late, url, "backup")]
