@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -152,9 +152,9 @@ def percentile(times: list[float], share: float) -> float:
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure and print the table."""
-    options = parse_options()
+    options = parse_options(arguments)
     built = Path(options.store) if options.store else build(options.size)
     facts = json.loads((built / BUILT).read_text(encoding="utf-8"))
     with ExitStack() as stack:
@@ -213,7 +213,7 @@ def print_table(sides: list[Side]) -> None:
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-def parse_options() -> argparse.Namespace:
+def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.compare", description=(__doc__ or "").split("\n")[0]
@@ -227,9 +227,9 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--calls", type=int, default=200, help="questions for each checkout")
     parser.add_argument("--load-s", type=float, default=0, help="seconds of ten clients at once; 0 for none")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "loci_site.settings")
-    main()
+    main(sys.argv[1:])

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
 from bench.speed_serving import Serving, served, until_idle
-from loci_site.server.capacity import web_processes
+from loci_site.server.capacity import count_web_processes
 
 READERS, WRITERS = 8, 2
 WARM_S = 3.0
@@ -41,7 +41,7 @@ def loads_on(server: Serving, facts: Facts, seconds: float) -> list[Load]:
     loads = [_load([server], facts, questions[:half], seconds)]
     with ExitStack() as stack:
         all_ = [server]
-        while len(all_) < web_processes(0):
+        while len(all_) < count_web_processes(0):
             all_.append(stack.enter_context(served(server.home, beside=server)))
         if len(all_) > 1:
             _warm_up(all_, facts)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bench import imports, probe
+from bench import compare, imports
 from bench.proof.proof import REPOSITORY
 from bench.sizes import size, sizes
 
@@ -30,7 +30,7 @@ def test_what_is_no_size_is_refused_with_what_is_allowed(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("main", "arguments", "named"),
-    [(imports.main, ["--sizes", "10k,huge"], "--sizes"), (probe.main, ["huge"], "SIZE")],
+    [(imports.main, ["--sizes", "10k,huge"], "--sizes"), (compare.main, ["a=b", "--size", "huge"], "--size")],
 )
 def test_the_option_is_named(
     main: object, arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]

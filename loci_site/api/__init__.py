@@ -13,7 +13,7 @@ from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api import suggest as suggest_routes
-from loci_site.api.auth import Token, Session
+from loci_site.api.auth import Session, Token
 from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
 

@@ -182,7 +182,7 @@ def find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tupl
 
     Most errors are late in a word: words that differ in their beginning are searched for only if those bring nothing.
     """
-    spellings = [similar(word) for word in query_words]
+    spellings = [similar_words(word) for word in query_words]
     is_any_similar = any(len(each) > 1 for each in spellings)
     keys = find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
     keys = keys or find_by_own_words(query_words, visibility)
@@ -207,7 +207,7 @@ def find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> lis
     )
 
 
-def similar(word: str) -> list[str]:
+def similar_words(word: str) -> list[str]:
     """The word and the index's words of similar spelling. They come from every group: search with them, never show them."""
     if not is_long(word):
         return [word]

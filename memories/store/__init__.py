@@ -19,7 +19,14 @@ from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
-from memories.store.decide import Decision, Outcome, WriteContext, decide, with_scope, withdrawn_doubt
+from memories.store.decide_draft import (
+    Decision,
+    Outcome,
+    WriteContext,
+    decide_draft,
+    with_scope,
+    withdrawn_doubt,
+)
 from memories.store.existing import Existing, find_exact, find_sources
 from memories.store.neighbours import (
     ComparedText,
@@ -214,7 +221,7 @@ def _with_existing(context: WriteContext, existing: Existing) -> WriteContext:
 
 def _decide(actor: Actor, context: WriteContext, *, now: datetime) -> Decision | LociError:
     try:
-        return decide(actor, context, now=now)
+        return decide_draft(actor, context, now=now)
     except LociError as error:
         return error
 

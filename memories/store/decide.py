@@ -100,7 +100,7 @@ def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
     return draft.in_scope(Scope.GROUP if is_inner else Scope.GLOBAL)
 
 
-def decide(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
+def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
     """Decide what becomes of a draft; writes nothing.
 
     In this order: is this source's text stored? does a tombstone bar the text? is it live letter by letter? does a

@@ -12,9 +12,9 @@ from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import Group
+from sources.exporting.consistent_read import consistent_read
 from sources.exporting.instance_name import instance_id
 from sources.exporting.lines import export_lines
-from sources.exporting.read_transaction import read_transaction
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def export(
     exported = readable_groups(actor, groups)
     has_log = not groups and actor.all_groups and actor.may(ADMIN)
     counts: Counter[str] = Counter()
-    with read_transaction():
+    with consistent_read():
         for line in export_lines(actor, exported, origin, vectors=vectors, log=has_log):
             counts[line["kind"]] += 1
             _write(out, line)

@@ -10,7 +10,7 @@ _BEGIN = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEA
 
 
 @contextmanager
-def read_transaction() -> Iterator[None]:
+def consistent_read() -> Iterator[None]:
     """All queries in the block see the database as of the first one. The block must not write."""
     if connection.in_atomic_block:
         yield
