@@ -19,7 +19,7 @@ from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
-from memories.store.decide_draft import (
+from memories.store.decide import (
     Decision,
     Outcome,
     WriteContext,

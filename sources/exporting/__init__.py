@@ -12,9 +12,9 @@ from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import Group
-from sources.exporting.consistent_read import consistent_read
 from sources.exporting.instance_name import instance_id
 from sources.exporting.lines import export_lines
+from sources.exporting.read_transaction import consistent_read
 
 
 @dataclass(frozen=True)
