@@ -1,4 +1,7 @@
-"""The tables of memories, and the full-text and vector indexes: raw SQL of the database's own."""
+"""The tables of memories, and the full-text and vector indexes: raw SQL of the database's own.
+
+The indexes keep their order: SQLite takes the one created first where it holds two plans for equal.
+"""
 
 import django.db.models.deletion
 import django.utils.timezone
@@ -437,6 +440,107 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("group", "name"), name="thread_once"),
         ),
         migrations.AddIndex(
+            model_name="checkpoint",
+            index=models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest"),
+        ),
+        migrations.AddConstraint(
+            model_name="tombstone",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="tombstone",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("lifted_at", None)),
+                fields=("group", "hmac", "key_id"),
+                name="tombstone_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("source_ref", ""), _negated=True),
+                fields=("group", "source", "source_ref"),
+                name="memory_source_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("thread__isnull", False), ("position__isnull", False), ("root", None)),
+                fields=("thread", "position"),
+                name="memory_position_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("type__in", ["episodic", "semantic", "procedural", "entity"])),
+                name="memory_type_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("scope__in", ["global", "group"])), name="memory_scope_known"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        ["live", "superseded", "retracted", "forgotten", "merged", "compacted", "expired"],
+                    )
+                ),
+                name="memory_state_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("trust__in", ["candidate", "active", "verified", "disputed", "rejected", "quarantined"])
+                ),
+                name="memory_trust_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
+                name="memory_confidence_range",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("importance__gte", 1), ("importance__lte", 10)),
+                name="memory_importance_range",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("valid_from", None),
+                    ("valid_to", None),
+                    ("valid_to__gte", models.F("valid_from")),
+                    _connector="OR",
+                ),
+                name="memory_valid_in_order",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="memory",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("superseded_by", models.F("key")), _negated=True),
+                name="memory_not_own_successor",
+            ),
+        ),
+        migrations.AddIndex(
             model_name="memory",
             index=models.Index(fields=["group", "state", "key"], name="memory_group_state"),
         ),
@@ -510,89 +614,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("type__in", ["episodic", "semantic", "procedural", "entity"])),
-                name="memory_type_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("scope__in", ["global", "group"])), name="memory_scope_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        ["live", "superseded", "retracted", "forgotten", "merged", "compacted", "expired"],
-                    )
-                ),
-                name="memory_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("trust__in", ["candidate", "active", "verified", "disputed", "rejected", "quarantined"])
-                ),
-                name="memory_trust_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("confidence__gte", 0), ("confidence__lte", 1)),
-                name="memory_confidence_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("importance__gte", 1), ("importance__lte", 10)),
-                name="memory_importance_range",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("valid_from", None),
-                    ("valid_to", None),
-                    ("valid_to__gte", models.F("valid_from")),
-                    _connector="OR",
-                ),
-                name="memory_valid_in_order",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("superseded_by", models.F("key")), _negated=True),
-                name="memory_not_own_successor",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("source_ref", ""), _negated=True),
-                fields=("group", "source", "source_ref"),
-                name="memory_source_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("thread__isnull", False), ("position__isnull", False), ("root", None)),
-                fields=("thread", "position"),
-                name="memory_position_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
             constraint=models.UniqueConstraint(
                 models.Func(
                     models.F("fold_hash"),
@@ -613,24 +634,6 @@ class Migration(migrations.Migration):
                     )
                 ),
                 name="memory_texts",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="checkpoint",
-            index=models.Index(fields=["group", "thread", "-key"], name="checkpoint_latest"),
-        ),
-        migrations.AddConstraint(
-            model_name="tombstone",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["retracted", "purged"])), name="tombstone_kind_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tombstone",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("lifted_at", None)),
-                fields=("group", "hmac", "key_id"),
-                name="tombstone_once",
             ),
         ),
         migrations.RunPython(apply_indexes, drop_indexes),

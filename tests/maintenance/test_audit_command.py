@@ -162,8 +162,8 @@ def test_filters_narrow(remember: Remember, alice: User, ledger: Group, garden: 
     ("args", "said"),
     [
         (["--operation", "juggle"], "'juggle' is not a valid operation"),
-        (["--memory", "abc"], "'abc' is no memory id"),
-        (["--since", "yesterday"], "'yesterday' in since is no date"),
+        (["--memory", "abc"], "'abc' is not a memory id"),
+        (["--since", "yesterday"], "'yesterday' in since is not a date"),
         (["--since", "2026-05-02", "--until", "2026-05-01"], "'until' is not after 'since'"),
         (["--limit", "0"], "limit is 0"),
         (["--group", "nowhere"], "There is no group 'nowhere'"),

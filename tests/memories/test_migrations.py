@@ -53,37 +53,25 @@ def test_forwards_backwards_forwards_keeps_the_groups_and_the_indexes_work() -> 
     assert_found("heron")
 
 
-def test_the_indexes_alone_go_and_come_back_with_their_rows() -> None:
-    group = Group.objects.create(slug="ledger")
-    add_piece(row(group, "a lighthouse"), unit_vector(3))
-    try:
-        migrate("memories", "0001")
-        assert Memory.objects.count() == 1
-    finally:
-        migrate()
-    search_index().rebuild()
-    assert counted("SELECT count(*) FROM memories_fts WHERE memories_fts MATCH 'lighthouse'") == 1
-    assert counted("SELECT count(*) FROM memories_vec") == 1
-    assert search_index().find_errors() == []
+def test_foreign_keys_that_most_memories_lack_have_partial_indexes_alone() -> None:
+    whole = re.compile(r"memories_memory_(thread|root|superseded_by|author|token)_id_[0-9a-f]{8}")
+    assert not [name for name in _names() if whole.fullmatch(name)]
 
 
-def _tie_indexes() -> list[str]:
-    """Django's own indexes of foreign keys that most memories do not have."""
-    ties = re.compile(r"memories_memory_(thread|root|superseded_by|author|token)_id_[0-9a-f]{8}")
-    return [name for name in _names() if ties.fullmatch(name)]
+def test_sources_are_indexed_before_groups() -> None:
+    """SQLite takes the index created first where it holds two plans for equal: this one reads a row instead of a group."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'memories_memory' ORDER BY rowid"
+        )
+        names = [name for (name,) in cursor.fetchall()]
+    [of_groups] = [name for name in names if name.startswith("memories_memory_group_id")]
+    assert names.index("memory_source_once") < names.index(of_groups)
 
 
-def test_a_text_is_live_once_after_its_index_went_and_came_back() -> None:
+def test_a_text_is_live_once_in_its_group_scope_and_type() -> None:
     group = Group.objects.create(slug="ledger")
     row(group, "The port is 8081.")
-    try:
-        migrate("memories", "0005")
-        assert _names() >= {"memory_exact", "memory_fold", "memory_text_once"}
-        assert len(_tie_indexes()) == 5
-    finally:
-        migrate()
-    assert not _names() & {"memory_exact", "memory_fold", "memory_text_once"}
-    assert _tie_indexes() == []
     with pytest.raises(IntegrityError, match="memory_texts"):
         row(group, "The port is 8081.")
     row(group, "The PORT is 8081.")  # another text, spelt alike

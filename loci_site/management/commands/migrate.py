@@ -1,21 +1,34 @@
-"""Django's migrate, which first adopts a store of before the migrations were squashed."""
+"""`loci migrate`: Django's command, which also adopts a store whose migrations were squashed since."""
 
-from typing import Any
+import argparse
+from typing import Any, Final
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 
 from access.errors import LociError
 from maintenance.squashed_migrations import adopt_squashed
 
+EXAMPLES: Final = """\
+examples:
+  loci migrate               brings the tables up to date; 'loci up' does so by itself
+  loci migrate --plan        shows what would be done
+"""
+
 
 class Command(migrate.Command):
-    """Bring the tables up to date."""
+    """Adopts the store if need be, then migrates."""
 
-    def handle(self, *args: Any, **options: Any) -> Any:
-        """Adopt, then migrate."""
+    help = "Bring the tables of the store up to date with this version of Loci."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.epilog = EXAMPLES
+
+    def handle(self, *args: Any, **options: Any) -> None:
         try:
             adopt_squashed()
         except LociError as error:
-            raise CommandError(str(error)) from None
-        return super().handle(*args, **options)
+            raise CommandError(str(error)) from error
+        super().handle(*args, **options)

@@ -121,7 +121,7 @@ def test_why_not_is_answered_for_each_case(owner: Client, alice: User, remember:
         )
 
     assert why(first) == "It is answer 1."
-    assert why(second, results="1") == "It was a candidate, and was left out: beyond the first 1."
+    assert why(second, results="1") == "It was a candidate and was left out: beyond the first 1."
     assert "recall hides forgotten memories" in why(gone)
 
 

@@ -149,7 +149,7 @@ def test_a_refusal_says_what_it_takes(stranger: Client, owner: Client, remember:
         ("/admin/memories/memory/add/", "the role contributor in a group"),
         (page(shared, "edit"), "the role contributor in its group"),
         (page(shared, "merge"), "the right to curate in the memory"),
-        ("/admin/sources/upload/add/", "the role contributor in some group"),
+        ("/admin/sources/upload/add/", "the role contributor in a group. Ask"),
         ("/admin/auth/user/", "or a superuser"),
     ):
         answer = stranger.get(address)

@@ -60,7 +60,7 @@ def test_a_curators_token_without_the_scope_may_not_purge(
 ) -> None:
     agent = make_agent(users["alice"], READ, WRITE, default_group=groups["ledger"])
     stored = agent.answer("store_memory", content="Tea is in the left drawer.", scope="group")
-    assert "with the scope 'curate'" in agent.error("forget_memory", id=stored["id"], verb="purge")
+    assert "Needs scope 'curate'" in agent.error("forget_memory", id=stored["id"], verb="purge")
 
 
 def test_a_contributor_makes_no_groups(bob: Agent) -> None:

@@ -92,7 +92,7 @@ def test_a_killed_clock_is_started_again(run: Ticking) -> None:
     run.wait_for(times=2, since=ready)
     assert clock != run.wait_until_whole()[1]
     assert run.shortest_gap_s() >= LEAST_GAP_S
-    assert "ended, so this one ends too" in run.log.read_text()
+    assert "ended, so this process ends too" in run.log.read_text()
 
 
 @pytest.mark.parametrize("run", ["redis"], indirect=True)
