@@ -52,7 +52,7 @@ PROOFS = (
         prove_duplicates,
     ),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
-    Proof("chunks", "The vector table's chunk size fits many small rooms and one large one.", prove_chunks),
+    Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )
 # Names for several proofs together.
 TOGETHER = {"truth": ("year", "cycle-kills", "celery")}

@@ -1,4 +1,4 @@
-"""Proof: the chunk size of the vector table is the right one for many small rooms and for one large one."""
+"""Proof: the chunk size of the vector table is the right one for many small groups and for one large one."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,8 +16,8 @@ RATIOS = ("file_ratio", "query_ratio")
 def prove_chunks(workshop: Workshop) -> Finding:
     """Measure every size in both layouts beside the size in use."""
     layouts: dict[str, Layout] = workshop.pick(
-        {"1,000 rooms × 10": MANY_SMALL, "1 room × 50,000": ONE_LARGE},
-        {"100 rooms × 10": Layout(100, 10, 10), "1 room × 5,000": Layout(1, 5000, 5)},
+        {"1,000 groups × 10": MANY_SMALL, "1 group × 50,000": ONE_LARGE},
+        {"100 groups × 10": Layout(100, 10, 10), "1 group × 5,000": Layout(1, 5000, 5)},
     )
     found = workshop.done()
     with tqdm(total=len(CHUNK_SIZES) * len(layouts), desc="chunks", unit="table") as bar:

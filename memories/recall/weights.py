@@ -16,7 +16,7 @@ class Tuning:
     """Weights of mode hybrid, in one object so that evaluation can take each step out and fit the weights anew.
 
     One set for every kind of text: coordinate ascent on all development sets at once, then rounded. Five-fold
-    cross-validation over groups confirms it (docs/recall.md, "How the numbers were chosen"). Fields with another origin
+    cross-validation over groups confirms it (docs/recall.md, "How the weights were chosen"). Fields with another origin
     say so. Shares are the weight of meaning against words, 0–1; the others are added to a fused score of about 0–1.
     """
 
