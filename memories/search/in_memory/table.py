@@ -18,7 +18,6 @@ from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
-from memories.search.in_memory.result_cache import ResultCache
 from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
 from memories.types import Scope, State, Trust, Type
 
@@ -122,7 +121,6 @@ class VectorTable:
         self._part = TableSnapshot(empty_columns(capacity, has_exact=0 < self._exact_rows >= expected), 0)
         self._filters = FilterCache[AllowedRows]()
         self._order = MemoryOrder()
-        self.cached_hits = ResultCache()
         self.deleted = 0
 
     def __len__(self) -> int:

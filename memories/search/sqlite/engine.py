@@ -16,7 +16,7 @@ from memories.search.schema import apply_index_schema, created_names, statements
 from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors, score_words
 from memories.search.sqlite.reindex import switch_model
 from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
-from memories.search.sqlite.vectors import IndexProgress, fetch_rows, read_progress
+from memories.search.sqlite.vectors import fetch_rows, read_progress
 from memories.types import VISIBLE_TRUSTS, State, Trust
 
 MAX_K = 4096  # vec0's limit for k
@@ -53,7 +53,7 @@ class Engine:
         progress = read_progress() if vector is not None else None  # a keyword search needs none
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
-            return find_hybrid(plan_query(table, visibility, limit, progress), match, vector, also=also)
+            return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
         words = self.keyword(match, visibility, limit=limit) if match is not None else []
         vector = resolve_vector(vector) if vector is not None else None
         nearest = self._find_nearest(table, vector, visibility, limit) if vector is not None else []
@@ -131,17 +131,14 @@ class Engine:
             cursor.execute("INSERT INTO index_change (piece, op) VALUES (0, '~')")
 
 
-def plan_query(
-    table: AnyTable, visibility: Visibility, limit: int, progress: IndexProgress | None = None
-) -> HybridQuery:
-    """A query over the table; inside a transaction without a stamp, so that nothing is cached."""
+def plan_query(table: AnyTable, visibility: Visibility, limit: int) -> HybridQuery:
+    """A query over the table, with a reader of its visible rows."""
     return HybridQuery(
         table,
         visibility,
         limit,
         table.allowed(visibility),
         RowReader(partial(read_visible, visibility=visibility)),
-        None if connection.in_atomic_block else progress,
     )
 
 

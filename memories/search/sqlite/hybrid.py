@@ -7,11 +7,12 @@ vector except where its signs are misleading (docs/speed.md).
 
 import json
 import os
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -19,9 +20,7 @@ from django.db import connection
 from access.visibility import Visibility
 from memories.embedding.concurrency import CORES, available_cores
 from memories.search.base import AnyVector, Hit, HybridHits, RankingFields, Vector, resolve_vector
-from memories.search.in_memory.filter_cache import names_times
 from memories.search.in_memory.overlay import AnyTable
-from memories.search.in_memory.result_cache import BothHits
 from memories.search.in_memory.table import AllowedRows, Nearest, VectorTable
 from memories.search.in_memory.table_rows import best_per_memory
 from memories.search.query_terms import Match
@@ -57,12 +56,23 @@ Scored = list[tuple[int, float]]
 Hits = tuple[Scored, Callable[[Iterable[int]], Scored]]
 
 
+class BothHits(NamedTuple):
+    """What both searches found, before the rows decide which of it is visible.
+
+    `words` has keys with their BM25 and whether that is among the best; `cosines` the nearest, best first; `is_all`:
+    nothing else can be near.
+    """
+
+    words: list[tuple[Any, ...]]
+    cosines: dict[int, float]
+    is_all: bool
+
+
 @dataclass(frozen=True)
 class HybridQuery:
     """A query for `limit` memories inside the Visibility; `visible` reads the visible rows among some keys.
 
-    `allowed` are the table's rows that may be visible. `stamp` identifies the state of the database; None inside a
-    transaction, which may be rolled back.
+    `allowed` are the table's rows that may be visible.
     """
 
     table: AnyTable
@@ -70,7 +80,6 @@ class HybridQuery:
     limit: int
     allowed: AllowedRows
     visible: Callable[[Iterable[int]], dict[int, RankingFields]]
-    stamp: Hashable = None
 
 
 def find_nearest(query: HybridQuery, vector: Vector, *, wanted: int = 0) -> list[Hit]:
@@ -105,7 +114,7 @@ def find_hybrid(
     wanted = int(query.limit * SLACK)
     match = drop_common_terms(query, match)
     expression, window = build_expression(query, match)
-    rows, cosines, is_all = search_cached(query, expression, vector, window=window, wanted=wanted, also=also)
+    rows, cosines, is_all = search_both(query, expression, vector, window=window, wanted=wanted, also=also)
     vector = resolve_vector(vector)
     ranked = [(key, score) for key, score, is_ranked in rows if is_ranked]
     keyword = {key: score for key, score, _ in rows}
@@ -125,26 +134,6 @@ def find_hybrid(
     cosine = score_vectors((by_words - by_vector) | extra, vector, table=query.table)
     keyword = {key: keyword[key] for key in (by_vector - by_words) | extra if key in keyword}
     return HybridHits(words, nearest, keyword, cosine, tuple(sorted(extra)), visible)
-
-
-def search_cached(
-    query: HybridQuery,
-    expression: str,
-    vector: AnyVector,
-    *,
-    window: int,
-    wanted: int,
-    also: Collection[int],
-) -> BothHits:
-    """The result of search_both(), from the cache if nothing changed since."""
-    find = partial(search_both, query, expression, vector, window=window, wanted=wanted, also=also)
-    if query.stamp is None or names_times(query.visibility) or not isinstance(query.table, VectorTable):
-        return find()
-    if not isinstance(vector, Future):  # the identity of an array does not identify a query
-        return find()
-    return query.table.cached_hits.of(
-        vector, query.allowed, expression, window, wanted, frozenset(also), stamp=query.stamp, find=find
-    )
 
 
 def search_both(

@@ -18,7 +18,7 @@ from tests.memories.builders import row
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
 # Group, the index's model (twice), names of entities, how far it is, what is visible, answer.
 # What was searched for before is not searched for again.
-MOST = 7
+MOST = 8
 
 
 @pytest.fixture(autouse=True)
