@@ -16,12 +16,12 @@ from django.db.models import AutoField, Model
 from django.db.models.base import ModelState
 
 from storage.canonical_json import ReadyJson
-from storage.compiled_queries import PLAIN, CompiledInsert, kind_of
+from storage.compiled_queries import NATIVE_TYPES, CompiledInsert, internal_type
 
 M = TypeVar("M", bound=Model)
 
 
-def like(example: M, values: Mapping[str, Any], ties: Mapping[str, Model] | None = None) -> M:
+def copy_row(example: M, values: Mapping[str, Any], ties: Mapping[str, Model] | None = None) -> M:
     """Give an unsaved row with an example's values but for these, by the names of columns (`group_id`, not `group`).
 
     `ties` are rows that it points to, by the names of fields; their keys are set as well. The example's lists and dicts
@@ -40,10 +40,10 @@ def like(example: M, values: Mapping[str, Any], ties: Mapping[str, Model] | None
     return row
 
 
-MOST = 256  # rows in one statement; compiling one for 200 takes less than running them in five
+MAX_ROWS = 256  # rows in one statement; compiling one for 200 takes less than running them in five
 SIZES = (64, 16, 4, 1)  # of fewer rows: few sizes, so that few are compiled
-FEW = 4  # objects that are quicker inserted as PreparedInsert does it
-_NOTHING = type(None)
+MIN_BULK_ROWS = 4  # objects that are quicker inserted as PreparedInsert does it
+NONE_TYPE = type(None)
 Columns = Mapping[str, Sequence[Any]]  # by the columns' attributes, such as `group_id`
 
 
@@ -66,7 +66,7 @@ class ManyInsert(Generic[M]):
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
-        if len(rows) < FEW or not is_at_hand():
+        if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
             self._few.add(rows)
             return
         self._set_ties(rows)
@@ -89,18 +89,20 @@ class ManyInsert(Generic[M]):
             values = columns[field.attname]
             count = len(values)
             # Equal objects need not be the same text as JSON: 1, 1.0 and true are equal.
-            is_ready = kind_of(field) == "JSONField"
+            is_ready = internal_type(field) == "JSONField"
             if is_ready:
-                values = _adapted(field, values, connection)
+                values = adapt_column(field, values, connection)
             if values.count(values[0]) < count:
-                own[field.column] = values if is_ready else _adapted(field, values, connection)
+                own[field.column] = values if is_ready else adapt_column(field, values, connection)
             elif values[0] is not None:
-                shared[field.column] = values[0] if is_ready else _adapted(field, values[:1], connection)[0]
+                shared[field.column] = (
+                    values[0] if is_ready else adapt_column(field, values[:1], connection)[0]
+                )
         first, at = self._next_key(), 0
         keys = range(first, first + count)
         if self._key is not None:
             own[str(self._key.column)] = keys
-        for size in _sizes(count):
+        for size in statement_sizes(count):
             self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
             at += size
         return keys
@@ -109,7 +111,7 @@ class ManyInsert(Generic[M]):
         if not own:
             [name, *others] = shared
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
-        sql = _statement(self._table, tuple(own), tuple(shared), count)
+        sql = insert_sql(self._table, tuple(own), tuple(shared), count)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
@@ -137,30 +139,30 @@ class ManyInsert(Generic[M]):
                 held[field.attname] = getattr(target, field.target_field.attname)
 
 
-def _sizes(count: int) -> Iterator[int]:
+def statement_sizes(count: int) -> Iterator[int]:
     """Give the numbers of rows of the statements for so many."""
     while count > SIZES[0]:
-        yield min(count, MOST)
-        count -= min(count, MOST)
+        yield min(count, MAX_ROWS)
+        count -= min(count, MAX_ROWS)
     for size in SIZES:
         while count >= size:
             yield size
             count -= size
 
 
-def is_at_hand() -> bool:
+def can_insert_columns() -> bool:
     """Say whether rows can be inserted by their columns now: on SQLite, where the transaction has the write lock."""
     connection = connections[DEFAULT_DB_ALIAS]
     return connection.vendor == "sqlite" and connection.in_atomic_block
 
 
-def _adapted(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
+def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
     """Give a column's values as the library takes them, of exact types: it asks much about any other."""
     kinds = {*map(type, values)}
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
-    kinds -= {_NOTHING}
-    if kinds <= {PLAIN.get(kind_of(field))} or kinds == {bytes}:
+    kinds -= {NONE_TYPE}
+    if kinds <= {NATIVE_TYPES.get(internal_type(field))} or kinds == {bytes}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]
@@ -185,7 +187,7 @@ def _adapted_alone(field: Any, value: Any, connection: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _statement(table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int) -> str:
+def insert_sql(table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int) -> str:
     """Give the INSERT of so many rows: the columns they share stand before the rows, once."""
     names = ", ".join(f'"{name}"' for name in (*shared, *own))
     chosen = ", ".join([*["%s"] * len(shared), *[f"column{at}" for at in range(1, len(own) + 1)]])

@@ -31,7 +31,7 @@ def canonical_json(value: Any) -> str:
     return value.canonical if isinstance(value, ReadyJson) else CANONICAL.encode(value)
 
 
-def objects(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJson]:
+def encode_rows(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJson]:
     """Give `{name: {…}}` for each row of some columns, whose values JSON has or are texts, numbers, lists, objects."""
     shared, own = dict[str, Any](), dict[str, Sequence[Any]]()
     for key, values in columns.items():

@@ -28,7 +28,7 @@ def fetch(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
     connection: Any = connections[DEFAULT_DB_ALIAS]
     if connection.vendor == "sqlite" and connection.connection is not None and not _is_followed(connection):
         with connection.wrap_database_errors:
-            found: list[tuple[Any, ...]] = connection.connection.execute(_marked(sql), params).fetchall()
+            found: list[tuple[Any, ...]] = connection.connection.execute(sqlite_sql(sql), params).fetchall()
         return found
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
@@ -44,7 +44,7 @@ def _is_followed(connection: Any) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _marked(sql: str) -> str:
+def sqlite_sql(sql: str) -> str:
     """Give the statement with SQLite's own marks."""
     return sql.replace("%s", "?").replace("%%", "%")
 
@@ -52,16 +52,16 @@ def _marked(sql: str) -> str:
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 Places = tuple[tuple[bool, Any], ...]  # whether it is one of the given, and its index or else the value
-_KEPT = "_loci_prepared"  # the attribute of a connection that keeps what was compiled for it
+_CACHE_ATTRIBUTE = "_loci_prepared"  # the attribute of a connection that keeps what was compiled for it
 AT_ONCE = 16  # rows in one INSERT
 # Each statement keeps the pages that it changes for its own undoing: of many rows, 64 in one take a third less time.
 SIZES = (64, AT_ONCE, 1)
 # What a database takes as it is; any other type is left to the field.
-PLAIN = {
+NATIVE_TYPES = {
     "CharField": str, "TextField": str, "FloatField": float, "BooleanField": bool, "BigAutoField": int, "AutoField": int,
     "BigIntegerField": int, "IntegerField": int, "PositiveIntegerField": int, "PositiveSmallIntegerField": int,
 }  # fmt: skip
-_MARK = -(2**62)  # values that no query asks for stand in for the real ones while it is compiled
+_FIRST_PLACEHOLDER = -(2**62)  # values that no query asks for stand in for the real ones while it is compiled
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class CompiledQuery(Generic[T]):
 
     def __init__(self, make: Callable[..., "QuerySet[Any, T]"], count: int = 1) -> None:
         self._make = make
-        self._marks = [_MARK + index for index in range(count)]
+        self._marks = [_FIRST_PLACEHOLDER + index for index in range(count)]
 
     def rows(self, *values: str | int) -> list[T]:
         """Run the query with as many values as it was made for."""
         statement = self._statement()
-        found: Any = fetch(statement.sql, _bound(statement.places, values))
+        found: Any = fetch(statement.sql, bind(statement.places, values))
         if statement.converters:
             found = statement.compiler.apply_converters(found, statement.converters)
         return [statement.read(row) for row in found]
@@ -99,17 +99,17 @@ class CompiledQuery(Generic[T]):
         return next(iter(self.rows(*values)), None)
 
     def _statement(self) -> _Statement:
-        statement: _Statement = _kept(self, self._compile)
+        statement: _Statement = compiled_once(self, self._compile)
         return statement
 
     def _compile(self) -> _Statement:
         queryset = self._make(*self._marks)
         compiler = queryset.query.get_compiler(using=DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
-        places = _places(params, self._marks)
+        places = find_places(params, self._marks)
         selected = [column[0] for column in compiler.select[: compiler.col_count]]
         is_tuple = issubclass(queryset._iterable_class, ValuesListIterable)
-        read = tuple if is_tuple else _reader(queryset, compiler)
+        read = tuple if is_tuple else row_reader(queryset, compiler)
         return _Statement(sql, places, compiler, compiler.get_converters(selected), read)
 
 
@@ -118,28 +118,28 @@ class CompiledUpdate:
 
     def __init__(self, make: Callable[..., "tuple[QuerySet[Any], dict[str, Any]]"], count: int) -> None:
         self._make = make
-        self._marks = [_MARK + index for index in range(count)]
+        self._marks = [_FIRST_PLACEHOLDER + index for index in range(count)]
 
     def run(self, *values: str | int) -> int:
         """Change the rows; give how many there were."""
-        sql, places = _kept(self, self._compile)
+        sql, places = compiled_once(self, self._compile)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.execute(sql, _bound(places, values))
+            cursor.execute(sql, bind(places, values))
             changed: int = cursor.rowcount
         return changed
 
     def run_each(self, rows: Sequence[Sequence[str | int]]) -> None:
         """Do what run() does with each of these values."""
-        sql, places = _kept(self, self._compile)
+        sql, places = compiled_once(self, self._compile)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-            cursor.executemany(sql, [_bound(places, values) for values in rows])
+            cursor.executemany(sql, [bind(places, values) for values in rows])
 
     def _compile(self) -> tuple[str, Places]:
         queryset, changes = self._make(*self._marks)
         query: Any = queryset.order_by().query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, params = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
-        return sql, _places(params, self._marks)
+        return sql, find_places(params, self._marks)
 
 
 class CompiledInsert(Generic[M]):
@@ -153,7 +153,7 @@ class CompiledInsert(Generic[M]):
         self._ties: list[tuple[str, str]] = [
             (field.name, field.attname) for field in self._fields if field.is_relation
         ]
-        self._plain = [PLAIN.get(kind_of(field)) for field in self._fields]
+        self._plain = [NATIVE_TYPES.get(internal_type(field)) for field in self._fields]
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order, as many as SIZES has in a statement; each has its key afterwards.
@@ -168,7 +168,7 @@ class CompiledInsert(Generic[M]):
 
     def _add(self, rows: Sequence[M]) -> None:
         connection: Any = connections[DEFAULT_DB_ALIAS]
-        sql, compiler = _kept((self, len(rows)), lambda: self._compile(rows))
+        sql, compiler = compiled_once((self, len(rows)), lambda: self._compile(rows))
         adapted: dict[tuple[int, int], Any] = {}
         params = [param for row in rows for param in self._params(row, connection, adapted)]
         given = compiler.returning_fields
@@ -213,32 +213,32 @@ class CompiledInsert(Generic[M]):
         return sql, compiler
 
 
-def kind_of(field: Any) -> str:
+def internal_type(field: Any) -> str:
     """Give the kind of a field's values; of a tie those of the key that it holds."""
     kind: str = (field.target_field if field.is_relation else field).get_internal_type()
     return kind
 
 
-def _kept(key: object, compile_: Callable[[], Any]) -> Any:
+def compiled_once(key: object, compile_: Callable[[], Any]) -> Any:
     """Give what was compiled for this connection, compiled now where it was not."""
-    kept = vars(connections[DEFAULT_DB_ALIAS]).setdefault(_KEPT, {})
+    kept = vars(connections[DEFAULT_DB_ALIAS]).setdefault(_CACHE_ATTRIBUTE, {})
     if key not in kept:
         kept[key] = compile_()
     return kept[key]
 
 
-def _places(params: Sequence[Any], marks: Sequence[int]) -> Places:
+def find_places(params: Sequence[Any], marks: Sequence[int]) -> Places:
     # A text column has made a text of its mark.
     order: dict[Any, int] = {mark: index for index, mark in enumerate(marks)}
     order |= {str(mark): index for mark, index in order.items()}
     return tuple((True, order[p]) if p in order else (False, p) for p in params)
 
 
-def _bound(places: Places, values: Sequence[str | int]) -> list[Any]:
+def bind(places: Places, values: Sequence[str | int]) -> list[Any]:
     return [values[place] if is_given else place for is_given, place in places]
 
 
-def _reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:
+def row_reader(queryset: "QuerySet[Any]", compiler: Any) -> Callable[[Sequence[Any]], Any]:
     """Give what makes an object of a row, as ModelIterable does."""
     using, info = queryset.db, compiler.klass_info
     model, fields = info["model"], info["select_fields"]

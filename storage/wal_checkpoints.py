@@ -15,15 +15,15 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 CACHE_KIB = (
     65_536  # texts' hashes fall anywhere in their index: with the usual 16 MiB each is read again and again
 )
-MOST_PAGES = 15_000  # 59 MiB; journal_size_limit leaves the WAL 64
+CHECKPOINT_PAGES = 15_000  # 59 MiB; journal_size_limit leaves the WAL 64
 # What a thread left, since it was written meanwhile, is moved by the work itself: only once all is moved does the WAL
 # begin anew.
 REST_PAGES = 2500
-TOO_MANY_PAGES = 32_000  # in the WAL; then the work waits
+MAX_WAL_PAGES = 32_000  # in the WAL; then the work waits
 
 
 @contextmanager
-def pages_moved_between() -> Iterator[Callable[[], None]]:
+def deferred_checkpoints() -> Iterator[Callable[[], None]]:
     """Give what is called between two transactions, and moves the pages where they are many; else commits do it. More pages are kept.
 
     Inside another transaction, and on another database, it does nothing.
@@ -32,22 +32,22 @@ def pages_moved_between() -> Iterator[Callable[[], None]]:
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield lambda: None
         return
-    [usual], [cache] = _row("PRAGMA wal_autocheckpoint"), _row("PRAGMA cache_size")
-    _row("PRAGMA wal_autocheckpoint = 0")
+    [usual], [cache] = _pragma("PRAGMA wal_autocheckpoint"), _pragma("PRAGMA cache_size")
+    _pragma("PRAGMA wal_autocheckpoint = 0")
     if -CACHE_KIB < cache < 0:  # below nought it counts KiB
-        _row(f"PRAGMA cache_size = {-CACHE_KIB}")
-    mover = _Mover()
+        _pragma(f"PRAGMA cache_size = {-CACHE_KIB}")
+    mover = BackgroundCheckpoints()
     try:
         yield mover.move
     finally:
         with suppress(DatabaseError):  # whatever fails here, the work's own fault is what is told
             mover.close()
-            _row(f"PRAGMA cache_size = {int(cache)}")
-            _row(f"PRAGMA wal_autocheckpoint = {int(usual)}")
-            _move(int(usual))
+            _pragma(f"PRAGMA cache_size = {int(cache)}")
+            _pragma(f"PRAGMA wal_autocheckpoint = {int(usual)}")
+            checkpoint(int(usual))
 
 
-class _Mover:
+class BackgroundCheckpoints:
     """Moves the pages of one piece of work; the thread and its connection are made when there are many for the first time."""
 
     def __init__(self) -> None:
@@ -56,21 +56,21 @@ class _Mover:
 
     def move(self) -> None:
         """Move what is many, or begin to; raises what the thread's last move did."""
-        pages, waiting = _counted()
+        pages, waiting = count_wal_pages()
         if self._moving is not None:
-            if pages < TOO_MANY_PAGES and not self._moving.done():
+            if pages < MAX_WAL_PAGES and not self._moving.done():
                 return
             self._moving.result()
             self._moving = None
-            pages, waiting = _counted()
-            if waiting < REST_PAGES or pages >= TOO_MANY_PAGES:
-                _move(0)
+            pages, waiting = count_wal_pages()
+            if waiting < REST_PAGES or pages >= MAX_WAL_PAGES:
+                checkpoint(0)
                 return
-        elif waiting < MOST_PAGES:
+        elif waiting < CHECKPOINT_PAGES:
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="loci-pages")
-        self._moving = self._thread.submit(_move, 0)
+        self._moving = self._thread.submit(checkpoint, 0)
 
     def close(self) -> None:
         """Wait for the thread and close its connection."""
@@ -79,19 +79,19 @@ class _Mover:
                 thread.submit(connections.close_all)
 
 
-def _counted() -> tuple[int, int]:
+def count_wal_pages() -> tuple[int, int]:
     """Give the pages in the WAL and how many of them are not in the file yet."""
     # A library before 3.51 knows no NOOP and moves the pages at once.
-    _busy, pages, moved = _row("PRAGMA wal_checkpoint(NOOP)")
+    _busy, pages, moved = _pragma("PRAGMA wal_checkpoint(NOOP)")
     return pages, pages - moved
 
 
-def _move(most: int) -> None:
-    if _counted()[1] >= most:
-        _row("PRAGMA wal_checkpoint(PASSIVE)")
+def checkpoint(most: int) -> None:
+    if count_wal_pages()[1] >= most:
+        _pragma("PRAGMA wal_checkpoint(PASSIVE)")
 
 
-def _row(statement: str) -> Any:
+def _pragma(statement: str) -> Any:
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchone()

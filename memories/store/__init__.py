@@ -39,7 +39,7 @@ from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_successor
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
-from memories.store.writes.supersede import end_of, point_to_successor, replace_memory
+from memories.store.writes.supersede import point_to_successor, replace_memory, valid_time_end
 from memories.types import Scope, Trust
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "StoreResult",
     "add_alias",
     "check_may_write",
-    "end_of",
     "find_exact",
     "insert_version",
     "link_successor",
@@ -60,6 +59,7 @@ __all__ = [
     "restated_withdrawn",
     "store",
     "store_prepared",
+    "valid_time_end",
     "withdrawn_doubt",
     "write_drafts",
 ]

@@ -30,7 +30,7 @@ from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embe
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
 from storage.bulk_threads import bulk_work
-from storage.wal_checkpoints import pages_moved_between
+from storage.wal_checkpoints import deferred_checkpoints
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
 # Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -115,7 +115,7 @@ def store_many(
     done: Batch = []
     with (
         bulk_work(),
-        pages_moved_between() as move_pages,
+        deferred_checkpoints() as move_pages,
         closing(_embedded(groups, checked, encoder, vectors)) as batches,
     ):
         for batch in batches:

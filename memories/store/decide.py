@@ -114,7 +114,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     known = context.source.texts.get(context.draft.hash) if context.source else None
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
-    _check_rights(actor, context)
+    check_rights(actor, context)
     tombstone, exact = context.tombstone, context.exact
     if tombstone is not None:
         reason = tombstone.reason or "no reason was given"
@@ -124,19 +124,19 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         )
         return Decision(Outcome.REFUSED, None, why, writes=(Log(log),))
     if exact is None:
-        return _decide_new(actor, context, now=now)
+        return decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
-        return _decide_new(actor, context, now=now, lapsed=exact)
+        return decide_new(actor, context, now=now, lapsed=exact)
     if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
         why = f"this text is {exact.trust} here; a curator can change that"
         log = AuditEvent(Operation.REFUSE, exact.id, context.group.id, payload={"why": exact.trust})
         return Decision(Outcome.REFUSED, exact, why, writes=(Log(log),))
     if context.replaces is not None and context.replaces.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
-    return _decide_restated(actor, context, exact, now=now)
+    return decide_restated(actor, context, exact, now=now)
 
 
-def _check_rights(actor: Actor, context: WriteContext) -> None:
+def check_rights(actor: Actor, context: WriteContext) -> None:
     old = context.replaces
     if old is not None and not actor.may(WRITE, old.group_id):
         refuse_write(old.group.slug)
@@ -155,7 +155,7 @@ def _check_rights(actor: Actor, context: WriteContext) -> None:
         )
 
 
-def _decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
+def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
     """The same text again: it confirms the memory, and takes the place of what the draft was to replace."""
     old, writes = context.replaced, [Reinforce(exact)]
     if old is None:
@@ -185,7 +185,7 @@ def _wording(
     return KeepWording(row, context.prepared, into, after)
 
 
-def _decide_new(
+def decide_new(
     actor: Actor, context: WriteContext, *, now: datetime, lapsed: Memory | None = None
 ) -> Decision:
     """A text that does not count yet: a restatement of a neighbour, a candidate, or a new memory.
@@ -194,20 +194,20 @@ def _decide_new(
     """
     old, neighbours = context.replaces, context.neighbours
     retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
-    same = _restated_neighbour(context)
+    same = find_restated_neighbour(context)
     if same is not None:
         writes = (*retire, _wording(actor, context, same.memory, now=now), Reinforce(same.memory))
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    doubt = withdrawn_doubt(neighbours, context.draft.content) or _doubt(actor, context)
+    doubt = withdrawn_doubt(neighbours, context.draft.content) or write_doubt(actor, context)
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_row(actor, context.draft, context.group, trust=trust, now=now, columns=context.prepared.columns)
     if context.source is not None:
         row.source_ref = ""  # the source's first row keeps it
     after = None if doubt else old or lapsed
     insert = Insert(row, context.prepared, context.group, after=after, replaces=old)
-    target = _to_replace(context) if doubt else None
+    target = successor_target(context) if doubt else None
     has_links = after is not None or target is not None
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
     if doubt:
@@ -226,7 +226,7 @@ def _decide_new(
     )
 
 
-def _restated_neighbour(context: WriteContext) -> Neighbour | None:
+def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     """The live memory of the same group and scope that says the same in other words. Events are never merged.
 
     What another group or scope has may be forgotten there, so such a text is kept and linked.
@@ -253,7 +253,7 @@ def withdrawn_doubt(neighbours: tuple[Neighbour, ...], text: str) -> str:
     return ""
 
 
-def _doubt(actor: Actor, context: WriteContext) -> str:
+def write_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a person has to look at a new text first; empty if nobody has to."""
     if context.former is not None and context.replaces is None:
         current = head_of(context.former)
@@ -261,7 +261,7 @@ def _doubt(actor: Actor, context: WriteContext) -> str:
     return policy_doubt(actor, context.group, context.draft.confidence)
 
 
-def _to_replace(context: WriteContext) -> Memory | None:
+def successor_target(context: WriteContext) -> Memory | None:
     """The memory whose place a candidate takes once it is approved; None if it takes nobody's.
 
     That is what the caller or the source names; of a text that was superseded, what says otherwise now: a person who

@@ -30,7 +30,7 @@ from memories.types import State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
 # What becomes of a fact that loses what it rested on, by its trust; one that a person verified stays, with a conflict.
-LESS: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
+WEAKENED_TRUST: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class WeakenedFact:
             return f"the fact {self.head.id} loses evidence; it rests on {format_memory_count(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
-        less = LESS.get(self.head.trust, self.head.trust)
+        less = WEAKENED_TRUST.get(self.head.trust, self.head.trust)
         return f"the fact {self.head.id} rested on it and is {less} now"
 
 
@@ -101,13 +101,13 @@ class WithdrawalReach:
 def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
     """Give what was made from the rows (a memory, with what is withdrawn together with it); writes nothing."""
     own = {row.root_key for row in rows}
-    summaries = _summaries_of(own)
+    summaries = find_summaries(own)
     gone = own | {row.root_key for row in summaries}
     return WithdrawalReach(
         source,
         tuple(summaries),
-        tuple(_freed_by(summaries, gone)),
-        tuple(_weakened(gone, [row.content for row in rows])),
+        tuple(find_freed_sources(summaries, gone)),
+        tuple(find_weakened_facts(gone, [row.content for row in rows])),
     )
 
 
@@ -116,9 +116,9 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
     said = reach.said(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
     freed = _free(actor, reach.freed)
-    gone = _withdraw(actor, [row for row in reach.summaries if row.key not in doomed])
+    gone = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
     kept = [fact for fact in reach.facts if fact.head.key not in doomed]
-    weakened = sum(_weaken(actor, fact, reach.source, is_purge=is_purge) for fact in kept)
+    weakened = sum(weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in kept)
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
     return DerivedChanges(freed + gone + weakened, said)
@@ -126,7 +126,7 @@ def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = F
 
 def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
     """Withdraw live memories that say the same words as one that is being retracted; inside the verb's transaction."""
-    withdrawn = _withdraw(actor, twins)
+    withdrawn = withdraw_rows(actor, twins)
     refresh_threads(sorted({row.thread_id for row in twins if row.thread_id is not None}))
     return withdrawn
 
@@ -142,7 +142,7 @@ def withdraw_replaced(actor: Actor, event: Memory) -> int:
     return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
 
 
-def _summaries_of(roots: Collection[int]) -> list[Memory]:
+def find_summaries(roots: Collection[int]) -> list[Memory]:
     """Give all versions of the summaries that were made from these chains, and of what was made from those."""
     found, fresh = dict[int, Memory](), set(roots)
     seen = set(roots)
@@ -161,7 +161,7 @@ def _summaries_of(roots: Collection[int]) -> list[Memory]:
     return list(found.values())
 
 
-def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
+def find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
     """Give the other sources of the summaries, which count again; what is barred or live in a twin stays as it is."""
     if not summaries:
         return []
@@ -176,11 +176,11 @@ def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory
         for group in {row.group for row in rows}
         for text in find_tombstones(group, [row.content for row in rows if row.group_id == group.key])
     }
-    twins = _live_texts(rows)
+    twins = find_live_texts(rows)
     return [row for row in rows if (row.group_id, row.content) not in barred and _text(row) not in twins]
 
 
-def _live_texts(rows: Sequence[Memory]) -> set[tuple[int, str, str, str]]:
+def find_live_texts(rows: Sequence[Memory]) -> set[tuple[int, str, str, str]]:
     """Give the texts that are live already; events are never twins."""
     starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
     live = Memory.objects.filter(
@@ -193,7 +193,7 @@ def _text(row: Memory) -> tuple[int, str, str, str]:
     return (row.group_id, row.scope, row.type, row.content_hash)
 
 
-def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
+def find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
     """Give the facts that rest on any of these chains."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     roots = set(evidence.filter(target__in=gone).values_list("source", flat=True)) - set(gone)
@@ -219,7 +219,7 @@ def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]
 def _free(actor: Actor, rows: Sequence[Memory]) -> int:
     """Let compacted sources count again, so that the next summary is made from them."""
     now = timezone.now()
-    return _write(
+    return update_and_log(
         actor,
         Operation.RESTORE,
         rows,
@@ -232,10 +232,10 @@ def _free(actor: Actor, rows: Sequence[Memory]) -> int:
     )
 
 
-def _withdraw(actor: Actor, rows: Sequence[Memory]) -> int:
+def withdraw_rows(actor: Actor, rows: Sequence[Memory]) -> int:
     """Withdraw every version of the summaries, without a tombstone: the other sources may be summarised in like words."""
     now = timezone.now()
-    return _write(
+    return update_and_log(
         actor,
         Operation.RETRACT,
         [row for row in rows if row.state != State.RETRACTED],
@@ -246,7 +246,7 @@ def _withdraw(actor: Actor, rows: Sequence[Memory]) -> int:
     )
 
 
-def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values: Any) -> int:
+def update_and_log(actor: Actor, operation: Operation, rows: Sequence[Memory], **values: Any) -> int:
     """Write fields of many rows, each with its row in the log: what it was and is; give how many."""
     keys = [row.key for row in rows]
     changed = Memory.objects.filter(key__in=keys).update(**values)
@@ -269,13 +269,13 @@ def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values:
     return changed
 
 
-def _weaken(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
+def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
     """Take the evidence from a fact and, where too little is left, let it count less; give how many rows changed."""
     now, head = timezone.now(), fact.head
     Link.objects.filter(pk__in=[tie.pk for tie in fact.links]).update(
         status=LinkStatus.DISMISSED, settled_at=now, settled_by=actor.name
     )
-    new = LESS.get(head.trust) if fact.falls and head.state == State.LIVE else None
+    new = WEAKENED_TRUST.get(head.trust) if fact.falls and head.state == State.LIVE else None
     before = snapshot(head)
     if new is not None:
         Memory.objects.filter(pk=head.pk).update(trust=new, updated_at=now)

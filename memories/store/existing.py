@@ -20,12 +20,12 @@ from storage.compiled_queries import CompiledQuery
 SourceKey = tuple[int, str, str]  # group, source, source_ref
 TextKey = tuple[int, str, str, str]  # group, scope, type, content hash
 FormerKey = tuple[int, str, str]  # group, type, content hash
-_ELSE = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
+_OTHER_STATES = sorted({*State.values} - {State.LIVE, State.SUPERSEDED})
 # Or the index of sources, which leaves those out, would not be used. A literal: of a value that is bound SQLite asks each
 # time anew whether the index fits, and prepares the statement again.
-_NAMED = ~Q(source_ref=RawSQL("''", ()))
+_HAS_SOURCE_REF = ~Q(source_ref=RawSQL("''", ()))
 _ROWS = Memory.objects.select_related("group", "thread", "token", "root")
-_SAME = CompiledQuery(  # unordered: sorted by key, SQLite would rather read the whole group
+_SAME_TEXT = CompiledQuery(  # unordered: sorted by key, SQLite would rather read the whole group
     lambda start, group, type_, hash_: _ROWS.filter(
         fold_starts_with(start),
         group=group,
@@ -51,24 +51,24 @@ def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredS
     wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
         return {}
-    rows = _of_sources([*wanted])
+    rows = read_source_rows([*wanted])
     found = {key: r for r in rows if (key := (r.group_id, r.source, r.source_ref)) in wanted}
     heads = heads_of(list(found.values()))
     changed = [row for key, row in found.items() if row.content_hash != wanted[key]]
-    chains = _chains(changed)
+    chains = read_chains(changed)
     return {
         key: _stored_source(row, heads[row.key], chains.get(row.root_key, [])) for key, row in found.items()
     }
 
 
-def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
+def read_source_rows(wanted: Sequence[SourceKey]) -> list[Memory]:
     """Give the rows of some sources, and perhaps others'; one query."""
     [first, *others] = {key[:2] for key in wanted}
     if not others:  # as of one file; compiling the query anew would take longer than its answer
         refs = pad_keys([key[2] for key in wanted])
         return _of_source(len(refs)).rows(*first, *refs)
     rows = _ROWS.filter(
-        _NAMED,
+        _HAS_SOURCE_REF,
         group__in={key[0] for key in wanted},
         source__in={key[1] for key in wanted},
         source_ref__in={key[2] for key in wanted},
@@ -80,7 +80,7 @@ def _of_sources(wanted: Sequence[SourceKey]) -> list[Memory]:
 def _of_source(count: int) -> CompiledQuery[Memory]:
     return CompiledQuery(
         lambda group, source, *refs: _ROWS.filter(
-            _NAMED, group=group, source=source, source_ref__in=refs
+            _HAS_SOURCE_REF, group=group, source=source, source_ref__in=refs
         ).order_by(),
         count + 2,
     )
@@ -113,9 +113,9 @@ class ExistingTexts:
     former: dict[FormerKey, Memory] = field(default_factory=dict)
 
 
-def find_same(group: int, draft: Draft) -> ExistingText:
+def find_same_text(group: int, draft: Draft) -> ExistingText:
     """Give the rows of the group that are a draft letter by letter; it is no event. One query."""
-    rows = _SAME.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
+    rows = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
     return ExistingText(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
@@ -142,7 +142,7 @@ def _by_fold(count: int) -> CompiledQuery[tuple[int, int, str]]:
     return CompiledQuery(
         lambda *starts: (
             Memory.objects.filter(fold_starts_with_any(starts), ~Q(type=Type.EPISODIC))
-            .exclude(state__in=_ELSE)
+            .exclude(state__in=_OTHER_STATES)
             .order_by()
             .values_list("key", "group", "content_hash")
         ),
@@ -155,7 +155,7 @@ def _by_key(count: int) -> CompiledQuery[Memory]:
     return CompiledQuery(lambda *keys: _ROWS.filter(key__in=keys).order_by(), count)
 
 
-def _chains(rows: list[Memory]) -> dict[int, list[Memory]]:
+def read_chains(rows: list[Memory]) -> dict[int, list[Memory]]:
     """Give the later versions of the rows' chains and the candidates that would replace them, by root, oldest first."""
     chains: defaultdict[int, list[Memory]] = defaultdict(list)
     if not rows:
@@ -220,12 +220,12 @@ def text_key(memory: Memory) -> TextKey:
 def find_exact(group: int, draft: Draft) -> Memory | None:
     """The live memory that is this draft letter by letter; of events the one at the same time or place."""
     if draft.type != Type.EPISODIC:
-        return find_same(group, draft).live
+        return find_same_text(group, draft).live
     twins = find_event_twins([(group, draft)]).get((group, draft.scope, draft.type, draft.hash), [])
-    return _newest_twin(draft, twins)
+    return newest_twin(draft, twins)
 
 
-def _newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
+def newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
     same = [row for row, thread in twins if is_same_event(draft, row, thread=thread)]
     return same[-1] if same else None
 
@@ -237,7 +237,7 @@ class Existing:
         self._sources = sources
         if len(drafts) == 1 and drafts[0][1].type != Type.EPISODIC:  # one query instead of two
             [(group, draft)] = drafts
-            same = find_same(group, draft)
+            same = find_same_text(group, draft)
             self._live = {text_key(same.live): same.live} if same.live else {}
             self._former = {(group, draft.type, draft.hash): same.former} if same.former else {}
         else:
@@ -261,7 +261,7 @@ class Existing:
         key = (group, draft.scope, draft.type, draft.hash)
         if draft.type != Type.EPISODIC:
             return self._live.get(key)
-        return _newest_twin(draft, self._events.get(key, []))
+        return newest_twin(draft, self._events.get(key, []))
 
     def former(self, group: int, draft: Draft) -> Memory | None:
         """The oldest memory with this text that a newer one replaced; events have none."""

@@ -36,9 +36,9 @@ _LATER = CompiledQuery(
     ),
     3,
 )
-_NOT_EVENTS = frozenset(Type.values) - {Type.EPISODIC}
+_FACT_TYPES = frozenset(Type.values) - {Type.EPISODIC}
 # What these say does not bind: turned down, or held back as unsafe.
-_MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
+_IGNORED_TRUSTS = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def is_overwriting() -> bool:
     return bool(settings.LOCI.storage.dedup == "overwrite")
 
 
-def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
+def probe_neighbours(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
     """Search the group's memories and the global ones of the same type for near ones, retracted ones included.
 
     What was retracted is looked for in the other types as well: what is wrong of an entity is no fact either. Events are
@@ -145,22 +145,22 @@ def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) 
         trusts=frozenset(Trust.values),
         now=timezone.now(),
         types=frozenset({said.type}),
-        retracted_types=frozenset() if said.type == Type.EPISODIC else _NOT_EVENTS,
+        retracted_types=frozenset() if said.type == Type.EPISODIC else _FACT_TYPES,
     )
-    return NeighbourProbe(search_nears(said, vector, visibility), newest)
+    return NeighbourProbe(search_neighbours(said, vector, visibility), newest)
 
 
-def search_nears(said: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
+def search_neighbours(said: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
     """Give what is near among the rows of a Visibility, nearest first: duplicates, perhaps, and contradictions."""
-    floor = _floor()
+    floor = min_cosine()
     hits = [
         hit for hit in search_index().nearest(vector, visibility, limit=PROBE_LIMIT) if hit.score >= floor
     ]
     found = read_memories(hit.key for hit in hits)
-    return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
+    return compare_all(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
-def later_nears(
+def neighbours_since(
     said: ComparedText, vector: Vector | None, *, since: int, group: int, model: str
 ) -> tuple[Neighbour, ...]:
     """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
@@ -168,22 +168,22 @@ def later_nears(
         return ()
     rows = {row.key: row for row in _LATER.rows(since, group, said.type)}
     pairs: dict[int, tuple[Memory, float]] = {}
-    for piece in _pieces_of([*rows], model):
+    for piece in read_pieces([*rows], model):
         cosine = float(np.dot(as_vector(piece.embedding), vector))
-        if cosine >= _floor() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
+        if cosine >= min_cosine() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
             pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
     nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:PROBE_LIMIT]
-    return compared(said, nearest)
+    return compare_all(said, nearest)
 
 
-def _pieces_of(keys: Sequence[int], model: str) -> Iterator[Piece]:
+def read_pieces(keys: Sequence[int], model: str) -> Iterator[Piece]:
     # By their memories' keys, not by a join: SQLite would rather read all pieces of the model.
     for at in range(0, len(keys), KEYS_AT_ONCE):
         some = keys[at : at + KEYS_AT_ONCE]
         yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
 
 
-def compared(said: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tuple[Neighbour, ...]:
+def compare_all(said: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tuple[Neighbour, ...]:
     """Compare a text with memories at their cosines; give those that are near, nearest first."""
     now = timezone.now()
     counting = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
@@ -195,18 +195,18 @@ def _near(said: ComparedText, memory: Memory, cosine: float) -> Neighbour | None
     """Give how a memory stands to a text; None where a person need not know of it."""
     storage = settings.LOCI.storage
     contradiction = None
-    if cosine >= storage.conflict_cosine and _can_conflict(said, memory):
+    if cosine >= storage.conflict_cosine and can_conflict(said, memory):
         contradiction = find_contradiction(memory.content, said.content, cosine=cosine)
     if contradiction is None and cosine < min(storage.link_cosine, storage.near_cosine):
         return None
     comparison = compare(memory.content, said.content, cosine=cosine, same_cosine=storage.same_cosine)
     near = Neighbour(memory, cosine, comparison, contradiction)
-    return near if near.is_near or contradiction or _may_be_duplicate(said, near) else None
+    return near if near.is_near or contradiction or may_be_duplicate(said, near) else None
 
 
-def _can_conflict(said: ComparedText, memory: Memory) -> bool:
+def can_conflict(said: ComparedText, memory: Memory) -> bool:
     """Say whether two could rule each other out at all: both count, neither is an event, and their times meet."""
-    if said.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _MUTE:
+    if said.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS:
         return False
     ends_before = (
         said.valid_from is not None and memory.valid_to is not None and memory.valid_to <= said.valid_from
@@ -217,16 +217,16 @@ def _can_conflict(said: ComparedText, memory: Memory) -> bool:
     return not ends_before and not begins_after
 
 
-def _may_be_duplicate(said: ComparedText, near: Neighbour) -> bool:
+def may_be_duplicate(said: ComparedText, near: Neighbour) -> bool:
     """Say whether words make a duplicate likely where the vectors alone do not."""
-    counts = near.memory.state == State.LIVE and near.memory.trust not in _MUTE
+    counts = near.memory.state == State.LIVE and near.memory.trust not in _IGNORED_TRUSTS
     if not counts or said.type == Type.EPISODIC or near.comparison.sameness is Sameness.DIFFERENT:
         return False
     is_likely = near.cosine >= settings.LOCI.storage.link_cosine
     return is_likely and share_words(near.memory.content, said.content)
 
 
-def _floor() -> float:
+def min_cosine() -> float:
     storage = settings.LOCI.storage
     return float(min(storage.near_cosine, storage.link_cosine, storage.conflict_cosine))
 
@@ -241,7 +241,7 @@ def current_neighbours(
         for neighbour in found.nears
         if (row := now.get(neighbour.memory.key)) is not None and row.state == neighbour.memory.state
     )
-    return unchanged + later_nears(text, vector, since=found.newest, group=group, model=model)
+    return unchanged + neighbours_since(text, vector, since=found.newest, group=group, model=model)
 
 
 class WithdrawnTexts:
@@ -268,7 +268,7 @@ class WithdrawnTexts:
         fresh = sorted(keys - self._vectors.keys())
         self._vectors = {key: vectors for key, vectors in self._vectors.items() if key in keys}
         self._vectors |= {key: [] for key in fresh}
-        for piece in _pieces_of(fresh, self._model):
+        for piece in read_pieces(fresh, self._model):
             self._vectors[piece.memory_id].append(as_vector(piece.embedding))
         pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
         self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
@@ -282,7 +282,7 @@ class WithdrawnTexts:
         hits = [self._hits(row) for row in cosines]
         rows = read_memories({key for found in hits for key in found})
         return [
-            compared(
+            compare_all(
                 text,
                 [(rows[key], cosine) for key, cosine in found.items() if _is_comparable(text, rows.get(key))],
             )
@@ -292,7 +292,7 @@ class WithdrawnTexts:
     def _hits(self, cosines: NDArray[np.float32]) -> dict[int, float]:
         """The nearest memories above the floor, by key, with their best cosine."""
         best: dict[int, float] = {}
-        for at in np.flatnonzero(cosines >= _floor()):
+        for at in np.flatnonzero(cosines >= min_cosine()):
             key, cosine = int(self._keys[at]), float(cosines[at])
             best[key] = max(best.get(key, cosine), cosine)
         return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])

@@ -16,12 +16,12 @@ from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, ge
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
-from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
+from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns, copy_row
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
-_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
+_INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
 def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
     """Give the unsaved Piece rows of a memory."""
     return [
-        like(
+        copy_row(
             _example(),
             {
                 "ordinal": ordinal,
@@ -125,12 +125,12 @@ def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
 
 def whole_tokens(keys: Sequence[int], model: str) -> dict[int, int]:
     """Give the number of tokens, as this model counts them, of those of the memories whose text is one piece, by key."""
-    found = read_rows(_whole, keys)
+    found = read_rows(_tokens_of_whole_texts, keys)
     return {key: tokens for key, tokens, of in found if of == model}
 
 
 @cache
-def _whole(count: int) -> CompiledQuery[tuple[int, int, str]]:
+def _tokens_of_whole_texts(count: int) -> CompiledQuery[tuple[int, int, str]]:
     pieces = Piece.objects.filter(ordinal=0, start=0, end=Length("memory__content")).order_by()
     columns = ("memory_id", "tokens", "model")
     return CompiledQuery(lambda *keys: pieces.filter(memory__in=keys).values_list(*columns), count)
@@ -139,13 +139,13 @@ def _whole(count: int) -> CompiledQuery[tuple[int, int, str]]:
 def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
     """Insert the pieces of stored memories, in order; the index is the first model's where it is nobody's yet."""
     claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
-    if len(rows) < FEW or not is_at_hand():
+    if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
         PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
         return
-    PIECES.add_columns(_columns(rows))
+    PIECES.add_columns(piece_columns(rows))
 
 
-def _columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
+def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
     """Give the columns of the pieces of stored memories, as piece_rows() gives their rows."""
     names = ("memory_id", "ordinal", "start", "end", "tokens", "embedding", "model")
     pieces = [
@@ -163,7 +163,7 @@ def _example() -> Piece:
 
 def indexed_model() -> str:
     """Give the id of the model whose vectors the index holds; empty before the first one."""
-    found = _STATE.first("model")
+    found = _INDEX_STATE.first("model")
     return found[0] if found else ""
 
 

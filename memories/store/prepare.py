@@ -14,7 +14,13 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.search.base import Vector
-from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, current_neighbours, probe
+from memories.store.neighbours import (
+    ComparedText,
+    Neighbour,
+    NeighbourProbe,
+    current_neighbours,
+    probe_neighbours,
+)
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
@@ -56,13 +62,13 @@ class PreparedDraft:
 def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
     """Everything of store() that comes before its transaction; writes nothing. Raises as store() does."""
     draft = check_draft(draft)
-    superseded = _superseded(actor, draft)
+    superseded = find_superseded(actor, draft)
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
         draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
     group = check_may_write(actor, draft.group)
-    prepared = _embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
+    prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
 
 
@@ -70,14 +76,14 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
     """Embed a checked draft and search for its neighbours; writes nothing."""
     group = Group.objects.filter(slug=wanted_slug(actor, draft.group)).first()
     groups = {group.key} if group is not None and actor.may_enter(group.key) else ()
-    return _embed_and_probe(draft, frozenset(groups), encoder)
+    return embed_and_probe(draft, frozenset(groups), encoder)
 
 
-def _embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
+def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
-    return PreparedDraft(draft, embedded, probe(ComparedText.of(draft), vector, groups=groups))
+    return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))
 
 
 def check_may_write(actor: Actor, slug: str | None) -> Group | None:
@@ -100,7 +106,7 @@ def wanted_slug(actor: Actor, slug: str | None) -> str:
     return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
-def _superseded(actor: Actor, draft: Draft) -> Memory | None:
+def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     """The head of the chain that the draft is to replace; it must be live and the actor's to write."""
     if draft.supersedes is None:
         return None

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 
-INSTEAD = "[purged]"
+REDACTION = "[purged]"
 
 Row = TypeVar("Row", bound=Model)
 
@@ -41,23 +41,23 @@ class OutsideCopies(Protocol):
         """Take what was purged out of the copies, after the commit; raises nothing."""
 
 
-OUTSIDE: dict[str, OutsideCopies] = {}
+OUTSIDE_COPIES: dict[str, OutsideCopies] = {}
 
 
 def register_outside_copies(name: str, copies: OutsideCopies) -> None:
     """Have each purge reach these copies too. For AppConfig.ready."""
-    OUTSIDE[name] = copies
+    OUTSIDE_COPIES[name] = copies
 
 
-def note_outside() -> None:
+def note_outside_copies() -> None:
     """Have all copies beside the database know that they are to be cleared; inside the purge's transaction."""
-    for copies in OUTSIDE.values():
+    for copies in OUTSIDE_COPIES.values():
         copies.note()
 
 
-def clear_outside(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+def clear_outside_copies(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
     """Have all copies beside the database cleared; after the commit."""
-    found = [copies.clear(ids, texts) for copies in OUTSIDE.values()]
+    found = [copies.clear(ids, texts) for copies in OUTSIDE_COPIES.values()]
     return ClearedCopies(
         tuple(said for one in found for said in one.checked),
         tuple(said for one in found for said in one.remains),
@@ -78,7 +78,7 @@ def run_purge_hooks(doomed: PurgedTexts) -> dict[str, int]:
     return {name: hook(doomed) for name, hook in PURGE_HOOKS.items()}
 
 
-def quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySet[Row]:
+def rows_quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySet[Row]:
     """Give the rows whose column holds one of the texts letter by letter, plain or as JSON writes it."""
     forms = {form for text in texts for form in (text, *_as_json(text))}
     found = Q()
@@ -89,16 +89,16 @@ def quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySe
     return rows.filter(found) if forms else rows.none()
 
 
-def redacted(value: Any, texts: tuple[str, ...]) -> Any:
+def redact(value: Any, texts: tuple[str, ...]) -> Any:
     """Give a JSON value with each text, where it stands as words of its own, replaced by a mark."""
     if isinstance(value, str):
         for text in texts:
-            value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", INSTEAD, value)
+            value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", REDACTION, value)
         return value
     if isinstance(value, list):
-        return [redacted(part, texts) for part in value]
+        return [redact(part, texts) for part in value]
     if isinstance(value, dict):
-        return {redacted(name, texts): redacted(part, texts) for name, part in value.items()}
+        return {redact(name, texts): redact(part, texts) for name, part in value.items()}
     return value
 
 

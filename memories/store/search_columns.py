@@ -30,7 +30,7 @@ def text_columns(draft: Draft) -> TextColumns:
 NEIGHBOUR_WORDS = 30  # longer ones drown the memory's own words, since BM25 counts the whole row
 
 
-def _line(thread: int, group: int, scope: str) -> QuerySet[Memory]:
+def _thread_line(thread: int, group: int, scope: str) -> QuerySet[Memory]:
     """Give what stands in a thread and counts as a neighbour."""
     rows = Memory.objects.filter(thread=thread, group=group, scope=scope, state=State.LIVE)
     return rows.exclude(trust=Trust.QUARANTINED)
@@ -39,17 +39,17 @@ def _line(thread: int, group: int, scope: str) -> QuerySet[Memory]:
 # Value: a place lies within smaller bounds than what stands in for it while the query is compiled.
 _BEFORE = CompiledQuery(
     lambda thread, group, scope, place: (
-        _line(thread, group, scope).filter(position__lt=Value(place)).order_by("-position")[:1]
+        _thread_line(thread, group, scope).filter(position__lt=Value(place)).order_by("-position")[:1]
     ),
     4,
 )
 _AFTER = CompiledQuery(
     lambda thread, group, scope, place: (
-        _line(thread, group, scope).filter(position__gt=Value(place)).order_by("position")[:1]
+        _thread_line(thread, group, scope).filter(position__gt=Value(place)).order_by("position")[:1]
     ),
     4,
 )
-_WRITE = CompiledUpdate(lambda context, key: (Memory.objects.filter(pk=key), {"context": context}), 2)
+_SET_CONTEXT = CompiledUpdate(lambda context, key: (Memory.objects.filter(pk=key), {"context": context}), 2)
 
 
 def filter_tokens(memory: Memory) -> str:
@@ -64,7 +64,7 @@ def context_of(memory: Memory, neighbours: Iterable[Memory]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def neighbours_of(memory: Memory) -> list[Memory]:
+def thread_neighbours(memory: Memory) -> list[Memory]:
     """Give the live memories just before and after in the thread, in the same group and scope."""
     return [near for near in (_next_to(_BEFORE, memory), _next_to(_AFTER, memory)) if near is not None]
 
@@ -75,7 +75,7 @@ def _next_to(side: CompiledQuery[Memory], memory: Memory) -> Memory | None:
     return side.first(memory.thread_id, memory.group_id, memory.scope, memory.position)
 
 
-def refresh_beside(memory: Memory, beside: Iterable[Memory]) -> None:
+def refresh_contexts_beside(memory: Memory, beside: Iterable[Memory]) -> None:
     """Write the context columns of those that stand beside a memory which was just inserted, live."""
     for near in beside:
         if (near.position or 0) < (memory.position or 0):
@@ -87,20 +87,20 @@ def refresh_beside(memory: Memory, beside: Iterable[Memory]) -> None:
 
 def refresh_context(memory: Memory) -> bool:
     """Write the context column where it is not what it should be; say whether it was written."""
-    return _write_context(memory, context_of(memory, neighbours_of(memory)))
+    return _write_context(memory, context_of(memory, thread_neighbours(memory)))
 
 
 def _write_context(memory: Memory, fresh: str) -> bool:
     if fresh == memory.context:
         return False
     memory.context = fresh
-    return _WRITE.run(fresh, memory.key) == 1
+    return _SET_CONTEXT.run(fresh, memory.key) == 1
 
 
 def refresh_around(memories: Sequence[Memory]) -> int:
     """Refresh memories and the live ones beside them in their threads; give how many were written. Inside a transaction."""
     touched = {memory.key: memory for memory in memories}
     for memory in memories:
-        for near in neighbours_of(memory):
+        for near in thread_neighbours(memory):
             touched.setdefault(near.key, near)
     return sum(refresh_context(memory) for memory in touched.values())

@@ -18,8 +18,10 @@ from storage.compiled_queries import CompiledQuery
 
 Line = tuple[int, str]  # a thread's key and a scope: what stands beside what
 
-_THREAD = CompiledQuery(lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2)
-_LAST = CompiledQuery(
+_THREAD_BY_NAME = CompiledQuery(
+    lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2
+)
+_LAST_POSITION = CompiledQuery(
     lambda thread: (
         Memory.objects.filter(thread=thread, position__isnull=False)
         .order_by("-position")
@@ -33,7 +35,7 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
     named = [(memory, name) for memory, name in rows if name]
     if not named:
         return
-    threads = _threads({(memory.group.key, name): memory.group for memory, name in named})
+    threads = find_or_create_threads({(memory.group.key, name): memory.group for memory, name in named})
     last = dict(
         Memory.objects.filter(thread__in=[thread.key for thread in threads.values()])
         .values_list("thread")
@@ -46,7 +48,7 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
         memory.position = last[thread.key] = 0 if place is None else place + 1
 
 
-def _stands_there(old: Memory, draft: Draft, group: Group) -> bool:
+def keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
     """Say whether a draft means the place of what it replaces: it names no other thread and no other position."""
     if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
         return False
@@ -58,7 +60,7 @@ def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory |
 
     A candidate waits after the last; approving it brings it to the place.
     """
-    if replaces is None or not _stands_there(replaces, draft, group):
+    if replaces is None or not keeps_place(replaces, draft, group):
         _take_place(memory, draft, group)
     elif memory.trust == Trust.CANDIDATE:
         _take_place(memory, replace(draft, position=None), group)
@@ -70,12 +72,12 @@ def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
     """Put the memory into its thread: at the place named, else after the last."""
     if not draft.thread:
         return
-    thread = _THREAD.first(group.key, draft.thread)
+    thread = _THREAD_BY_NAME.first(group.key, draft.thread)
     if thread is None:
         thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
-        last = _LAST.first(thread.key)
+        last = _LAST_POSITION.first(thread.key)
         memory.position = 0 if last is None else (last[0] or 0) + 1
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
@@ -94,7 +96,7 @@ def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
             lines[memory.thread_id, memory.scope].append(memory)
     if not lines:
         return []
-    ends = _last_two({thread for thread, _ in lines})
+    ends = read_line_ends({thread for thread, _ in lines})
     changed = []
     for line, added in lines.items():
         changed += _set_line(ends.get(line, []), added)
@@ -115,7 +117,7 @@ def _set_line(end: list[Memory], added: list[Memory]) -> list[Memory]:
     return changed
 
 
-def _threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thread]:
+def find_or_create_threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thread]:
     """Give the threads of these groups and names; those that are not there are made."""
     found = {
         (thread.group_id, thread.name): thread
@@ -131,7 +133,7 @@ def _threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thre
     return found
 
 
-def _last_two(threads: Iterable[int]) -> dict[Line, list[Memory]]:
+def read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
     """Give the last two memories of each line that count as neighbours, in order."""
     place = Window(RowNumber(), partition_by=[F("thread"), F("scope")], order_by=F("position").desc())
     rows = (

@@ -21,21 +21,21 @@ from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-_STANDING = CompiledQuery(  # whether a group has any at all
+_ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
     lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
 )
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
     """Bar a memory's text from its group; inside the caller's transaction. One that is there already stays."""
-    keys = _keys()
-    key = keys[0] if keys else _new_key()
+    keys = read_keys()
+    key = keys[0] if keys else create_key()
     # Whichever key marked it first: one text has one standing tombstone in a group.
     standing = find_tombstone(memory.group, memory.content)
     return standing or Tombstone.objects.create(
         group_id=memory.group_id,
         key_id=key.id,
-        hmac=_hmac(key, memory.content),
+        hmac=tombstone_hmac(key, memory.content),
         kind=kind,
         memory_id=memory.id,
         reason=reason,
@@ -45,19 +45,19 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
 
 def find_tombstone(group: Group, text: str) -> Tombstone | None:
     """Give the tombstone that bars this text, however it is spelt, from the group."""
-    if not _STANDING.rows(group.key):
+    if not _ANY_TOMBSTONE.rows(group.key):
         return None
-    marks = [_hmac(key, text) for key in _keys()]
+    marks = [tombstone_hmac(key, text) for key in read_keys()]
     return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
 
 
 def find_tombstones(group: Group, texts: list[str]) -> dict[str, Tombstone]:
     """Give the tombstones that bar any of `texts` from the group, by text. Costs nothing where the group has none."""
-    if not _STANDING.rows(group.key):
+    if not _ANY_TOMBSTONE.rows(group.key):
         return {}
     standing = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
-    keys = _keys()
-    marked = ((text, _hmac(key, text)) for text in texts for key in keys)
+    keys = read_keys()
+    marked = ((text, tombstone_hmac(key, text)) for text in texts for key in keys)
     return {text: standing[mark] for text, mark in marked if mark in standing}
 
 
@@ -65,13 +65,13 @@ def purged_texts(texts: Iterable[str]) -> set[str]:
     """Give those of `texts` that were purged in any group."""
     standing = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
     marks = set(standing.values_list("hmac", flat=True))
-    keys = _keys() if marks else []
-    return {text for text in texts if any(_hmac(key, text) in marks for key in keys)}
+    keys = read_keys() if marks else []
+    return {text for text in texts if any(tombstone_hmac(key, text) in marks for key in keys)}
 
 
 def missing_keys() -> dict[str, int]:
     """Give the ids of keys that are not here, with the number of tombstones that recognise nothing without each."""
-    here = {name for key in _keys() for name in (key.id, key.file)}
+    here = {name for key in read_keys() for name in (key.id, key.file)}
     standing = Tombstone.objects.filter(lifted_at=None).exclude(key_id__in=here)
     counted = standing.values_list("key_id").annotate(count=Count("pk")).order_by("key_id")
     return dict(counted)
@@ -96,7 +96,7 @@ class TombstoneKey:
     secret: bytes
 
 
-def _hmac(key: TombstoneKey, text: str) -> str:
+def tombstone_hmac(key: TombstoneKey, text: str) -> str:
     return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
 
 
@@ -104,12 +104,12 @@ def _keys_dir() -> Path:
     return Path(settings.LOCI.home) / "keys"
 
 
-def _keys() -> list[TombstoneKey]:
+def read_keys() -> list[TombstoneKey]:
     """All keys by name of file; each still recognises what it marked."""
     return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
 
 
-def _new_key() -> TombstoneKey:
+def create_key() -> TombstoneKey:
     """Make a key. Two processes may make one each at once: both count from then on."""
     folder = _keys_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -19,11 +19,11 @@ from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import insert_pieces
 from memories.store.prepare import PreparedDraft
-from memories.store.search_columns import context_of, neighbours_of, refresh_beside
+from memories.store.search_columns import context_of, refresh_contexts_beside, thread_neighbours
 from memories.store.threads import append_to_threads, set_contexts, take_place
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import reinforce
-from memories.store.writes.rows import add_names, follow, new_row
+from memories.store.writes.rows import add_names, new_row, set_previous_version
 from memories.store.writes.supersede import point_to_successor, replace_memory, retire_lapsed
 from memories.types import State
 from storage.bulk_insert import ManyInsert
@@ -199,7 +199,7 @@ class Executor:
             return
         for write in self._wordings:
             if write.after is not None:
-                follow(write.row, write.after)
+                set_previous_version(write.row, write.after)
             write.row.superseded_by = write.into
         MEMORIES.add([write.row for write in self._wordings])
         insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
@@ -226,15 +226,15 @@ def insert_placed(write: Insert) -> None:
     """Insert one memory that follows another or has a place of its own, and update the contexts beside it."""
     row = write.row
     if write.after is not None:
-        follow(row, write.after)
+        set_previous_version(row, write.after)
     take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
-    beside = neighbours_of(row)
+    beside = thread_neighbours(row)
     row.context = context_of(row, beside)
     MEMORIES.add([row])
     insert_pieces([(row, write.prepared.embedded)])
     add_names([row])
     if row.state == State.LIVE:
-        refresh_beside(row, beside)
+        refresh_contexts_beside(row, beside)
 
 
 def insert_version(

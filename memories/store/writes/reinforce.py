@@ -80,14 +80,14 @@ def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
         operation__in=[Operation.REINFORCE, Operation.STORE],
         at__gte=day,
     )
-    user = _user_of(actor.name)
+    user = user_of(actor.name)
     return {
         id_
         for id_, name in entries.values_list("memory_id", "actor")
-        if id_ is not None and _user_of(name) == user
+        if id_ is not None and user_of(name) == user
     }
 
 
-def _user_of(actor_name: str) -> str:
+def user_of(actor_name: str) -> str:
     # An actor's name is "user" or "user/token"; Django allows no slash in a user's name.
     return actor_name.partition("/")[0]

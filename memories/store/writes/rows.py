@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.store.search_columns import TextColumns, filter_tokens, text_columns
 from memories.types import Type
 from relations.models import EntityAlias
-from storage.bulk_insert import like
+from storage.bulk_insert import copy_row
 from storage.ids import new_id
 
 # Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
@@ -29,7 +29,7 @@ def new_row(
     `columns` are the text's search columns if they were computed beforehand.
     """
     columns = columns or text_columns(draft)
-    memory = like(
+    memory = copy_row(
         _example(),
         {
             "id": new_id(),
@@ -73,7 +73,7 @@ def _example() -> Memory:
     return Memory()
 
 
-def follow(memory: Memory, former: Memory) -> None:
+def set_previous_version(memory: Memory, former: Memory) -> None:
     """Make an unsaved row the next version of a stored one.
 
     A fact without a date of its own that replaces another is true from now on.

@@ -34,7 +34,7 @@ def replace_memory(
         superseded_by=new,
         state_changed_at=now,
         updated_at=now,
-        **({"retired_at": now} if operation == Operation.EDIT else end_of(old, new, now)),
+        **({"retired_at": now} if operation == Operation.EDIT else valid_time_end(old, new, now)),
     )
     if changed != 1:
         raise Conflict(
@@ -53,7 +53,7 @@ def replace_memory(
     return old.id
 
 
-def end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
+def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
     """The end of a superseded memory's valid time; events have none, and an earlier end stays."""
     end = max(filter(None, [new.valid_from or now, old.valid_from]))
     if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):

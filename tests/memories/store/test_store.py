@@ -155,9 +155,9 @@ def test_a_token_that_only_writes_is_shown_nothing_near(alice: User, ledger: Gro
     kept(person(alice), "A deploy needs a review and a ticket.", group="ledger", scope="group")
     draft = {"group": "ledger", "scope": "group"}
     told = keep(agent(bob, scopes=["write"]), "A deploy needs a review or a ticket.", **draft)
-    assert (told.outcome, told.near) == ("created", ())
+    assert (told.outcome, told.neighbours) == ("created", ())
     told = keep(agent(bob, name="reader"), "A deploy needs a ticket or a review.", **draft)
-    assert len(told.near) > 0
+    assert len(told.neighbours) > 0
 
 
 def test_nothing_is_embedded_for_who_may_not_write(
