@@ -1,8 +1,8 @@
-"""Moving what was written from SQLite's WAL into its file between the transactions of a long piece of work.
+"""SQLite's WAL checkpoints, made between the transactions of a long piece of work instead of at each commit.
 
-SQLite does so at the end of a commit, once some thousand pages stand in the WAL. A page that each batch of an import
-changes is then written to the file again and again. Moving more at once writes it once, and nobody holds the write lock.
-Most is moved in a thread while the work goes on: the disk takes longer than the processor.
+SQLite checkpoints at the end of a commit once some thousand pages are in the WAL, so a page that every batch of an import
+changes is written to the file again and again. Larger checkpoints write it once, and none of them holds the write lock.
+Most run in a thread while the work goes on: the disk takes longer than the processor.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,56 +12,56 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
-CACHE_KIB = (
-    65_536  # texts' hashes fall anywhere in their index: with the usual 16 MiB each is read again and again
-)
+# The hashes of texts fall anywhere in their index: with the usual 16 MiB its pages are read again and again.
+CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 15_000  # 59 MiB; journal_size_limit leaves the WAL 64
-# What a thread left, since it was written meanwhile, is moved by the work itself: only once all is moved does the WAL
-# begin anew.
+# What the thread left over, since it was written meanwhile, is checkpointed by the work itself: the WAL restarts only
+# when everything is in the file.
 REST_PAGES = 2500
-MAX_WAL_PAGES = 32_000  # in the WAL; then the work waits
+MAX_WAL_PAGES = 32_000  # from this size of the WAL on, the work waits
 
 
 @contextmanager
 def deferred_checkpoints() -> Iterator[Callable[[], None]]:
-    """Give what is called between two transactions, and moves the pages where they are many; else commits do it. More pages are kept.
+    """Stop checkpoints at commits, enlarge the page cache, and yield a function to call between two transactions.
 
-    Inside another transaction, and on another database, it does nothing.
+    The function checkpoints once enough pages wait. Inside another transaction, and on another database, nothing changes
+    and the function does nothing.
     """
     connection: Any = connections[DEFAULT_DB_ALIAS]
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield lambda: None
         return
-    [usual], [cache] = _pragma("PRAGMA wal_autocheckpoint"), _pragma("PRAGMA cache_size")
+    [autocheckpoint], [cache] = _pragma("PRAGMA wal_autocheckpoint"), _pragma("PRAGMA cache_size")
     _pragma("PRAGMA wal_autocheckpoint = 0")
-    if -CACHE_KIB < cache < 0:  # below nought it counts KiB
+    if -CACHE_KIB < cache < 0:  # a negative size is in KiB
         _pragma(f"PRAGMA cache_size = {-CACHE_KIB}")
-    mover = BackgroundCheckpoints()
+    checkpoints = BackgroundCheckpoints()
     try:
-        yield mover.move
+        yield checkpoints.advance
     finally:
-        with suppress(DatabaseError):  # whatever fails here, the work's own fault is what is told
-            mover.close()
+        with suppress(DatabaseError):  # whatever fails here must not hide an error of the work itself
+            checkpoints.close()
             _pragma(f"PRAGMA cache_size = {int(cache)}")
-            _pragma(f"PRAGMA wal_autocheckpoint = {int(usual)}")
-            checkpoint(int(usual))
+            _pragma(f"PRAGMA wal_autocheckpoint = {int(autocheckpoint)}")
+            checkpoint(int(autocheckpoint))
 
 
 class BackgroundCheckpoints:
-    """Moves the pages of one piece of work; the thread and its connection are made when there are many for the first time."""
+    """The checkpoints of one piece of work; the thread and its connection are made for the first one."""
 
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
-        self._moving: Future[None] | None = None
+        self._running: Future[None] | None = None
 
-    def move(self) -> None:
-        """Move what is many, or begin to; raises what the thread's last move did."""
+    def advance(self) -> None:
+        """Start or finish a checkpoint if enough pages wait; raises the error of the thread's last one."""
         pages, waiting = count_wal_pages()
-        if self._moving is not None:
-            if pages < MAX_WAL_PAGES and not self._moving.done():
+        if self._running is not None:
+            if pages < MAX_WAL_PAGES and not self._running.done():
                 return
-            self._moving.result()
-            self._moving = None
+            self._running.result()
+            self._running = None
             pages, waiting = count_wal_pages()
             if waiting < REST_PAGES or pages >= MAX_WAL_PAGES:
                 checkpoint(0)
@@ -70,7 +70,7 @@ class BackgroundCheckpoints:
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="loci-pages")
-        self._moving = self._thread.submit(checkpoint, 0)
+        self._running = self._thread.submit(checkpoint, 0)
 
     def close(self) -> None:
         """Wait for the thread and close its connection."""
@@ -80,14 +80,15 @@ class BackgroundCheckpoints:
 
 
 def count_wal_pages() -> tuple[int, int]:
-    """Give the pages in the WAL and how many of them are not in the file yet."""
-    # A library before 3.51 knows no NOOP and moves the pages at once.
+    """The number of pages in the WAL, and of those that are not in the file yet."""
+    # SQLite before 3.51 does not know NOOP and makes a checkpoint instead.
     _busy, pages, moved = _pragma("PRAGMA wal_checkpoint(NOOP)")
     return pages, pages - moved
 
 
-def checkpoint(most: int) -> None:
-    if count_wal_pages()[1] >= most:
+def checkpoint(min_pages: int) -> None:
+    """Write the WAL into the file if at least `min_pages` wait; never waits for readers."""
+    if count_wal_pages()[1] >= min_pages:
         _pragma("PRAGMA wal_checkpoint(PASSIVE)")
 
 

@@ -68,7 +68,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_a_commit_moves_none_and_what_is_called_between_has_them_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 1500)
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 1500)
     with deferred_checkpoints() as move:
         write(1200)
         assert waiting() >= 1200  # a commit would have moved them from a thousand on
@@ -87,9 +87,9 @@ def test_a_commit_moves_none_and_what_is_called_between_has_them_moved(
 
 
 def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 100)
     monkeypatch.setattr(wal_moving, "REST_PAGES", 1)
-    monkeypatch.setattr(wal_moving, "TOO_MANY_PAGES", 600)
+    monkeypatch.setattr(wal_moving, "MAX_WAL_PAGES", 600)
     real, may_move = wal_moving.checkpoint, threading.Event()
 
     def slow(most: int) -> None:
@@ -97,7 +97,7 @@ def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest
             assert may_move.wait(timeout=30)
         real(most)
 
-    monkeypatch.setattr(wal_moving, "_move", slow)
+    monkeypatch.setattr(wal_moving, "checkpoint", slow)
     with deferred_checkpoints() as move:
         write(150)
         move()
@@ -111,7 +111,7 @@ def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest
 
 
 def test_a_fault_of_the_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 100)
 
     def broken(most: int) -> None:
         raise DatabaseError("disk I/O error")
@@ -119,7 +119,7 @@ def test_a_fault_of_the_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with deferred_checkpoints() as move:
         write(150)
         with monkeypatch.context() as patch:
-            patch.setattr(wal_moving, "_move", broken)
+            patch.setattr(wal_moving, "checkpoint", broken)
             move()
             with pytest.raises(DatabaseError, match="disk I/O error"):
                 wait_until(lambda: bool(move()))

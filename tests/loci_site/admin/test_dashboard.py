@@ -239,7 +239,7 @@ def test_no_row_more_is_asked_for_when_there_are_more(owner: Client, remember: R
 def large(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Treat every store as large, and collect the background counts instead of running them."""
     begun: list[object] = []
-    monkeypatch.setattr(dashboard_census, "SMALL", -1)
+    monkeypatch.setattr(dashboard_census, "SMALL_STORE", -1)
     monkeypatch.setattr(dashboard_census.COUNTER, "start", begun.append)
     monkeypatch.setattr(dashboard_census.COUNTER, "wait", lambda seconds: None)
     return begun
@@ -287,7 +287,7 @@ def test_counts_that_took_long_are_kept_longer() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_thread_counts_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard_census, "SMALL", -1)
+    monkeypatch.setattr(dashboard_census, "SMALL_STORE", -1)
     current_census()
     dashboard_census.COUNTER.wait(20)
     kept = cache.get(dashboard_census.CACHE_KEY)
