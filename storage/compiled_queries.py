@@ -130,7 +130,7 @@ class CompiledUpdate:
         return changed
 
     def run_each(self, rows: Sequence[Sequence[str | int]]) -> None:
-        """Call run() with each row of arguments, in one call of the database."""
+        """Run the update for each row of arguments, with one executemany()."""
         sql, places = compiled_once(self, self._compile)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.executemany(sql, [bind(places, values) for values in rows])
