@@ -90,7 +90,7 @@ class WithdrawalReach:
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
         if self.freed:
-            lines.append(f"{format_memory_count(len(self.freed))} that it stood for besides count again")
+            lines.append(f"{format_memory_count(len(self.freed))} that it also stood for count again")
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(

@@ -1,4 +1,4 @@
-"""Superseding: one memory takes the place of another, which stays as history."""
+"""Supersede a memory: another takes its place, and it stays as history."""
 
 from datetime import datetime
 from uuid import UUID
@@ -19,10 +19,10 @@ from memories.types import State, Type
 def replace_memory(
     actor: Actor, old: Memory, new: Memory, *, operation: Operation = Operation.SUPERSEDE
 ) -> UUID:
-    """Retire `old` in favour of `new`, with the summaries that still repeat the old text; returns the id of `old`.
+    """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text; returns the id of `old`.
 
     A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
-    Inside the caller's transaction.
+    Runs inside the caller's transaction.
 
     Raises:
         Conflict: somebody else changed `old` meanwhile.
@@ -62,9 +62,9 @@ def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetim
 
 
 def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
-    """Retire a live row whose time is over, so that its text can be stored anew.
+    """Retire a live row whose time is over, so that its text can be stored again.
 
-    One that was true until then becomes history, one whose time to live ran out has expired.
+    It is expired if `expires_at` has passed, else superseded.
     """
     now, before = timezone.now(), snapshot(lapsed)
     has_expired = lapsed.expires_at is not None and lapsed.expires_at <= now
@@ -82,7 +82,7 @@ def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
 
 
 def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
-    """Point a retired row at its successor, and log it; False if it points somewhere already."""
+    """Point a retired row at its successor, and log it; False if it has a successor already."""
     if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
         return False
     audit.append(

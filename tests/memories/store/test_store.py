@@ -55,7 +55,7 @@ def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: Use
     first = kept(person(alice), PORT, group="ledger")
     again = keep(person(alice), f" {PORT} ", group="ledger")
     assert (again.outcome, again.memory) == ("reinforced", first)
-    assert again.why == "you said so today already: confidence unchanged"
+    assert again.why == "you confirmed this today already: confidence unchanged"
     assert fresh(first).confidence == 0.7
     assert Memory.objects.count() == 1
 
