@@ -82,7 +82,7 @@ class ManyInsert(Generic[M]):
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def add_columns(self, columns: Columns) -> range:
-        """Insert rows given as columns (all but the key); returns their keys, or 1, 2, … if the model has no automatic key."""
+        """Insert rows given as columns, all but the key; returns their keys (1, 2, … without an automatic key)."""
         connection: Any = connections[DEFAULT_DB_ALIAS]
         own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
         for field in self._fields:
@@ -116,7 +116,7 @@ class ManyInsert(Generic[M]):
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
     def _next_key(self) -> int:
-        """The key that SQLite assigns next (nobody else writes until the transaction ends); 1 without an automatic key."""
+        """The key that SQLite assigns next, since nobody else writes meanwhile; 1 without an automatic key."""
         if self._key is None:
             return 1
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:

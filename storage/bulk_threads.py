@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-# New objects between two garbage collections. A batch has no cycles: at Python's 700, collecting takes a twentieth of it.
+# New objects between garbage collections. A batch has no cycles: at Python's 700, collecting takes a twentieth.
 GC_THRESHOLD: Final = 10_000
 # The turn of a thread while others wait for the interpreter; with Python's own, a batch waits 5 ms at a time.
 SWITCH_INTERVAL_S: Final = 0.0002

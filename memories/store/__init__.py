@@ -1,8 +1,8 @@
 """The write path: everything that becomes a memory passes through store() or store_many().
 
-Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → existing (what is stored) → decide
-(pure, one draft at a time) → writes/executor (carries out the writes of one draft or of 256). store() returns after the
-commit.
+Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → existing (what is stored) →
+decide (pure, one draft at a time) → writes/executor (carries out the writes of one draft or of 256). store() returns
+after the commit.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StoreResult:
-    """The result of a store: the outcome, the memory that holds the text now, its neighbours, and the reason in words."""
+    """The result of a store: the outcome, the memory that holds the text, its neighbours, the reason in words."""
 
     outcome: str
     memory: Memory | None
@@ -155,7 +155,8 @@ def look_up_stored(
 ) -> tuple[list[WriteContext], Existing]:
     """The drafts' contexts (scope, tombstones, neighbours) and what is stored of their texts.
 
-    The number of queries does not grow with the drafts."""
+    The number of queries does not grow with the drafts.
+    """
     sources = find_sources([(group.key, prepared.draft) for group, prepared in drafts])
     scoped = []
     for group, prepared in drafts:
@@ -206,7 +207,7 @@ def find_current_neighbours(
 
 
 def restated_withdrawn(group: Group, prepared: PreparedDraft) -> str:
-    """Why a text may restate a withdrawn memory, for callers that decide what to write on their own; empty if it does not."""
+    """Why a text may restate a withdrawn memory, for callers that decide on their own; empty if it does not."""
     [neighbours] = find_current_neighbours([(group, prepared)], {})
     return withdrawn_doubt(neighbours, prepared.draft.content)
 

@@ -1,7 +1,7 @@
 """Bulk stores for imports: the write path in batches, one transaction each.
 
-Live neighbours are not searched for, so that the turns of a conversation stay as they are; tombstones, exact duplicates,
-withdrawn neighbours and the group's policy apply as for one draft. The number of queries does not grow with the size
+Live neighbours are not searched for, so that the turns of a conversation stay as they are; tombstones, exact
+duplicates, withdrawn neighbours and the group's policy apply as for one draft. The number of queries does not grow with the size
 of a batch; only a text that changed at its source costs a few of its own.
 """
 

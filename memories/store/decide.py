@@ -47,8 +47,8 @@ class Outcome:
 class WriteContext:
     """A draft with its group and everything stored that affects the decision.
 
-    `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same text,
-    `former` is superseded with the same text.
+    `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
+    text, `former` is superseded with the same text.
     """
 
     prepared: PreparedDraft

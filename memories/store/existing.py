@@ -47,7 +47,7 @@ class StoredSource:
 
 
 def find_sources(drafts: Sequence[tuple[int, Draft]]) -> dict[SourceKey, StoredSource]:
-    """What is stored of the drafts' sources, in a fixed number of queries. `drafts` are pairs of group key and draft."""
+    """What is stored of the sources of drafts (with group keys), in a fixed number of queries."""
     wanted = {(group, d.source, d.source_ref): d.hash for group, d in drafts if d.source_ref}
     if not wanted:
         return {}
@@ -199,7 +199,7 @@ def find_event_twins(drafts: Sequence[tuple[int, Draft]]) -> dict[TextKey, list[
 
 
 def is_same_event(draft: Draft, row: Memory, *, thread: str) -> bool:
-    """Whether a live event with the draft's text is the same event: at the same time, or at the same place in its `thread`.
+    """True if a live event with the draft's text is the same event: at the same time, or place in its `thread`.
 
     Two source_refs of one source are two events, however alike, and so are turns of two threads.
     """
@@ -226,7 +226,7 @@ def find_exact(group: int, draft: Draft) -> Memory | None:
 
 
 def newest_twin(draft: Draft, twins: Sequence[tuple[Memory, str]]) -> Memory | None:
-    """The newest of the events with the draft's text (oldest first, with their threads' names) that is the same event."""
+    """The newest event of `twins` that is the draft's; they have its text, oldest first, with their threads' names."""
     same = [row for row, thread in twins if is_same_event(draft, row, thread=thread)]
     return same[-1] if same else None
 

@@ -125,7 +125,7 @@ class NeighbourProbe:
 
 
 def is_overwriting() -> bool:
-    """Whether a near match updates the old memory (storage.dedup = "overwrite")."""
+    """True if a near match updates the old memory (storage.dedup = "overwrite")."""
     return bool(settings.LOCI.storage.dedup == "overwrite")
 
 
@@ -209,7 +209,7 @@ def compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbo
 
 
 def can_conflict(text: ComparedText, memory: Memory) -> bool:
-    """True if the two could contradict: the memory is live and not ignored, neither is an event, their times overlap."""
+    """True if the two could contradict: the memory counts, neither is an event, and their times overlap."""
     if text.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS:
         return False
     ends_before = (

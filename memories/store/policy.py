@@ -15,7 +15,8 @@ def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
         case CandidatePolicy.AGENTS if not actor.is_person:
             return f"writes of agents into '{group.slug}' wait for a curator"
         case CandidatePolicy.BELOW if confidence < group.policy_confidence:
-            return f"confidence {confidence:.2f} is below {group.policy_confidence:.2f}, the least for direct writes into '{group.slug}'"
+            least = f"{group.policy_confidence:.2f}"
+            return f"confidence {confidence:.2f} is below {least}, the least for direct writes into '{group.slug}'"
     return ""
 
 

@@ -35,7 +35,7 @@ class OutsideCopies(Protocol):
     """Copies of the store that no transaction reaches, such as backups."""
 
     def note(self) -> None:
-        """Record that a purge is under way, inside its transaction, so that it is finished even if the process is killed."""
+        """Record, inside its transaction, that a purge is under way: it is finished even after a crash."""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
         """Remove what was purged from the copies, after the commit; raises nothing."""

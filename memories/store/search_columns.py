@@ -103,7 +103,7 @@ def write_context(memory: Memory, fresh: str) -> bool:
 
 
 def refresh_around(memories: Sequence[Memory]) -> int:
-    """Refresh the contexts of memories and of their live neighbours, inside a transaction; returns how many were written."""
+    """Refresh the contexts of memories and their live neighbours, in a transaction; returns how many were written."""
     touched = {memory.key: memory for memory in memories}
     for memory in memories:
         for neighbour in thread_neighbours(memory):

@@ -104,7 +104,7 @@ def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
 
 
 def set_line_contexts(end: list[Memory], added: list[Memory]) -> list[Memory]:
-    """Set the contexts of memories added to the end of a line, and of its last stored one; returns that if it changed."""
+    """Set the contexts of memories added to a line, and of its last stored one; returns that if it changed."""
     line = [*end, *added]
     changed = []
     # The first of two stored ones is only a neighbour: its own neighbours have not changed.

@@ -27,7 +27,7 @@ _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
-    """Bar a memory's text from its group, inside the caller's transaction; returns the tombstone that exists already, if any."""
+    """Bar a memory's text from its group, inside the caller's transaction; an existing tombstone is returned."""
     keys = read_keys()
     key = keys[0] if keys else create_key()
     # By any key: a group has one unlifted tombstone per text.
