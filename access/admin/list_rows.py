@@ -82,7 +82,7 @@ def checkbox_cell(cl: Any) -> Cell:
 
     def cell(row: Model) -> tuple[str, bool]:
         if not made:
-            made["key"], made["html"] = f'value="{row.pk}"', str(cl.model_admin.actioncheckbox_cell(row))
+            made["key"], made["html"] = f'value="{row.pk}"', str(cl.model_admin.action_checkbox(row))
         return made["html"].replace(made["key"], f'value="{escape(row.pk)}"'), False
 
     return cell
