@@ -37,7 +37,7 @@ from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.store.pieces import PIECES  # noqa: E402
 from memories.store.writes.executor import MEMORIES  # noqa: E402
-from storage.bulk_insert import like  # noqa: E402
+from storage.bulk_insert import copy_row  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1
@@ -146,13 +146,13 @@ def _memory(number: int, text: str, room: int) -> Memory:
         "updated_at": at,
         "filter": f"ingroup{room}",
     }
-    return like(EXAMPLE, values)
+    return copy_row(EXAMPLE, values)
 
 
 def _pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
     example = Piece(ordinal=0, start=0, tokens=50, model=get_encoder(timeout_s=60).model_id)
     return [
-        like(
+        copy_row(
             example,
             {
                 "memory_id": memory.key,

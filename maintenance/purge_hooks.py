@@ -2,7 +2,7 @@
 
 from maintenance.models import RunChange
 from memories.models import Memory
-from memories.store.purge_hooks import PurgedTexts, quoting, redacted
+from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 
 ROWS_AT_ONCE = 200
 
@@ -13,8 +13,8 @@ def purge_run_changes(doomed: PurgedTexts) -> int:
     own = RunChange.objects.filter(table=Memory._meta.db_table, row__in=doomed.keys, is_batch=False)
     count, _ = own.delete()
     for column in ("before", "after"):
-        changes = list(quoting(RunChange.objects.filter(is_batch=False), column, doomed.texts))
+        changes = list(rows_quoting(RunChange.objects.filter(is_batch=False), column, doomed.texts))
         for change in changes:
-            setattr(change, column, redacted(getattr(change, column), doomed.texts))
+            setattr(change, column, redact(getattr(change, column), doomed.texts))
         count += RunChange.objects.bulk_update(changes, [column], batch_size=ROWS_AT_ONCE)
     return count

@@ -1,7 +1,7 @@
-"""Many new rows of a table in few statements: what they share is said once, and each has its key beforehand.
+"""Insert many rows in few statements: shared values are bound once, and keys are known beforehand.
 
-For each statement SQLite keeps what it needs to undo that one alone, and the keyword index writes down what it holds in
-memory; so a batch is one. And of a column that no row has a value for, the library need not be told row by row.
+For each statement SQLite keeps a journal to undo that one alone, and the keyword index flushes its memory; so a batch is
+one statement. Columns that are empty in every row are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,41 +16,41 @@ from django.db.models import AutoField, Model
 from django.db.models.base import ModelState
 
 from storage.canonical_json import ReadyJson
-from storage.compiled_queries import PLAIN, CompiledInsert, kind_of
+from storage.compiled_queries import NATIVE_TYPES, CompiledInsert, internal_type
 
 M = TypeVar("M", bound=Model)
 
 
-def like(example: M, values: Mapping[str, Any], ties: Mapping[str, Model] | None = None) -> M:
-    """Give an unsaved row with an example's values but for these, by the names of columns (`group_id`, not `group`).
+def copy_row(example: M, values: Mapping[str, Any], related: Mapping[str, Model] | None = None) -> M:
+    """An unsaved copy of the example with these values, named by column (`group_id`, not `group`).
 
-    `ties` are rows that it points to, by the names of fields; their keys are set as well. The example's lists and dicts
-    are shared with it: give each row its own. No signals are sent.
+    `related` are the rows it points to, by field name; their keys are set as well. Lists and dicts of the example are
+    shared with the copy: pass each row its own. No signals are sent.
     """
     row = object.__new__(example.__class__)
-    held = row.__dict__
-    held.update(example.__dict__)
-    held.update(values)
+    attributes = row.__dict__
+    attributes.update(example.__dict__)
+    attributes.update(values)
     state = ModelState()
-    known = state.fields_cache = dict(example._state.fields_cache)
-    held["_state"] = state
-    for name, target in (ties or {}).items():
-        known[name] = target
-        held[f"{name}_id"] = target.pk
+    cached = state.fields_cache = dict(example._state.fields_cache)
+    attributes["_state"] = state
+    for name, target in (related or {}).items():
+        cached[name] = target
+        attributes[f"{name}_id"] = target.pk
     return row
 
 
-MOST = 256  # rows in one statement; compiling one for 200 takes less than running them in five
-SIZES = (64, 16, 4, 1)  # of fewer rows: few sizes, so that few are compiled
-FEW = 4  # objects that are quicker inserted as PreparedInsert does it
-_NOTHING = type(None)
-Columns = Mapping[str, Sequence[Any]]  # by the columns' attributes, such as `group_id`
+MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five
+SIZES = (64, 16, 4, 1)  # of smaller statements; few sizes, so that few are compiled
+MIN_BULK_ROWS = 4  # below this, CompiledInsert is faster
+NONE_TYPE = type(None)
+Columns = Mapping[str, Sequence[Any]]  # values by the columns' attributes, such as `group_id`
 
 
 class ManyInsert(Generic[M]):
-    """The INSERT of many rows of a model, whose values are no expressions, on SQLite inside a transaction.
+    """The INSERT of many rows of a model, on SQLite inside a transaction; values are no expressions.
 
-    Rows and keys are those that PreparedInsert gives, which does it on another database and where there are few.
+    CompiledInsert takes over on another database and for few rows; rows and keys are the same either way.
     """
 
     def __init__(self, model: type[M]) -> None:
@@ -60,16 +60,16 @@ class ManyInsert(Generic[M]):
         self._key = key if isinstance(key, AutoField) else None
         self._fields: list[Any] = [field for field in model._meta.concrete_fields if field is not self._key]
         self._names = [field.attname for field in self._fields]
-        self._values = itemgetter(*self._names)  # of a row's own dict: past the model's descriptors
+        self._values = itemgetter(*self._names)  # from a row's own dict, past the model's descriptors
         self._timed = [field for field in self._fields if getattr(field, "auto_now", False)]
-        self._ties = {field.name: field for field in self._fields if field.is_relation}
+        self._relations = {field.name: field for field in self._fields if field.is_relation}
 
     def add(self, rows: Sequence[M]) -> None:
         """Insert unsaved objects in order; each has its key afterwards. No signals are sent."""
-        if len(rows) < FEW or not is_at_hand():
+        if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
             self._few.add(rows)
             return
-        self._set_ties(rows)
+        self._set_related_keys(rows)
         for field in self._timed:
             for row in rows:
                 field.pre_save(row, add=True)
@@ -82,25 +82,27 @@ class ManyInsert(Generic[M]):
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def add_columns(self, columns: Columns) -> range:
-        """Insert rows given by all their columns but the key; returns the keys, if the database counts them."""
+        """Insert rows given as columns, all but the key; returns their keys (1, 2, … without an automatic key)."""
         connection: Any = connections[DEFAULT_DB_ALIAS]
         own, shared, count = dict[str, Sequence[Any]](), dict[str, Any](), 0
         for field in self._fields:
             values = columns[field.attname]
             count = len(values)
-            # Equal objects need not be the same text as JSON: 1, 1.0 and true are equal.
-            is_ready = kind_of(field) == "JSONField"
-            if is_ready:
-                values = _adapted(field, values, connection)
+            # Compared as JSON text, since 1, 1.0 and true are equal objects.
+            is_json = internal_type(field) == "JSONField"
+            if is_json:
+                values = adapt_column(field, values, connection)
             if values.count(values[0]) < count:
-                own[field.column] = values if is_ready else _adapted(field, values, connection)
+                own[field.column] = values if is_json else adapt_column(field, values, connection)
             elif values[0] is not None:
-                shared[field.column] = values[0] if is_ready else _adapted(field, values[:1], connection)[0]
+                shared[field.column] = (
+                    values[0] if is_json else adapt_column(field, values[:1], connection)[0]
+                )
         first, at = self._next_key(), 0
         keys = range(first, first + count)
         if self._key is not None:
             own[str(self._key.column)] = keys
-        for size in _sizes(count):
+        for size in statement_sizes(count):
             self._insert({name: values[at : at + size] for name, values in own.items()}, shared, size)
             at += size
         return keys
@@ -109,84 +111,84 @@ class ManyInsert(Generic[M]):
         if not own:
             [name, *others] = shared
             own, shared = {name: [shared[name]] * count}, {other: shared[other] for other in others}
-        sql = _statement(self._table, tuple(own), tuple(shared), count)
+        sql = insert_sql(self._table, tuple(own), tuple(shared), count)
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(sql, [*shared.values(), *chain.from_iterable(zip(*own.values(), strict=True))])
 
     def _next_key(self) -> int:
-        """Give the key that SQLite would give next: nobody else writes until the transaction ends. 1 where it counts none."""
+        """The key that SQLite assigns next, since nobody else writes meanwhile; 1 without an automatic key."""
         if self._key is None:
             return 1
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [self._table])
-            given = cursor.fetchone()
-        return int(given[0]) + 1 if given else 1
+            last = cursor.fetchone()
+        return int(last[0]) + 1 if last else 1
 
-    def _set_ties(self, rows: Sequence[Any]) -> None:
-        """Give rows the keys of what was saved only after they were tied to it."""
+    def _set_related_keys(self, rows: Sequence[Any]) -> None:
+        """Set the keys of related objects that were saved only after the rows were linked to them."""
         for row in rows:
-            held = row.__dict__
+            attributes = row.__dict__
             for name, target in row._state.fields_cache.items():
-                field = self._ties.get(name)
-                if field is None or target is None or held.get(field.attname) is not None:
+                field = self._relations.get(name)
+                if field is None or target is None or attributes.get(field.attname) is not None:
                     continue
                 if target.pk is None:
-                    row._prepare_related_fields_for_save(
-                        operation_name="bulk_create"
-                    )  # it says what is missing
-                held[field.attname] = getattr(target, field.target_field.attname)
+                    # Raises the error that names what is missing.
+                    row._prepare_related_fields_for_save(operation_name="bulk_create")
+                attributes[field.attname] = getattr(target, field.target_field.attname)
 
 
-def _sizes(count: int) -> Iterator[int]:
-    """Give the numbers of rows of the statements for so many."""
+def statement_sizes(count: int) -> Iterator[int]:
+    """Split a number of rows into the sizes of the statements."""
     while count > SIZES[0]:
-        yield min(count, MOST)
-        count -= min(count, MOST)
+        yield min(count, MAX_ROWS)
+        count -= min(count, MAX_ROWS)
     for size in SIZES:
         while count >= size:
             yield size
             count -= size
 
 
-def is_at_hand() -> bool:
-    """Say whether rows can be inserted by their columns now: on SQLite, where the transaction has the write lock."""
+def can_insert_columns() -> bool:
+    """True on SQLite inside a transaction, where keys can be assigned beforehand."""
     connection = connections[DEFAULT_DB_ALIAS]
     return connection.vendor == "sqlite" and connection.in_atomic_block
 
 
-def _adapted(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
-    """Give a column's values as the library takes them, of exact types: it asks much about any other."""
+def adapt_column(field: Any, values: Sequence[Any], connection: Any) -> Sequence[Any]:
+    """A column's values in the exact types of the database library, which is slow with any other."""
     kinds = {*map(type, values)}
     if kinds == {ReadyJson}:
         return [value.stored for value in values]
-    kinds -= {_NOTHING}
-    if kinds <= {PLAIN.get(kind_of(field))} or kinds == {bytes}:
+    kinds -= {NONE_TYPE}
+    if kinds <= {NATIVE_TYPES.get(internal_type(field))} or kinds == {bytes}:
         return values
     if kinds == {UUID}:
         return [value and value.hex for value in values]
-    adapted: dict[Any, Any] = {}  # what many rows hold as well, such as the moment of a batch
+    adapted: dict[Any, Any] = {}  # values that many rows share, such as the time of a batch
     column = []
     for value in values:
-        # The rows live on, so no other value takes its place in memory. What is empty is as any other of its kind.
-        place = id(value) if value else type(value)
-        if place not in adapted:
-            adapted[place] = _adapted_alone(field, value, connection)
-        column.append(adapted[place])
+        # The rows stay alive, so an id is never reused. Empty values of a type are all alike.
+        shared = id(value) if value else type(value)
+        if shared not in adapted:
+            adapted[shared] = adapt_value(field, value, connection)
+        column.append(adapted[shared])
     return column
 
 
-def _adapted_alone(field: Any, value: Any, connection: Any) -> Any:
+def adapt_value(field: Any, value: Any, connection: Any) -> Any:
+    """One value as the database library takes it."""
     if value is None:
         return None
-    said = value.stored if isinstance(value, ReadyJson) else field.get_db_prep_save(value, connection)
+    stored = value.stored if isinstance(value, ReadyJson) else field.get_db_prep_save(value, connection)
     return (
-        str.__str__(said) if isinstance(said, str) else said
-    )  # a word of a list of choices is a kind of its own
+        str.__str__(stored) if isinstance(stored, str) else stored
+    )  # a TextChoices member becomes a plain str
 
 
 @lru_cache(maxsize=256)
-def _statement(table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int) -> str:
-    """Give the INSERT of so many rows: the columns they share stand before the rows, once."""
+def insert_sql(table: str, own: tuple[str, ...], shared: tuple[str, ...], count: int) -> str:
+    """The INSERT of `count` rows; the shared values are bound once, before those of the rows."""
     names = ", ".join(f'"{name}"' for name in (*shared, *own))
     chosen = ", ".join([*["%s"] * len(shared), *[f"column{at}" for at in range(1, len(own) + 1)]])
     row = f"({', '.join(['%s'] * len(own))})"

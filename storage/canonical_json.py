@@ -1,7 +1,7 @@
-"""JSON that was written out beforehand: many objects of the same shape, of which a part is the same in all.
+"""JSON encoded in bulk: many objects of the same shape, part of whose values are shared.
 
-Each is written twice: as the log hashes it, with sorted keys and every letter as it is, and as Django's JSON columns hold
-it. Both are letter for letter what json.dumps() gives.
+Each has two encodings: the canonical one that the log hashes (sorted keys, no escapes of letters), and that of Django's
+JSON columns. Both equal the output of json.dumps() byte for byte.
 """
 
 import json
@@ -16,23 +16,23 @@ _STORED = json.JSONEncoder()
 
 @dataclass(frozen=True, slots=True)
 class ReadyJson:
-    """An object as JSON: `canonical` is what is hashed, `stored` what the column holds."""
+    """An encoded object: `canonical` is hashed, `stored` goes into the column."""
 
     canonical: str
     stored: str
 
     def value(self) -> Any:
-        """Give the object."""
+        """The decoded object."""
         return json.loads(self.canonical)
 
 
 def canonical_json(value: Any) -> str:
-    """Give what is hashed of a value."""
+    """The canonical encoding of a value, as it is hashed."""
     return value.canonical if isinstance(value, ReadyJson) else CANONICAL.encode(value)
 
 
-def objects(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJson]:
-    """Give `{name: {…}}` for each row of some columns, whose values JSON has or are texts, numbers, lists, objects."""
+def encode_rows(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJson]:
+    """`{name: {column: value, …}}` for each row of the columns; every value must be JSON-encodable."""
     shared, own = dict[str, Any](), dict[str, Sequence[Any]]()
     for key, values in columns.items():
         if len({*map(id, values)}) == 1:
@@ -40,12 +40,12 @@ def objects(name: str, columns: Mapping[str, Sequence[Any]]) -> list[ReadyJson]:
         else:
             own[key] = values
     count = max(map(len, columns.values()))
-    canonical = _written(name, columns, shared, own, count, is_stored=False)
-    stored = _written(name, columns, shared, own, count, is_stored=True)
+    canonical = encode_objects(name, columns, shared, own, count, is_stored=False)
+    stored = encode_objects(name, columns, shared, own, count, is_stored=True)
     return [*map(ReadyJson, canonical, stored)]
 
 
-def _written(
+def encode_objects(
     name: str,
     names: Mapping[str, Any],
     shared: Mapping[str, Any],
@@ -54,25 +54,30 @@ def _written(
     *,
     is_stored: bool,
 ) -> list[str]:
+    """Encode the rows through one template that holds the shared values; `is_stored` picks the encoding."""
     encode, text = (
         (_STORED.encode, encode_basestring_ascii) if is_stored else (CANONICAL.encode, encode_basestring)
     )
     between, after = (", ", ": ") if is_stored else (",", ":")
     order = [*names] if is_stored else sorted(names)
     parts = [
-        _escaped(text(key)) + after + ("%s" if key in own else _escaped(encode(shared[key]))) for key in order
+        escape_percent(text(key)) + after + ("%s" if key in own else escape_percent(encode(shared[key])))
+        for key in order
     ]
-    template = f"{{{_escaped(text(name))}{after}{{{between.join(parts)}}}}}"
-    columns = [_texts(own[key], text, encode) for key in order if key in own]
-    # A loop of Python's own: others wait for the interpreter, and it lets them in between two rows.
+    template = f"{{{escape_percent(text(name))}{after}{{{between.join(parts)}}}}}"
+    columns = [_encode_column(own[key], text, encode) for key in order if key in own]
+    # A loop in Python, not C: it lets waiting threads take the interpreter between two rows.
     return [template % row for row in (zip(*columns, strict=True) if columns else [()] * count)]
 
 
-def _texts(values: Sequence[Any], text: Callable[[str], str], encode: Callable[[Any], str]) -> Iterable[str]:
+def _encode_column(
+    values: Sequence[Any], text: Callable[[str], str], encode: Callable[[Any], str]
+) -> Iterable[str]:
     if {*map(type, values)} == {str}:
         return map(text, values)
     return [text(value) if type(value) is str else encode(value) for value in values]
 
 
-def _escaped(text: str) -> str:
+def escape_percent(text: str) -> str:
+    """Escape a literal part of a %-template."""
     return text.replace("%", "%%")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
-from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
+from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns, copy_row
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
@@ -100,7 +100,7 @@ def append(
 
 def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | None = None) -> None:
     """Append rows to this store's chain in order, like append(), but lock the head once for all."""
-    if len(events) < FEW or not is_at_hand():
+    if len(events) < MIN_BULK_ROWS or not can_insert_columns():
         append_rows(actor, events, at=at)
         return
     # No savepoint: if logging fails, the caller's transaction must fail with it.
@@ -195,7 +195,7 @@ def build_rows(
     ):
         body = sealed.payload.value() if isinstance(sealed.payload, ReadyJson) else sealed.payload
         rows.append(
-            like(
+            copy_row(
                 entry,
                 {
                     "seq": first + number,
@@ -207,7 +207,7 @@ def build_rows(
                 },
             )
         )
-        payloads.append(like(payload, {"salt": sealed.salt, "payload": body}, {"entry": rows[-1]}))
+        payloads.append(copy_row(payload, {"salt": sealed.salt, "payload": body}, {"entry": rows[-1]}))
     return rows, payloads
 
 

@@ -26,7 +26,7 @@ from maintenance.embeddings.backfill import embed_owed  # noqa: E402
 from memories.language.cleaning import content_hash  # noqa: E402
 from memories.models import Memory, Piece  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
-from memories.store.search_columns import context_of, filter_tokens, neighbours_of  # noqa: E402
+from memories.store.search_columns import context_of, filter_tokens, thread_neighbours  # noqa: E402
 
 SHOWN = 5  # faults of one kind that are told in full
 # What writes the first row of the log about a memory.
@@ -148,7 +148,7 @@ def _lacks(memory: Memory) -> list[str]:
         "its filter tokens are wrong": lambda: memory.filter == filter_tokens(memory),
         # What no longer counts keeps the context that it had when it did.
         "its context is not its neighbours'": lambda: (
-            memory.state != "live" or memory.context == context_of(memory, neighbours_of(memory))
+            memory.state != "live" or memory.context == context_of(memory, thread_neighbours(memory))
         ),
         "it has a thread and no place in it": lambda: (memory.thread_id is None) == (memory.position is None),
     }

@@ -129,7 +129,7 @@ def report_outcome(request: HttpRequest, stored: StoreResult) -> None:
         else ""
     )
     messages.success(request, STORE_MESSAGES[stored.outcome] + why)
-    doubtful = [near for near in stored.near if stored.outcome == Outcome.CREATED and near.why]
+    doubtful = [near for near in stored.neighbours if stored.outcome == Outcome.CREATED and near.why]
     if doubtful:
         messages.info(request, f"A similar memory exists: “{doubtful[0].memory.content[:160]}”")
 

@@ -43,7 +43,7 @@ def stored_answer(stored: StoreResult) -> CallToolResult:
     """The result of a store; neighbours with excerpts."""
     near = [
         neighbour_json(each) | {"content": visible_content(each.memory, words=EXCERPT_WORDS)}
-        for each in stored.near
+        for each in stored.neighbours
     ]
     body = stored_json(stored) | {"near": near}
     return make_result(shapes.StoreAnswer.model_validate(body))

@@ -21,7 +21,7 @@ from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, withdrawn_doubt
-from memories.store.neighbours import ComparedText, Neighbour, probe
+from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.tombstones import find_tombstone
 from memories.types import Scope, State, Trust, Type
@@ -114,7 +114,7 @@ def prepare_fact(turn: Turn, cluster: RepeatedEvents, encoder: Encoder) -> Ready
     draft = draft_fact(turn, events, next(event for event in events if event.key == cluster.representative))
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     groups = frozenset({turn.group.key})
-    found = probe(ComparedText(draft.content, draft.type), embedded.vectors[0], groups=groups)
+    found = probe_neighbours(ComparedText(draft.content, draft.type), embedded.vectors[0], groups=groups)
     return ReadyFact(cluster, PreparedDraft(draft, embedded, found))
 
 

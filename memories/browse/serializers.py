@@ -87,7 +87,7 @@ def stored_json(stored: StoreResult) -> Json:
         "confidence": round(stored.memory.confidence, 4) if stored.memory else None,
         "superseded": str(stored.superseded) if stored.superseded else None,
         "why": stored.why,
-        "near": [neighbour_json(neighbour) for neighbour in stored.near],
+        "near": [neighbour_json(neighbour) for neighbour in stored.neighbours],
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }

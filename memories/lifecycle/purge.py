@@ -22,7 +22,13 @@ from memories.queries.versions import versions_of
 from memories.recall.recall_log import COUNTER
 from memories.search.schema import begin_purge, end_purge
 from memories.store.derived import DerivedChanges, WithdrawalReach, find_reach, withdraw_derived
-from memories.store.purge_hooks import PurgedTexts, clear_outside, note_outside, quoting, run_purge_hooks
+from memories.store.purge_hooks import (
+    PurgedTexts,
+    clear_outside_copies,
+    note_outside_copies,
+    rows_quoting,
+    run_purge_hooks,
+)
 from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import lay_tombstone
@@ -80,16 +86,16 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
         check_purge_rights(actor, chain)
         followed = withdraw_derived(actor, doomed.reach, is_purge=True)
         certificate = destroy(actor, doomed, reason=reason, logged=logged)
-        note_outside()
+        note_outside_copies()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
     remains = find_remains(texts)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))
-        transaction.on_commit(lambda: clear_outside(ids, texts))
+        transaction.on_commit(lambda: clear_outside_copies(ids, texts))
         return PurgeResult(replace(certificate, remains=remains), followed)
     held = () if end_purge(connection) else (WAL_IS_HELD,)
-    outside = clear_outside(ids, texts)
+    outside = clear_outside_copies(ids, texts)
     remains = (*held, *remains, *outside.remains)
     return PurgeResult(replace(certificate, remains=remains, checked=outside.checked), followed)
 
@@ -251,12 +257,12 @@ def find_remains(texts: tuple[str, ...]) -> tuple[str, ...]:
     """A line for each kind of row that still contains one of the texts letter by letter, with the number of rows."""
     starts = tuple(first_words(text, NEIGHBOUR_WORDS) for text in texts)
     found = {
-        "other memories quote it": quoting(Memory.objects.all(), "content", texts),
-        "contexts contain it": quoting(Memory.objects.all(), "context", starts),
-        "other memories contain it in their metadata": quoting(Memory.objects.all(), "metadata", texts),
-        "logged queries contain it": quoting(RecallLog.objects.all(), "query", texts),
-        "rows of the audit log quote it": quoting(AuditPayload.objects.all(), "payload", texts),
-        "checkpoints contain it": quoting(Checkpoint.objects.all(), "state", texts),
+        "other memories quote it": rows_quoting(Memory.objects.all(), "content", texts),
+        "contexts contain it": rows_quoting(Memory.objects.all(), "context", starts),
+        "other memories contain it in their metadata": rows_quoting(Memory.objects.all(), "metadata", texts),
+        "logged queries contain it": rows_quoting(RecallLog.objects.all(), "query", texts),
+        "rows of the audit log quote it": rows_quoting(AuditPayload.objects.all(), "payload", texts),
+        "checkpoints contain it": rows_quoting(Checkpoint.objects.all(), "state", texts),
     }
     counts = ((line, rows.count()) for line, rows in found.items())
     return tuple(f"{count} {line}" for line, count in counts if count)

@@ -31,7 +31,7 @@ from memories.lifecycle.target import (
 )
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
-from memories.store import end_of
+from memories.store import valid_time_end
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
 from memories.store.policy import policy_doubt
 from memories.types import Scope, State, Trust, Type
@@ -95,7 +95,7 @@ def supersede(
     by = find_head(actor, by_id, right=WRITE, field="by")
     check_successor(actor, old, by)
     now = timezone.now()
-    new = {"state": State.SUPERSEDED, "superseded_by": by} | end_of(old, by, now)
+    new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
 
     def follow_up() -> DerivedChanges:
         moves = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else []
@@ -206,7 +206,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
         "the same text is refused in its group from now on",
     )
     if dry_run:
-        consequences = (*consequences, *find_purge_targets(memory).reach.said(is_purge=True))
+        consequences = (*consequences, *find_purge_targets(memory).reach.describe(is_purge=True))
         return ChangeResult("purge", memory.id, memory.state, memory.trust, 0, consequences, dry_run=True)
     purged = purge_rows(actor, memory, reason=reason)
     certificate, followed = purged.certificate, purged.followed

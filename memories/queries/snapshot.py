@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import Memory
-from storage.canonical_json import ReadyJson, objects
+from storage.canonical_json import ReadyJson, encode_rows
 
 # In an export's order; the stored search columns are derived and left out.
 FIELDS = (
@@ -48,7 +48,7 @@ def after_snapshots(rows: Sequence[Memory]) -> list[ReadyJson]:
     columns["thread"] = related_column(rows, "thread", lambda thread: thread.name, "")
     for name in ("root", "superseded_by", "token"):
         columns[name] = related_column(rows, name, lambda target: str(target.id), None)
-    return objects("after", columns)
+    return encode_rows("after", columns)
 
 
 def column_as_json(values: Sequence[Any]) -> Sequence[Any]:

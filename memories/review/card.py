@@ -21,7 +21,7 @@ from memories.queries.visibility import listed_by
 from memories.review.links import visible_links
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
-from memories.store.neighbours import ComparedText, compared
+from memories.store.neighbours import ComparedText, compare_all
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust
 
@@ -247,7 +247,7 @@ def find_neighbours(actor: Actor, memory: Memory, *, without: set[int]) -> list[
     pairs = [(rows[hit.key], hit.score) for hit in neighbours if hit.key in rows]
     pairs = [pair for pair in pairs if pair[0].root_key not in {*without, memory.root_key}]
     text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
-    why = {one.memory.key: one.why for one in compared(text, pairs)}
+    why = {one.memory.key: one.why for one in compare_all(text, pairs)}
     return [
         ComparedMemory(row, diff_words(row.content, memory.content), cosine=cosine, why=why.get(row.key, ""))
         for row, cosine in pairs

@@ -14,7 +14,7 @@ from django.utils import timezone
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, Memory, Piece
 from memories.search.base import Vector
-from memories.store.neighbours import ComparedText, Neighbour, search_nears
+from memories.store.neighbours import ComparedText, Neighbour, search_neighbours
 from memories.store.pieces import as_vector, indexed_model
 from memories.types import State, Trust, Type
 
@@ -78,7 +78,7 @@ def compare_with_neighbours(memory: Memory, vector: Vector, now: datetime) -> li
         types=frozenset({memory.type}),
     )
     compared_text = ComparedText(memory.content, memory.type, memory.valid_from, memory.valid_to)
-    neighbours = search_nears(compared_text, vector, visibility)
+    neighbours = search_neighbours(compared_text, vector, visibility)
     return [pair for neighbour in neighbours if (pair := pair_with(memory, neighbour)) is not None]
 
 

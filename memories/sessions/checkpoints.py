@@ -19,7 +19,7 @@ from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
-from memories.store.purge_hooks import PurgedTexts, quoting, redacted
+from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
 
 def purge_checkpoints(doomed: PurgedTexts) -> int:
     """Redact purged texts in the states that quote them; returns the number of changed checkpoints."""
-    quotes = list(quoting(Checkpoint.objects.all(), "state", doomed.texts))
+    quotes = list(rows_quoting(Checkpoint.objects.all(), "state", doomed.texts))
     for checkpoint in quotes:
-        checkpoint.state = redacted(checkpoint.state, doomed.texts)
+        checkpoint.state = redact(checkpoint.state, doomed.texts)
     return Checkpoint.objects.bulk_update(quotes, ["state"], batch_size=200)
 
 

@@ -1,13 +1,12 @@
 """The write path: everything that becomes a memory passes through store() or store_many().
 
-Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → existing (what is stored) → decide
-(pure, one draft at a time) → writes/executor (carries out one draft's writes or those of 256). What was answered is
-committed.
+Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → existing (what is stored) →
+decide (pure, one draft at a time) → writes/executor (carries out the writes of one draft or of 256). store() returns
+after the commit.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -18,7 +17,7 @@ from access.errors import LociError
 from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import Draft
-from memories.models import Memory
+from memories.models import Memory, Tombstone
 from memories.store.decide import (
     Decision,
     Outcome,
@@ -39,7 +38,7 @@ from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_successor
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
-from memories.store.writes.supersede import end_of, point_to_successor, replace_memory
+from memories.store.writes.supersede import point_to_successor, replace_memory, valid_time_end
 from memories.types import Scope, Trust
 
 __all__ = [
@@ -49,7 +48,6 @@ __all__ = [
     "StoreResult",
     "add_alias",
     "check_may_write",
-    "end_of",
     "find_exact",
     "insert_version",
     "link_successor",
@@ -60,6 +58,7 @@ __all__ = [
     "restated_withdrawn",
     "store",
     "store_prepared",
+    "valid_time_end",
     "withdrawn_doubt",
     "write_drafts",
 ]
@@ -67,12 +66,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class StoreResult:
-    """The answer to a store: what became of it, which memory it is now, what is near and why."""
+    """The result of a store: the outcome, the memory that holds the text, its neighbours, the reason in words."""
 
     outcome: str
     memory: Memory | None
     why: str = ""
-    near: tuple[Neighbour, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
     superseded: UUID | None = None
     group: str = ""
     group_created: bool = False
@@ -81,21 +80,21 @@ class StoreResult:
 
 
 def store(actor: Actor, draft: Draft) -> StoreResult:
-    """Store a text: checked, compared with what is stored, written with its log row in one transaction.
+    """Check a text, compare it with what is stored, and write it with its log row in one transaction.
 
     1. check the draft; find the group (a token with create-group may create it)
-    2. cut into pieces and embed; search for neighbours
-    3. in one transaction: look up the source, the text, tombstones and what came since; decide; write
+    2. split into pieces and embed; search for neighbours
+    3. in one transaction: look up the source, the text, tombstones and newer neighbours; decide; write
 
     Raises:
-        InvalidInput, TooLarge: the draft is at fault; `field` says where.
-        GroupRequired, GroupNotFound, NotPermitted: the group is; nothing was written.
+        InvalidInput, TooLarge: the draft is invalid; `field` names the part.
+        GroupRequired, GroupNotFound, NotPermitted: the group cannot be used. Nothing is written on any error.
     """
     return store_prepared(actor, prepare_store(actor, draft))
 
 
 def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
-    """Decide and write what prepare_store() prepared; one transaction, short enough to be part of another."""
+    """Decide and write a draft from prepare_store() in one transaction, short enough to be part of another."""
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
         [result] = write_drafts(actor, [(resolved.group, prepared)])
@@ -103,10 +102,10 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         raise result
     return replace(
         result,
-        # Quarantined text is compared with, but never comes back; nor does what a write-only token may not read.
-        near=tuple(
+        # Left out: quarantined text, which is compared but never returned, and what a write-only token may not read.
+        neighbours=tuple(
             neighbour
-            for neighbour in result.near
+            for neighbour in result.neighbours
             if neighbour.memory.trust != Trust.QUARANTINED and _may_read(actor, neighbour.memory)
         ),
         group=resolved.group.slug,
@@ -126,28 +125,38 @@ def write_drafts(
     *,
     withdrawn: dict[int, WithdrawnTexts] | None = None,
 ) -> list[StoreResult | LociError]:
-    """Decide and write drafts in order, inside the caller's transaction; a draft that is refused with an error has it.
+    """Decide and write drafts in order, inside the caller's transaction; a result or an error for each.
 
-    The one path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
-    executor. `withdrawn` has each group's withdrawn texts from the batch before.
+    The one write path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
+    executor. `withdrawn` caches the withdrawn texts by group key between the batches of an import.
     """
-    now, executor = timezone.now(), Executor(actor, now=timezone.now())
-    contexts, existing = _look_up(drafts, {} if withdrawn is None else withdrawn)
+    now = timezone.now()
+    executor = Executor(actor, now=now)
+    contexts, existing = look_up_stored(drafts, {} if withdrawn is None else withdrawn)
     decisions: list[Decision | LociError] = []
     for context in contexts:
-        decision = _decide(actor, _with_existing(context, existing), now=now)
+        try:
+            decision = decide_draft(actor, add_existing(context, existing), now=now)
+        except LociError as error:
+            decisions.append(error)
+            continue
         decisions.append(decision)
-        if isinstance(decision, Decision):
-            executor.add(decision.writes)
-            _note(existing, context.draft, decision)
+        executor.add(decision.writes)
+        if decision.memory is not None and decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
+            existing.note_inserted(decision.memory, thread=context.draft.thread)
+        if decision.memory is not None and decision.superseded is not None:
+            existing.note_superseded(decision.superseded, decision.memory)
     executor.flush()
     return [_result(decision, executor) for decision in decisions]
 
 
-def _look_up(
+def look_up_stored(
     drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
 ) -> tuple[list[WriteContext], Existing]:
-    """What is stored and bears on the drafts, in a number of queries that does not grow with them."""
+    """The drafts' contexts (scope, tombstones, neighbours) and what is stored of their texts.
+
+    The number of queries does not grow with the drafts.
+    """
     sources = find_sources([(group.key, prepared.draft) for group, prepared in drafts])
     scoped = []
     for group, prepared in drafts:
@@ -156,14 +165,11 @@ def _look_up(
         replaces = prepared.superseded or (source.current if source is not None else None)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
-    tombstones = {
-        (group.key, text): tombstone
-        for group in {group.key: group for group, _ in scoped}.values()
-        for text, tombstone in find_tombstones(
-            group, [prepared.draft.content for of, prepared in scoped if of.key == group.key]
-        ).items()
-    }
-    neighbours = _find_neighbours(scoped, withdrawn)
+    tombstones: dict[tuple[int, str], Tombstone] = {}
+    for group in {group.key: group for group, _ in scoped}.values():
+        texts = [prepared.draft.content for other, prepared in scoped if other.key == group.key]
+        tombstones |= {(group.key, text): found for text, found in find_tombstones(group, texts).items()}
+    neighbours = find_current_neighbours(scoped, withdrawn)
     contexts = [
         WriteContext(
             prepared,
@@ -176,10 +182,10 @@ def _look_up(
     return contexts, existing
 
 
-def _find_neighbours(
+def find_current_neighbours(
     drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
 ) -> list[tuple[Neighbour, ...]]:
-    """Each draft's neighbours as they are now: of those that were probed, all; of the others, the withdrawn ones."""
+    """Each draft's neighbours as they are now: all of them if it was probed, else the withdrawn ones."""
     found: list[tuple[Neighbour, ...]] = [()] * len(drafts)
     unprobed: dict[tuple[int, str], list[int]] = {}
     for number, (group, prepared) in enumerate(drafts):
@@ -201,13 +207,13 @@ def _find_neighbours(
 
 
 def restated_withdrawn(group: Group, prepared: PreparedDraft) -> str:
-    """Which withdrawn memory a text may restate, for callers that decide on their own what to write; empty if none."""
-    [neighbours] = _find_neighbours([(group, prepared)], {})
+    """Why a text may restate a withdrawn memory, for callers that decide on their own; empty if it does not."""
+    [neighbours] = find_current_neighbours([(group, prepared)], {})
     return withdrawn_doubt(neighbours, prepared.draft.content)
 
 
-def _with_existing(context: WriteContext, existing: Existing) -> WriteContext:
-    """The context with what is stored now, after the drafts before it."""
+def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
+    """The context with what is stored of its text now, after the drafts before it."""
     group, draft = context.group.key, context.draft
     source = existing.source(group, draft)
     return replace(
@@ -219,31 +225,19 @@ def _with_existing(context: WriteContext, existing: Existing) -> WriteContext:
     )
 
 
-def _decide(actor: Actor, context: WriteContext, *, now: datetime) -> Decision | LociError:
-    try:
-        return decide_draft(actor, context, now=now)
-    except LociError as error:
-        return error
-
-
-def _note(existing: Existing, draft: Draft, decision: Decision) -> None:
-    if decision.memory is None:
-        return
-    if decision.outcome in (Outcome.CREATED, Outcome.QUEUED):
-        existing.note_inserted(decision.memory, thread=draft.thread)
-    if decision.superseded is not None:
-        existing.note_superseded(decision.superseded, decision.memory)
-
-
 def _result(decision: Decision | LociError, executor: Executor) -> StoreResult | LociError:
     if isinstance(decision, LociError):
         return decision
     memory = decision.memory
-    reinforced = executor.done.get(memory.id, "") if memory and decision.outcome == Outcome.REINFORCED else ""
+    reinforced = (
+        executor.reinforcements.get(memory.id, "")
+        if memory and decision.outcome == Outcome.REINFORCED
+        else ""
+    )
     return StoreResult(
         decision.outcome,
         memory,
         "; ".join(filter(None, (decision.why, reinforced, decision.note))),
-        near=decision.neighbours,
+        neighbours=decision.neighbours,
         superseded=decision.superseded.id if decision.superseded is not None else None,
     )

@@ -1,8 +1,8 @@
-"""Many memories at once, as imports bring them: the write path in batches, with one transaction for each.
+"""Bulk stores for imports: the write path in batches, one transaction each.
 
-Live neighbours are not searched for, so that the turns of a conversation stay as they are; tombstones, exact duplicates,
-withdrawn neighbours and the group's policy decide as they do for one draft. The number of queries does not grow with
-the size of a batch; only a text that changed at its source costs a few of its own.
+Live neighbours are not searched for, so that the turns of a conversation stay as they are; tombstones, exact
+duplicates, withdrawn neighbours and the group's policy apply as for one draft. The number of queries does not grow with the size
+of a batch; only a text that changed at its source costs a few of its own.
 """
 
 from collections import deque
@@ -30,10 +30,10 @@ from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embe
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
 from storage.bulk_threads import bulk_work
-from storage.wal_checkpoints import pages_moved_between
+from storage.wal_checkpoints import deferred_checkpoints
 
-BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice as large, a row takes a twentieth less
-# Of texts that are embedded: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
+BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
+# With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
 EMBEDDED_DRAFTS = 128
 PREFETCHED = 2  # batches that are embedded while one is written
 MODEL_WAIT_S = 60.0  # an import waits for its model rather than owing thousands of vectors
@@ -51,7 +51,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of many drafts, counted; `ids` has the memory of each draft in order, None if it was refused."""
+    """The outcomes of many drafts, counted; `ids` has each draft's memory in order, None if it was refused."""
 
     created: int = 0
     reinforced: int = 0
@@ -90,18 +90,18 @@ def store_many(
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
 ) -> BatchResult:
-    """Store many texts as they are; a draft at fault is refused alone and the others are stored.
+    """Store many texts as they are; an invalid draft is refused alone and the others are stored.
 
-    1. check each draft; skip what its source has brought before
-    2. cut into pieces and embed, a batch of texts at a time
+    1. check each draft; skip texts that their source has brought before
+    2. split into pieces and embed, a batch of texts at a time
     3. in one transaction per batch: look up, decide and write as store() does
 
     A draft without a group goes to `group_slug`, else to the actor's default. A draft with a `source_ref` is stored
-    once: the same text again is unchanged, another text becomes its next version. Exact duplicates of what is no event
-    are kept as merged rows and confirm the memory. Threads are appended to in the drafts' order.
+    once: the same text again is unchanged, another text becomes its next version. Exact duplicates, except of events,
+    are kept as merged rows and reinforce the memory. Threads are appended to in the drafts' order.
     `vectors` (float32[n, 384], one per draft) are used for texts of one piece instead of embedding them.
     `on_progress` receives, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
-    each batch is rolled back, so that one batch does not see what an earlier one would have brought.
+    each batch is rolled back, so no batch sees what an earlier one would have stored.
     """
     if dry_run:
         encoder = None
@@ -115,7 +115,7 @@ def store_many(
     done: Batch = []
     with (
         bulk_work(),
-        pages_moved_between() as move_pages,
+        deferred_checkpoints() as move_pages,
         closing(_embedded(groups, checked, encoder, vectors)) as batches,
     ):
         for batch in batches:
@@ -143,7 +143,9 @@ def _checked(index: int, draft: Draft) -> _Pending:
     pending = _Pending(index, draft)
     try:
         if draft.supersedes is not None or draft.position is not None:
-            raise InvalidInput("Many at once take neither supersedes nor position.", hint="Store it alone.")
+            raise InvalidInput(
+                "A bulk store takes neither supersedes nor position.", hint="Store it on its own."
+            )
         pending.draft = check_draft(draft)
         pending.columns = text_columns(pending.draft)
     except LociError as error:
@@ -152,7 +154,7 @@ def _checked(index: int, draft: Draft) -> _Pending:
 
 
 def _batches(drafts: Iterable[_Pending], *, most: int) -> Iterator[Batch]:
-    """Cut into batches; a source that comes twice begins a new one, so that each sees what the one before wrote."""
+    """Split into batches; a repeated source_ref begins a new one, so that it sees what the one before wrote."""
     batch: Batch = []
     sources: set[tuple[str | None, str, str]] = set()
     for pending in drafts:
@@ -194,14 +196,14 @@ def _embedded(
 ) -> Generator[Batch, None, None]:
     """The batches in order, ready to be written; the next ones are embedded in threads while one is written.
 
-    Texts that their source has brought before are not embedded. That only saves work: it is looked up again where the
+    Texts that their source has brought before are not embedded. That only saves work: the lookup is repeated when the
     batch is written.
     """
     coming: deque[tuple[Batch, Future[None]]] = deque()
     with ThreadPoolExecutor(PREFETCHED, thread_name_prefix="loci-import") as threads:
         for batch in batches:
-            _refuse_closed(groups, batch)
-            _skip_unchanged(groups, batch)
+            refuse_unwritable(groups, batch)
+            skip_unchanged(groups, batch)
             coming.append((batch, threads.submit(_embed, batch, encoder, vectors)))
             if len(coming) > PREFETCHED:
                 yield _finished(*coming.popleft())
@@ -214,8 +216,8 @@ def _finished(batch: Batch, embedding: "Future[None]") -> Batch:
     return batch
 
 
-def _refuse_closed(groups: _Groups, batch: Batch) -> None:
-    """Refuse what goes to a group that the actor may not write, before anything is embedded for it."""
+def refuse_unwritable(groups: _Groups, batch: Batch) -> None:
+    """Refuse drafts for groups that the actor may not write to, before they are embedded."""
     errors: dict[str | None, LociError] = {}
     for slug in {p.draft.group for p in batch if not p.outcome} - groups.found.keys():
         try:
@@ -227,10 +229,10 @@ def _refuse_closed(groups: _Groups, batch: Batch) -> None:
             pending.refuse(errors[pending.draft.group])
 
 
-def _skip_unchanged(groups: _Groups, batch: Batch) -> None:
-    """Settle the drafts whose source has brought this text before, so that they are not embedded again."""
-    known = {slug: groups.find(slug) for slug in {p.draft.group for p in batch if not p.outcome}}
-    waiting = [(group.key, p) for p in batch if not p.outcome and (group := known[p.draft.group]) is not None]
+def skip_unchanged(groups: _Groups, batch: Batch) -> None:
+    """Mark drafts unchanged whose source has brought this text before, so that they are not embedded."""
+    found = {slug: groups.find(slug) for slug in {p.draft.group for p in batch if not p.outcome}}
+    waiting = [(group.key, p) for p in batch if not p.outcome and (group := found[p.draft.group]) is not None]
     sources = find_sources([(key, p.draft) for key, p in waiting])
     for key, pending in waiting:
         source = sources.get((key, pending.draft.source, pending.draft.source_ref))
@@ -240,7 +242,7 @@ def _skip_unchanged(groups: _Groups, batch: Batch) -> None:
 
 
 def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
-    """Give each draft that is still to be written its pieces and vectors."""
+    """Set the pieces and vectors of each draft that is still to be written."""
     waiting = [p for p in batch if not p.outcome]
     if vectors is not None and encoder is not None:
         cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)
@@ -258,7 +260,7 @@ def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> No
 
 
 def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, WithdrawnTexts]) -> None:
-    """Decide and write one batch; inside its transaction."""
+    """Decide and write one batch, inside its transaction."""
     ready: list[tuple[_Pending, Group]] = []
     for pending in batch:
         if pending.outcome:

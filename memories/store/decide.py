@@ -1,4 +1,4 @@
-"""Deciding what becomes of a draft: pure, one draft at a time; the result lists what is to be written."""
+"""The decision on one draft: pure, from what is stored to a list of writes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,21 +34,21 @@ from memories.types import Scope, State, Trust, Type
 
 
 class Outcome:
-    """What became of a draft."""
+    """The outcome of a draft."""
 
     CREATED = "created"
     REINFORCED = "reinforced"
-    QUEUED = "queued"  # written as a candidate, waits for a person
+    QUEUED = "queued"  # written as a candidate for a person to decide
     REFUSED = "refused"
-    UNCHANGED = "unchanged"  # this source's text is stored already, letter by letter
+    UNCHANGED = "unchanged"  # this source has brought exactly this text before
 
 
 @dataclass(frozen=True)
 class WriteContext:
-    """A draft with its group and all that is stored and bears on it.
+    """A draft with its group and everything stored that affects the decision.
 
-    `replaces` is what the caller names, or what its source said before; `exact` is live with the same text, `former`
-    had it and was superseded.
+    `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
+    text, `former` is superseded with the same text.
     """
 
     prepared: PreparedDraft
@@ -62,21 +62,21 @@ class WriteContext:
 
     @property
     def draft(self) -> Draft:
-        """The draft itself."""
+        """The checked draft."""
         return self.prepared.draft
 
     @property
     def replaced(self) -> Memory | None:
-        """What would be superseded: a text that was hidden or withdrawn since stays so."""
+        """The memory to supersede: `replaces` if it is still live; one hidden or withdrawn since stays so."""
         return self.replaces if self.replaces is not None and self.replaces.state == State.LIVE else None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to become of a draft, and the writes that make it so, in order.
+    """The outcome of a draft, and the writes that carry it out, in order.
 
-    `memory` is the one that the draft is now: new, or there before. `why` and `note` stand before and after what a
-    reinforcement says.
+    `memory` holds the draft's text, new or existing. In the answer, `why` precedes the effect of a reinforcement and
+    `note` follows it.
     """
 
     outcome: str
@@ -89,32 +89,32 @@ class Decision:
 
 
 def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
-    """The draft with its scope, if the caller named none.
+    """The draft with a default scope, if the caller named none.
 
-    Events stay in their group, a private group keeps all, and what replaces a group's memory stays in the group.
+    Group scope for events, in private groups and for successors of group memories; else global.
     """
     if draft.scope:
         return draft
-    is_inner = replaces is not None and replaces.scope == Scope.GROUP
-    is_inner = is_inner or group.private or draft.type == Type.EPISODIC
-    return draft.in_scope(Scope.GROUP if is_inner else Scope.GLOBAL)
+    follows_group = replaces is not None and replaces.scope == Scope.GROUP
+    stays_in_group = follows_group or group.private or draft.type == Type.EPISODIC
+    return draft.in_scope(Scope.GROUP if stays_in_group else Scope.GLOBAL)
 
 
 def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
     """Decide what becomes of a draft; writes nothing.
 
-    In this order: is this source's text stored? does a tombstone bar the text? is it live letter by letter? does a
-    neighbour say the same? must a person look first? Else it is a new memory, perhaps in another's place.
+    Asks in this order: has this source brought the text before? does a tombstone bar it? is exactly this text live?
+    does a neighbour state the same fact? must a person decide? Else it is a new memory, perhaps superseding another.
 
     Raises:
-        InvalidInput: it is global and the group is private, or it would supersede itself.
-        NotPermitted: its source's text went on in a group that the actor may not write, or it would make global what
-            a group keeps to itself and the actor may not curate there.
+        InvalidInput: a global draft for a private group, or one that would supersede itself.
+        NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
+            a group's memory global and the actor may not curate that group.
     """
     known = context.source.texts.get(context.draft.hash) if context.source else None
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
-    _check_rights(actor, context)
+    check_rights(actor, context)
     tombstone, exact = context.tombstone, context.exact
     if tombstone is not None:
         reason = tombstone.reason or "no reason was given"
@@ -124,126 +124,132 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
         )
         return Decision(Outcome.REFUSED, None, why, writes=(Log(log),))
     if exact is None:
-        return _decide_new(actor, context, now=now)
+        return decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
-        return _decide_new(actor, context, now=now, lapsed=exact)
+        return decide_new(actor, context, now=now, lapsed=exact)
     if exact.trust in (Trust.REJECTED, Trust.QUARANTINED):
         why = f"this text is {exact.trust} here; a curator can change that"
         log = AuditEvent(Operation.REFUSE, exact.id, context.group.id, payload={"why": exact.trust})
         return Decision(Outcome.REFUSED, exact, why, writes=(Log(log),))
     if context.replaces is not None and context.replaces.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
-    return _decide_restated(actor, context, exact, now=now)
+    return decide_restated(actor, context, exact, now=now)
 
 
-def _check_rights(actor: Actor, context: WriteContext) -> None:
+def check_rights(actor: Actor, context: WriteContext) -> None:
+    """Check the rights to replace a memory and to make it global; raises as decide_draft() does."""
     old = context.replaces
     if old is not None and not actor.may(WRITE, old.group_id):
         refuse_write(old.group.slug)
     if context.group.private and context.draft.scope == Scope.GLOBAL:
         raise InvalidInput(
-            f"The group '{context.group.slug}' is private: nothing in it is global.",
+            f"The group '{context.group.slug}' is private and takes no global memories.",
             hint="Use scope 'group'.",
             field="scope",
         )
     widens = old is not None and old.scope == Scope.GROUP and context.draft.scope == Scope.GLOBAL
     if old is not None and widens and not actor.may(CURATE, old.group_id):
         raise NotPermitted(
-            f"You may not make what '{old.group.slug}' keeps to itself global.",
-            hint="Use scope 'group', or let a curator of the group store it (a token needs the scope 'curate').",
+            f"You may not make a memory of the group '{old.group.slug}' global.",
+            hint="Use scope 'group', or ask a curator of the group to store it (a token needs the scope 'curate').",
             field="scope",
         )
 
 
-def _decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
-    """The same text again: it confirms the memory, and takes the place of what the draft was to replace."""
-    old, writes = context.replaced, [Reinforce(exact)]
+def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
+    """Reinforce a memory with exactly the draft's text; it also supersedes what the draft was to replace."""
+    old, reinforce = context.replaced, Reinforce(exact)
+    if old is None and not context.draft.source_ref:
+        return Decision(Outcome.REINFORCED, exact, writes=(reinforce,))
     if old is None:
         after = context.source.current if context.source is not None else None
-        wording = (_wording(actor, context, exact, after=after, now=now),) if context.draft.source_ref else ()
-        return Decision(Outcome.REINFORCED, exact, writes=(*wording, *writes))
+        wording = keep_wording(actor, context, exact, after=after, now=now)
+        return Decision(Outcome.REINFORCED, exact, writes=(wording, reinforce))
     if exact.trust == Trust.CANDIDATE:
-        doubt = "what would replace it waits for a curator itself"
+        doubt = "its replacement is itself waiting for a curator"
     else:
         doubt = policy_doubt(actor, exact.group, exact.confidence)
     if doubt:
-        waits = LinkSuccessor(exact, old)
-        return Decision(Outcome.REINFORCED, exact, note=f"{old.id} stays: {doubt}", writes=(*writes, waits))
-    return Decision(Outcome.REINFORCED, exact, writes=(*writes, Supersede(old, exact)), superseded=old)
+        note, link = f"{old.id} stays: {doubt}", LinkSuccessor(exact, old)
+        return Decision(Outcome.REINFORCED, exact, note=note, writes=(reinforce, link))
+    return Decision(Outcome.REINFORCED, exact, writes=(reinforce, Supersede(old, exact)), superseded=old)
 
 
-def _wording(
+def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
+    """The unsaved row of the draft; without its source_ref if the source's first row has it."""
+    row = new_row(actor, context.draft, group, trust=trust, now=now, columns=context.prepared.columns)
+    if context.source is not None:
+        row.source_ref = ""
+    return row
+
+
+def keep_wording(
     actor: Actor, context: WriteContext, into: Memory, *, after: Memory | None = None, now: datetime
 ) -> KeepWording:
-    row = new_row(
-        actor, context.draft, into.group, trust=Trust.ACTIVE, now=now, columns=context.prepared.columns
-    )
-    if context.source is not None:
-        row.source_ref = ""  # the source's first row keeps it
+    """The write that keeps the draft's wording as a row merged into a memory."""
+    row = new_draft_row(actor, context, into.group, trust=Trust.ACTIVE, now=now)
     row.scope, row.state = into.scope, State.MERGED
     row.state_changed_at = row.retired_at = now
     return KeepWording(row, context.prepared, into, after)
 
 
-def _decide_new(
+def decide_new(
     actor: Actor, context: WriteContext, *, now: datetime, lapsed: Memory | None = None
 ) -> Decision:
-    """A text that does not count yet: a restatement of a neighbour, a candidate, or a new memory.
+    """Decide on a text that is not live yet: a restatement of a neighbour, a candidate, or a new memory.
 
-    `lapsed` has the same text and its time is over; the new memory is its next version.
+    `lapsed` is a live row with the same text whose time is over; the new memory is its next version.
     """
     old, neighbours = context.replaces, context.neighbours
     retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
-    same = _restated_neighbour(context)
+    same = find_restated_neighbour(context)
     if same is not None:
-        writes = (*retire, _wording(actor, context, same.memory, now=now), Reinforce(same.memory))
+        writes = (*retire, keep_wording(actor, context, same.memory, now=now), Reinforce(same.memory))
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    doubt = withdrawn_doubt(neighbours, context.draft.content) or _doubt(actor, context)
+    doubt = withdrawn_doubt(neighbours, context.draft.content) or write_doubt(actor, context)
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
-    row = new_row(actor, context.draft, context.group, trust=trust, now=now, columns=context.prepared.columns)
-    if context.source is not None:
-        row.source_ref = ""  # the source's first row keeps it
+    row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     after = None if doubt else old or lapsed
     insert = Insert(row, context.prepared, context.group, after=after, replaces=old)
-    target = _to_replace(context) if doubt else None
+    target = find_approval_target(context) if doubt else None
     has_links = after is not None or target is not None
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
     if doubt:
-        waits = (LinkSuccessor(row, target),) if target is not None else ()
-        writes = (*retire, insert, *waits, *links)
+        approval = (LinkSuccessor(row, target),) if target is not None else ()
+        writes = (*retire, insert, *approval, *links)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
-    follows = (PointToSuccessor(lapsed, row),) if lapsed is not None else ()
+    point = (PointToSuccessor(lapsed, row),) if lapsed is not None else ()
     replaced = context.replaced
-    takes = (Supersede(replaced, row),) if replaced is not None else ()
+    supersede = (Supersede(replaced, row),) if replaced is not None else ()
     return Decision(
         Outcome.CREATED,
         row,
-        writes=(*retire, insert, *links, *follows, *takes),
+        writes=(*retire, insert, *links, *point, *supersede),
         neighbours=neighbours,
         superseded=replaced,
     )
 
 
-def _restated_neighbour(context: WriteContext) -> Neighbour | None:
-    """The live memory of the same group and scope that says the same in other words. Events are never merged.
+def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
+    """The live memory of the same group and scope that states the same fact in other words; None for events.
 
-    What another group or scope has may be forgotten there, so such a text is kept and linked.
+    A restatement of a memory of another group or scope is kept and linked, since that memory may be withdrawn there.
     """
     if context.draft.type == Type.EPISODIC or context.replaces is not None:
         return None
     for neighbour in context.neighbours:
         memory = neighbour.memory
         is_own = memory.group_id == context.group.key and memory.scope == context.draft.scope
-        counts = memory.state == State.LIVE and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
-        if neighbour.restates and counts and is_own:
+        is_trusted = memory.state == State.LIVE and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+        if neighbour.restates and is_trusted and is_own:
             return neighbour
     return None
 
 
 def withdrawn_doubt(neighbours: tuple[Neighbour, ...], text: str) -> str:
-    """Which retracted memory a text may restate, so that a person looks first; empty if none."""
+    """Why a text may restate a retracted memory, so that a person must decide; empty if it does not."""
     for neighbour in neighbours:
         if not neighbour.is_retracted:
             continue
@@ -253,24 +259,24 @@ def withdrawn_doubt(neighbours: tuple[Neighbour, ...], text: str) -> str:
     return ""
 
 
-def _doubt(actor: Actor, context: WriteContext) -> str:
-    """Why a person has to look at a new text first; empty if nobody has to."""
+def write_doubt(actor: Actor, context: WriteContext) -> str:
+    """Why a person must decide on a new text; empty if nobody must."""
     if context.former is not None and context.replaces is None:
         current = head_of(context.former)
         return f"this text was superseded by {current.id}; pass supersedes to make it current again"
     return policy_doubt(actor, context.group, context.draft.confidence)
 
 
-def _to_replace(context: WriteContext) -> Memory | None:
-    """The memory whose place a candidate takes once it is approved; None if it takes nobody's.
+def find_approval_target(context: WriteContext) -> Memory | None:
+    """The memory that a candidate supersedes once approved; None if there is none.
 
-    That is what the caller or the source names; of a text that was superseded, what says otherwise now: a person who
-    approves it says that it is true again.
+    That is the one the caller or the source names. For a text that was superseded it is the current head of its chain:
+    approving the text states that it is true again.
     """
     if context.replaces is not None or context.former is None:
         return context.replaces
     try:
         head = find_head_to_replace(context.former)
-    except Conflict:  # it went into a summary of several
+    except Conflict:  # its chain ended in a summary of several memories
         return None
     return head if head.state == State.LIVE and head.group_id == context.group.key else None

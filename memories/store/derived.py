@@ -1,7 +1,7 @@
-"""What was made from a memory follows it: summaries that hold a withdrawn text, and facts that rest on it.
+"""Withdrawals propagate to what was derived from a memory: summaries that repeat its text, facts that rest on it.
 
-A link of the kind `derived` leads from a summary's root to a source's, one of the kind `evidence` from a promoted
-fact's root to an event's. The sources that a summary stands for are compacted, and superseded by it.
+A link of the kind `derived` leads from a summary's root to a source's root, one of the kind `evidence` from a promoted
+fact's root to an event's. The sources of a summary are compacted and superseded by it.
 """
 
 from collections import defaultdict
@@ -23,19 +23,20 @@ from memories.models import Link, LinkKind, LinkStatus, Memory
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
+from memories.store.existing import TextKey, text_key
 from memories.store.threads import refresh_threads
 from memories.store.tombstones import find_tombstones
 from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
 WITHDRAWN: Final = "a source was withdrawn"
-# What becomes of a fact that loses what it rested on, by its trust; one that a person verified stays, with a conflict.
-LESS: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
+# The new trust of a fact that loses its evidence, by its old trust; a verified fact stays, with a conflict link.
+WEAKENED_TRUST: Final[dict[str, Trust]] = {Trust.CANDIDATE: Trust.REJECTED, Trust.ACTIVE: Trust.DISPUTED}
 
 
 @dataclass(frozen=True)
 class DerivedChanges:
-    """What followed from a change inside its transaction: how many other rows changed, in words, and for the log."""
+    """The effects of a change on other rows: how many changed, the sentences for people, and the payload of the log."""
 
     changed: int = 0
     consequences: tuple[str, ...] = ()
@@ -44,31 +45,31 @@ class DerivedChanges:
 
 @dataclass(frozen=True)
 class WeakenedFact:
-    """A promoted fact (the version that counts) that loses evidence: the links it loses, and on how many it still rests."""
+    """A promoted fact (its head) that loses evidence: the links it loses, and how many are left."""
 
     head: Memory
     links: tuple[Link, ...]
     left: int
-    says_the_same: bool
+    restates_source: bool
 
     @property
     def falls(self) -> bool:
-        """True where too little is left of what it rested on, or its text is the one that was withdrawn."""
-        return self.says_the_same or self.left < settings.LOCI.maintenance.promote_at_least
+        """True if too little evidence is left, or the fact's text is itself withdrawn."""
+        return self.restates_source or self.left < settings.LOCI.maintenance.promote_at_least
 
-    def said(self) -> str:
-        """Say what becomes of it."""
+    def describe(self) -> str:
+        """The effect on the fact, as a sentence."""
         if not self.falls or self.head.state != State.LIVE:
             return f"the fact {self.head.id} loses evidence; it rests on {format_memory_count(self.left)} now"
         if self.head.trust == Trust.VERIFIED:
             return f"the fact {self.head.id} rested on it and stays, since a person verified it: look at the conflict"
-        less = LESS.get(self.head.trust, self.head.trust)
-        return f"the fact {self.head.id} rested on it and is {less} now"
+        trust = WEAKENED_TRUST.get(self.head.trust, self.head.trust)
+        return f"the fact {self.head.id} rested on it and is {trust} now"
 
 
 @dataclass(frozen=True)
 class WithdrawalReach:
-    """What a withdrawal reaches: all versions of summaries, the other sources they stood for, and facts."""
+    """What a withdrawal reaches: all versions of the summaries, their other sources (`freed`), and weakened facts."""
 
     source: Memory
     summaries: tuple[Memory, ...] = ()
@@ -76,65 +77,65 @@ class WithdrawalReach:
     facts: tuple[WeakenedFact, ...] = ()
 
     def doomed(self) -> tuple[Memory, ...]:
-        """Give what a purge destroys beside the memory itself: what was made from its text and holds it."""
-        roots = {f.head.root_key for f in self.facts if f.says_the_same and f.head.trust != Trust.VERIFIED}
+        """The derived rows that a purge destroys with the memory, since they repeat its text."""
+        roots = {f.head.root_key for f in self.facts if f.restates_source and f.head.trust != Trust.VERIFIED}
         facts = Memory.objects.filter(Q(key__in=roots) | Q(root__in=roots)).select_related(*RELATED_ROWS)
         return (*self.summaries, *(facts if roots else ()))
 
-    def said(self, *, is_purge: bool = False) -> tuple[str, ...]:
-        """Say what follows, a line each."""
+    def describe(self, *, is_purge: bool = False) -> tuple[str, ...]:
+        """The effects, one sentence each."""
         doomed = {row.root_key for row in self.doomed()} if is_purge else set[int]()
         roots = dict.fromkeys(row.root_key for row in self.summaries)
         heads = {row.root_key: row for row in self.summaries}
         done = "destroyed" if is_purge else "withdrawn"
         lines = [f"the summary {heads[root].id}, which was made from it, is {done}" for root in roots]
         if self.freed:
-            lines.append(f"{format_memory_count(len(self.freed))} that it stood for besides count again")
+            lines.append(f"{format_memory_count(len(self.freed))} that it also stood for count again")
         for fact in self.facts:
             is_gone = fact.head.root_key in doomed
             lines.append(
-                f"the fact {fact.head.id} says the same and is destroyed" if is_gone else fact.said()
+                f"the fact {fact.head.id} says the same and is destroyed" if is_gone else fact.describe()
             )
         return tuple(lines)
 
 
 def find_reach(source: Memory, rows: Sequence[Memory]) -> WithdrawalReach:
-    """Give what was made from the rows (a memory, with what is withdrawn together with it); writes nothing."""
-    own = {row.root_key for row in rows}
-    summaries = _summaries_of(own)
-    gone = own | {row.root_key for row in summaries}
+    """What was derived from the rows (a memory and what is withdrawn with it); writes nothing."""
+    roots = {row.root_key for row in rows}
+    summaries = find_summaries(roots)
+    gone = roots | {row.root_key for row in summaries}
     return WithdrawalReach(
         source,
         tuple(summaries),
-        tuple(_freed_by(summaries, gone)),
-        tuple(_weakened(gone, [row.content for row in rows])),
+        tuple(find_freed_sources(summaries, gone)),
+        tuple(find_weakened_facts(gone, [row.content for row in rows])),
     )
 
 
 def withdraw_derived(actor: Actor, reach: WithdrawalReach, *, is_purge: bool = False) -> DerivedChanges:
-    """Carry out what a withdrawal reaches; inside the verb's transaction. A purge destroys the doomed rows itself."""
-    said = reach.said(is_purge=is_purge)
+    """Apply a withdrawal to what it reaches, inside the verb's transaction. A purge destroys the doomed rows itself."""
+    consequences = reach.describe(is_purge=is_purge)
     doomed = {row.key for row in reach.doomed()} if is_purge else set[int]()
-    freed = _free(actor, reach.freed)
-    gone = _withdraw(actor, [row for row in reach.summaries if row.key not in doomed])
-    kept = [fact for fact in reach.facts if fact.head.key not in doomed]
-    weakened = sum(_weaken(actor, fact, reach.source, is_purge=is_purge) for fact in kept)
+    freed = free_sources(actor, reach.freed)
+    withdrawn = withdraw_rows(actor, [row for row in reach.summaries if row.key not in doomed])
+    spared = [fact for fact in reach.facts if fact.head.key not in doomed]
+    weakened = sum(weaken_fact(actor, fact, reach.source, is_purge=is_purge) for fact in spared)
     touched = {row.thread_id for row in (*reach.freed, *reach.summaries) if row.thread_id is not None}
     refresh_threads(sorted(touched))
-    return DerivedChanges(freed + gone + weakened, said)
+    return DerivedChanges(freed + withdrawn + weakened, consequences)
 
 
 def withdraw_with(actor: Actor, twins: Sequence[Memory]) -> int:
-    """Withdraw live memories that say the same words as one that is being retracted; inside the verb's transaction."""
-    withdrawn = _withdraw(actor, twins)
+    """Withdraw live memories with the same words as one that is being retracted, inside the verb's transaction."""
+    withdrawn = withdraw_rows(actor, twins)
     refresh_threads(sorted({row.thread_id for row in twins if row.thread_id is not None}))
     return withdrawn
 
 
 def withdraw_replaced(actor: Actor, event: Memory) -> int:
-    """Withdraw the summaries that tell an event which was restored and is replaced now; inside the writer's transaction.
+    """Withdraw the summaries that repeat an event which is now superseded, inside the writer's transaction.
 
-    The other events that they stood for count again. Facts stay: the event was true, and something else is now.
+    Only an event that was restored has any. Their other events are live again. Facts stay: the event was true.
     """
     if event.type != Type.EPISODIC:
         return 0
@@ -142,8 +143,8 @@ def withdraw_replaced(actor: Actor, event: Memory) -> int:
     return withdraw_derived(actor, replace(reach, facts=())).changed if reach.summaries else 0
 
 
-def _summaries_of(roots: Collection[int]) -> list[Memory]:
-    """Give all versions of the summaries that were made from these chains, and of what was made from those."""
+def find_summaries(roots: Collection[int]) -> list[Memory]:
+    """All versions of the summaries made from these chains, and of summaries made from those."""
     found, fresh = dict[int, Memory](), set(roots)
     seen = set(roots)
     while fresh:
@@ -161,8 +162,8 @@ def _summaries_of(roots: Collection[int]) -> list[Memory]:
     return list(found.values())
 
 
-def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
-    """Give the other sources of the summaries, which count again; what is barred or live in a twin stays as it is."""
+def find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory]:
+    """The other sources of the summaries, which become live again; without those barred or live in a twin."""
     if not summaries:
         return []
     rows = list(
@@ -176,50 +177,46 @@ def _freed_by(summaries: Sequence[Memory], gone: Collection[int]) -> list[Memory
         for group in {row.group for row in rows}
         for text in find_tombstones(group, [row.content for row in rows if row.group_id == group.key])
     }
-    twins = _live_texts(rows)
-    return [row for row in rows if (row.group_id, row.content) not in barred and _text(row) not in twins]
+    twins = find_live_texts(rows)
+    return [row for row in rows if (row.group_id, row.content) not in barred and text_key(row) not in twins]
 
 
-def _live_texts(rows: Sequence[Memory]) -> set[tuple[int, str, str, str]]:
-    """Give the texts that are live already; events are never twins."""
+def find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:
+    """The texts of the rows that are live elsewhere, as text keys; events are never twins."""
     starts = {fold_start(row.fold_hash) for row in rows if row.type != Type.EPISODIC}
     live = Memory.objects.filter(
         fold_starts_with_any(starts), ~Q(type=Type.EPISODIC), state=State.LIVE
     ).order_by()
-    return {_text(row) for row in live} if starts else set()
+    return {text_key(row) for row in live} if starts else set()
 
 
-def _text(row: Memory) -> tuple[int, str, str, str]:
-    return (row.group_id, row.scope, row.type, row.content_hash)
-
-
-def _weakened(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
-    """Give the facts that rest on any of these chains."""
+def find_weakened_facts(gone: Collection[int], texts: Sequence[str]) -> list[WeakenedFact]:
+    """The facts that rest on any of these chains; `texts` are the withdrawn ones."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)
     roots = set(evidence.filter(target__in=gone).values_list("source", flat=True)) - set(gone)
     if not roots:
         return []
-    ties: defaultdict[int, list[Link]] = defaultdict(list)
-    for tie in evidence.filter(source__in=roots).order_by("key"):
-        ties[tie.source_id].append(tie)
+    links: defaultdict[int, list[Link]] = defaultdict(list)
+    for row in evidence.filter(source__in=roots).order_by("key"):
+        links[row.source_id].append(row)
     heads = head_keys(roots)
     rows = Memory.objects.select_related(*RELATED_ROWS).in_bulk(set(heads.values()))
     folded = {fold(text) for text in texts}
     return [
         WeakenedFact(
             head := rows[heads[root]],
-            tuple(tie for tie in ties[root] if tie.target_id in gone),
-            sum(tie.target_id not in gone for tie in ties[root]),
+            tuple(row for row in links[root] if row.target_id in gone),
+            sum(row.target_id not in gone for row in links[root]),
             fold(head.content) in folded,
         )
         for root in sorted(roots)
     ]
 
 
-def _free(actor: Actor, rows: Sequence[Memory]) -> int:
-    """Let compacted sources count again, so that the next summary is made from them."""
+def free_sources(actor: Actor, rows: Sequence[Memory]) -> int:
+    """Make compacted sources live again, so that the next summary is made from them."""
     now = timezone.now()
-    return _write(
+    return update_and_log(
         actor,
         Operation.RESTORE,
         rows,
@@ -232,10 +229,10 @@ def _free(actor: Actor, rows: Sequence[Memory]) -> int:
     )
 
 
-def _withdraw(actor: Actor, rows: Sequence[Memory]) -> int:
-    """Withdraw every version of the summaries, without a tombstone: the other sources may be summarised in like words."""
+def withdraw_rows(actor: Actor, rows: Sequence[Memory]) -> int:
+    """Retract rows without a tombstone: the other sources may be summarised in the same words."""
     now = timezone.now()
-    return _write(
+    return update_and_log(
         actor,
         Operation.RETRACT,
         [row for row in rows if row.state != State.RETRACTED],
@@ -246,8 +243,8 @@ def _withdraw(actor: Actor, rows: Sequence[Memory]) -> int:
     )
 
 
-def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values: Any) -> int:
-    """Write fields of many rows, each with its row in the log: what it was and is; give how many."""
+def update_and_log(actor: Actor, operation: Operation, rows: Sequence[Memory], **values: Any) -> int:
+    """Update fields of many rows and log each one's changes; returns how many were updated."""
     keys = [row.key for row in rows]
     changed = Memory.objects.filter(key__in=keys).update(**values)
     now = Memory.objects.select_related(*RELATED_ROWS).in_bulk(keys)
@@ -269,19 +266,19 @@ def _write(actor: Actor, operation: Operation, rows: Sequence[Memory], **values:
     return changed
 
 
-def _weaken(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
-    """Take the evidence from a fact and, where too little is left, let it count less; give how many rows changed."""
+def weaken_fact(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool) -> int:
+    """Dismiss a fact's evidence and lower its trust if too little is left; returns how many memories changed."""
     now, head = timezone.now(), fact.head
-    Link.objects.filter(pk__in=[tie.pk for tie in fact.links]).update(
+    Link.objects.filter(pk__in=[row.pk for row in fact.links]).update(
         status=LinkStatus.DISMISSED, settled_at=now, settled_by=actor.name
     )
-    new = LESS.get(head.trust) if fact.falls and head.state == State.LIVE else None
+    new = WEAKENED_TRUST.get(head.trust) if fact.falls and head.state == State.LIVE else None
     before = snapshot(head)
     if new is not None:
         Memory.objects.filter(pk=head.pk).update(trust=new, updated_at=now)
         head.refresh_from_db(fields=["trust", "updated_at"])
     elif fact.falls and head.trust == Trust.VERIFIED and head.state == State.LIVE and not is_purge:
-        _ask(actor, head, source)
+        open_conflict(actor, head, source)
     audit.append(
         actor,
         Operation.TRUST if new is not None else Operation.LINK,
@@ -296,10 +293,10 @@ def _weaken(actor: Actor, fact: WeakenedFact, source: Memory, *, is_purge: bool)
     return 1 if new is not None else 0
 
 
-def _ask(actor: Actor, head: Memory, source: Memory) -> None:
-    """Have a person look at a verified fact; a conflict that was settled before is open again."""
-    tie = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
-    if tie is not None:
-        Link.objects.filter(pk=tie.pk).exclude(status=LinkStatus.OPEN).update(
+def open_conflict(actor: Actor, head: Memory, source: Memory) -> None:
+    """Link a verified fact to its withdrawn source as a conflict; one that was settled before is reopened."""
+    conflict = link(actor, head, source, kind=LinkKind.CONFLICT, reason="what it rested on was withdrawn")
+    if conflict is not None:
+        Link.objects.filter(pk=conflict.pk).exclude(status=LinkStatus.OPEN).update(
             status=LinkStatus.OPEN, settled_at=None, settled_by=""
         )

@@ -1,4 +1,4 @@
-"""What is already remembered near a new text: probed before the transaction, completed inside it."""
+"""The stored neighbours of a new text: searched before the transaction, brought up to date inside it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,14 +36,14 @@ _LATER = CompiledQuery(
     ),
     3,
 )
-_NOT_EVENTS = frozenset(Type.values) - {Type.EPISODIC}
-# What these say does not bind: turned down, or held back as unsafe.
-_MUTE = frozenset({Trust.REJECTED, Trust.QUARANTINED})
+_FACT_TYPES = frozenset(Type.values) - {Type.EPISODIC}
+# Rejected and quarantined memories are ignored here.
+_IGNORED_TRUSTS = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
 class ComparedText:
-    """A text to be compared with what is remembered: its type, and when it is true."""
+    """A text to compare with stored memories, with its type and valid time."""
 
     content: str
     type: str
@@ -52,13 +52,13 @@ class ComparedText:
 
     @classmethod
     def of(cls, draft: Draft) -> "ComparedText":
-        """The text of a draft."""
+        """A draft as a text to compare."""
         return cls(draft.content, draft.type, draft.valid_from, draft.valid_to)
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A memory near a new text: how near (cosine), whether it says the same, and whether it says the contrary."""
+    """A memory near a new text: its cosine, whether it states the same fact, and whether it contradicts it."""
 
     memory: Memory
     cosine: float
@@ -67,19 +67,19 @@ class Neighbour:
 
     @property
     def id(self) -> UUID:
-        """The memory's name outside."""
+        """The memory's public id."""
         return self.memory.id
 
     @property
     def is_same(self) -> bool:
-        """True where both say the same."""
+        """True if both state the same fact."""
         return self.comparison.sameness is Sameness.SAME
 
     @property
     def restates(self) -> bool:
-        """True where storing the text reinforces this memory, by the rule that storage.dedup names.
+        """True if storing the text reinforces this memory, by the rule of storage.dedup.
 
-        `overwrite` takes what is near for a restatement, as long as no guard speaks against it.
+        `overwrite` treats an uncertain near match as a restatement unless a guard objects.
         """
         if self.contradiction is not None:
             return False
@@ -88,22 +88,22 @@ class Neighbour:
 
     @property
     def is_retracted(self) -> bool:
-        """True where the near one was withdrawn as wrong."""
+        """True if the memory was retracted."""
         return self.memory.state == State.RETRACTED
 
     @property
     def is_near(self) -> bool:
-        """True where the vectors alone hold both for near; else only their words made it a candidate."""
+        """True if the vectors alone make it near; else its words made it a candidate."""
         return self.cosine >= float(settings.LOCI.storage.near_cosine)
 
     @property
     def why(self) -> str:
-        """What told how the two stand to each other."""
+        """The reason for the contradiction or comparison, in words."""
         return self.contradiction.why if self.contradiction else self.comparison.why
 
     @property
     def link_kind(self) -> LinkKind | None:
-        """The kind of link that a person should see between the two; None if they merely coexist."""
+        """The kind of link that a person should see between the two; None if they may coexist."""
         if self.contradiction is not None:
             return LinkKind.CONFLICT
         if self.comparison.sameness is Sameness.DIFFERENT:
@@ -112,28 +112,28 @@ class Neighbour:
 
     @property
     def evidence(self) -> dict[str, str]:
-        """What a link keeps of the reason."""
+        """The evidence that a link stores."""
         return self.contradiction.evidence if self.contradiction else {}
 
 
 @dataclass(frozen=True)
 class NeighbourProbe:
-    """What was found near, and the newest memory's key at that time: rows above it have not been looked at."""
+    """The neighbours found, and the newest memory's key at that time: rows with a higher key were not searched."""
 
-    nears: tuple[Neighbour, ...]
+    neighbours: tuple[Neighbour, ...]
     newest: int
 
 
 def is_overwriting() -> bool:
-    """Whether a near restatement updates the old memory (storage.dedup = "overwrite")."""
+    """True if a near match updates the old memory (storage.dedup = "overwrite")."""
     return bool(settings.LOCI.storage.dedup == "overwrite")
 
 
-def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
-    """Search the group's memories and the global ones of the same type for near ones, retracted ones included.
+def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
+    """Search the groups' and the global memories of the same type for neighbours, retracted ones included.
 
-    What was retracted is looked for in the other types as well: what is wrong of an entity is no fact either. Events are
-    compared with events alone. One vector search; what contradicts is looked for among its hits.
+    Retracted memories of other types count too: what is wrong about an entity is wrong as a fact. Events are compared
+    with events only. One vector search; contradictions are looked for among its hits.
     """
     newest = max((key for (key,) in _NEWEST.rows()), default=0)
     if vector is None:
@@ -144,89 +144,96 @@ def probe(said: ComparedText, vector: Vector | None, *, groups: frozenset[int]) 
         states=frozenset({State.LIVE, State.RETRACTED}),
         trusts=frozenset(Trust.values),
         now=timezone.now(),
-        types=frozenset({said.type}),
-        retracted_types=frozenset() if said.type == Type.EPISODIC else _NOT_EVENTS,
+        types=frozenset({text.type}),
+        retracted_types=frozenset() if text.type == Type.EPISODIC else _FACT_TYPES,
     )
-    return NeighbourProbe(search_nears(said, vector, visibility), newest)
+    return NeighbourProbe(search_neighbours(text, vector, visibility), newest)
 
 
-def search_nears(said: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
-    """Give what is near among the rows of a Visibility, nearest first: duplicates, perhaps, and contradictions."""
-    floor = _floor()
+def search_neighbours(text: ComparedText, vector: Vector, visibility: Visibility) -> tuple[Neighbour, ...]:
+    """The neighbours among the rows of a Visibility, nearest first: possible duplicates, and contradictions."""
+    floor = min_cosine()
     hits = [
         hit for hit in search_index().nearest(vector, visibility, limit=PROBE_LIMIT) if hit.score >= floor
     ]
     found = read_memories(hit.key for hit in hits)
-    return compared(said, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
+    return compare_all(text, [(found[hit.key], hit.score) for hit in hits if hit.key in found])
 
 
-def later_nears(
-    said: ComparedText, vector: Vector | None, *, since: int, group: int, model: str
+def neighbours_since(
+    text: ComparedText, vector: Vector | None, *, since: int, group: int, model: str
 ) -> tuple[Neighbour, ...]:
-    """Compare with what was written after a probe; inside the transaction that writes. `model` made the vector."""
+    """The neighbours written after a probe (key above `since`), for use inside the writing transaction.
+
+    `model` is the model of the vector."""
     if vector is None:
         return ()
-    rows = {row.key: row for row in _LATER.rows(since, group, said.type)}
+    rows = {row.key: row for row in _LATER.rows(since, group, text.type)}
     pairs: dict[int, tuple[Memory, float]] = {}
-    for piece in _pieces_of([*rows], model):
+    for piece in read_pieces([*rows], model):
         cosine = float(np.dot(as_vector(piece.embedding), vector))
-        if cosine >= _floor() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
+        if cosine >= min_cosine() and cosine > pairs.get(piece.memory_id, (None, 0.0))[1]:
             pairs[piece.memory_id] = (rows[piece.memory_id], cosine)
     nearest = sorted(pairs.values(), key=lambda pair: -pair[1])[:PROBE_LIMIT]
-    return compared(said, nearest)
+    return compare_all(text, nearest)
 
 
-def _pieces_of(keys: Sequence[int], model: str) -> Iterator[Piece]:
-    # By their memories' keys, not by a join: SQLite would rather read all pieces of the model.
+def read_pieces(keys: Sequence[int], model: str) -> Iterator[Piece]:
+    """The embedded pieces of memories, by the memories' keys; vectors of other models are left out."""
+    # Selected by keys, not by a join: with a join SQLite reads all pieces of the model.
     for at in range(0, len(keys), KEYS_AT_ONCE):
         some = keys[at : at + KEYS_AT_ONCE]
         yield from Piece.objects.filter(memory__in=some, embedding__isnull=False, model=model)
 
 
-def compared(said: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tuple[Neighbour, ...]:
-    """Compare a text with memories at their cosines; give those that are near, nearest first."""
+def compare_all(text: ComparedText, pairs: Iterable[tuple[Memory, float]]) -> tuple[Neighbour, ...]:
+    """Compare a text with memories at their cosines; the neighbours among them, nearest first."""
     now = timezone.now()
-    counting = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
-    nears = [_near(said, memory, cosine) for memory, cosine in counting]
-    return tuple(sorted((near for near in nears if near is not None), key=lambda near: -near.cosine))
+    current = [(m, cosine) for m, cosine in pairs if m.state != State.LIVE or not has_lapsed(m, now)]
+    found = [compare_memory(text, memory, cosine) for memory, cosine in current]
+    return tuple(sorted(filter(None, found), key=lambda neighbour: -neighbour.cosine))
 
 
-def _near(said: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
-    """Give how a memory stands to a text; None where a person need not know of it."""
+def compare_memory(text: ComparedText, memory: Memory, cosine: float) -> Neighbour | None:
+    """Compare a memory with a text; None if it is not worth showing to a person."""
     storage = settings.LOCI.storage
     contradiction = None
-    if cosine >= storage.conflict_cosine and _can_conflict(said, memory):
-        contradiction = find_contradiction(memory.content, said.content, cosine=cosine)
+    if cosine >= storage.conflict_cosine and can_conflict(text, memory):
+        contradiction = find_contradiction(memory.content, text.content, cosine=cosine)
     if contradiction is None and cosine < min(storage.link_cosine, storage.near_cosine):
         return None
-    comparison = compare(memory.content, said.content, cosine=cosine, same_cosine=storage.same_cosine)
-    near = Neighbour(memory, cosine, comparison, contradiction)
-    return near if near.is_near or contradiction or _may_be_duplicate(said, near) else None
+    comparison = compare(memory.content, text.content, cosine=cosine, same_cosine=storage.same_cosine)
+    neighbour = Neighbour(memory, cosine, comparison, contradiction)
+    is_relevant = neighbour.is_near or contradiction or may_be_duplicate(text, neighbour)
+    return neighbour if is_relevant else None
 
 
-def _can_conflict(said: ComparedText, memory: Memory) -> bool:
-    """Say whether two could rule each other out at all: both count, neither is an event, and their times meet."""
-    if said.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _MUTE:
+def can_conflict(text: ComparedText, memory: Memory) -> bool:
+    """True if the two could contradict: the memory counts, neither is an event, and their times overlap."""
+    if text.type == Type.EPISODIC or memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS:
         return False
     ends_before = (
-        said.valid_from is not None and memory.valid_to is not None and memory.valid_to <= said.valid_from
+        text.valid_from is not None and memory.valid_to is not None and memory.valid_to <= text.valid_from
     )
     begins_after = (
-        said.valid_to is not None and memory.valid_from is not None and memory.valid_from >= said.valid_to
+        text.valid_to is not None and memory.valid_from is not None and memory.valid_from >= text.valid_to
     )
     return not ends_before and not begins_after
 
 
-def _may_be_duplicate(said: ComparedText, near: Neighbour) -> bool:
-    """Say whether words make a duplicate likely where the vectors alone do not."""
-    counts = near.memory.state == State.LIVE and near.memory.trust not in _MUTE
-    if not counts or said.type == Type.EPISODIC or near.comparison.sameness is Sameness.DIFFERENT:
+def may_be_duplicate(text: ComparedText, neighbour: Neighbour) -> bool:
+    """True if shared words make a duplicate likely at a cosine that alone does not."""
+    memory = neighbour.memory
+    if memory.state != State.LIVE or memory.trust in _IGNORED_TRUSTS or text.type == Type.EPISODIC:
         return False
-    is_likely = near.cosine >= settings.LOCI.storage.link_cosine
-    return is_likely and share_words(near.memory.content, said.content)
+    if neighbour.comparison.sameness is Sameness.DIFFERENT:
+        return False
+    is_likely = neighbour.cosine >= settings.LOCI.storage.link_cosine
+    return is_likely and share_words(memory.content, text.content)
 
 
-def _floor() -> float:
+def min_cosine() -> float:
+    """The lowest cosine at which any rule looks at a memory."""
     storage = settings.LOCI.storage
     return float(min(storage.near_cosine, storage.link_cosine, storage.conflict_cosine))
 
@@ -234,21 +241,21 @@ def _floor() -> float:
 def current_neighbours(
     text: ComparedText, vector: Vector | None, found: NeighbourProbe, *, group: int, model: str
 ) -> tuple[Neighbour, ...]:
-    """The neighbours of a text inside the transaction: what the probe found and still is so, and what came since."""
-    now = read_memories(neighbour.memory.key for neighbour in found.nears)
+    """The neighbours of a text inside the transaction: those of the probe whose state is unchanged, and newer ones."""
+    now = read_memories(neighbour.memory.key for neighbour in found.neighbours)
     unchanged = tuple(
         replace(neighbour, memory=row)
-        for neighbour in found.nears
+        for neighbour in found.neighbours
         if (row := now.get(neighbour.memory.key)) is not None and row.state == neighbour.memory.state
     )
-    return unchanged + later_nears(text, vector, since=found.newest, group=group, model=model)
+    return unchanged + neighbours_since(text, vector, since=found.newest, group=group, model=model)
 
 
 class WithdrawnTexts:
     """The retracted memories that a group's new texts may restate, with their vectors in memory.
 
-    For writers of many texts: a text is compared with all of them in one product, and rows retracted meanwhile are read
-    at the next refresh(). The rule of types is that of probe().
+    For writers of many texts: each batch is compared with all of them in one matrix product, and later retractions are
+    read at the next refresh(). Types are matched as in probe_neighbours().
     """
 
     def __init__(self, group: int, model: str) -> None:
@@ -258,8 +265,8 @@ class WithdrawnTexts:
         self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
     def refresh(self) -> None:
-        """Read what was retracted since, and drop what counts again; two short queries where nothing changed."""
-        # By group, since the index of states begins with it; a global row is seen in every group.
+        """Read new retractions and drop restored memories; two short queries if nothing changed."""
+        # Filtered by all groups, since the index of states begins with the group; global rows count in every group.
         groups = list(Group.objects.values_list("key", flat=True))
         rows = Memory.objects.filter(Q(group=self._group) | Q(scope=Scope.GLOBAL), group__in=groups)
         keys = set(rows.filter(state=State.RETRACTED).order_by().values_list("key", flat=True))
@@ -268,21 +275,21 @@ class WithdrawnTexts:
         fresh = sorted(keys - self._vectors.keys())
         self._vectors = {key: vectors for key, vectors in self._vectors.items() if key in keys}
         self._vectors |= {key: [] for key in fresh}
-        for piece in _pieces_of(fresh, self._model):
+        for piece in read_pieces(fresh, self._model):
             self._vectors[piece.memory_id].append(as_vector(piece.embedding))
         pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
         self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
         self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
 
     def neighbours(self, texts: Sequence[tuple[ComparedText, Vector]]) -> list[tuple[Neighbour, ...]]:
-        """The retracted neighbours of each text, nearest first; a query only where there are any."""
+        """The retracted neighbours of each text, nearest first; no query if there are none."""
         if not len(self._keys) or not texts:
             return [()] * len(texts)
         cosines = np.stack([vector for _, vector in texts]) @ self._matrix.T
         hits = [self._hits(row) for row in cosines]
         rows = read_memories({key for found in hits for key in found})
         return [
-            compared(
+            compare_all(
                 text,
                 [(rows[key], cosine) for key, cosine in found.items() if _is_comparable(text, rows.get(key))],
             )
@@ -292,7 +299,7 @@ class WithdrawnTexts:
     def _hits(self, cosines: NDArray[np.float32]) -> dict[int, float]:
         """The nearest memories above the floor, by key, with their best cosine."""
         best: dict[int, float] = {}
-        for at in np.flatnonzero(cosines >= _floor()):
+        for at in np.flatnonzero(cosines >= min_cosine()):
             key, cosine = int(self._keys[at]), float(cosines[at])
             best[key] = max(best.get(key, cosine), cosine)
         return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])

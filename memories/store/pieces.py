@@ -1,4 +1,4 @@
-"""Cutting a text into pieces and giving each its vector, before any transaction begins."""
+"""Split texts into pieces and embed them, before any transaction begins."""
 
 import logging
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, ge
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
-from storage.bulk_insert import FEW, ManyInsert, is_at_hand, like
+from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns, copy_row
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
-_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
+_INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """A text's pieces with their vectors (float32[n, 384]); without a model one piece and no vector."""
+    """A text's pieces with their vectors (float32[n, 384]); without a model, one piece and no vector."""
 
     spans: tuple[Window, ...]
     vectors: NDArray[np.float32]
@@ -34,12 +34,12 @@ class EmbeddedText:
 
     @property
     def is_owed(self) -> bool:
-        """True where the vectors are still to be made."""
+        """True if the text is not embedded yet."""
         return not self.model
 
     @cached_property
     def blobs(self) -> list[bytes | None]:
-        """Each piece's vector as its row holds it; None where it is owed."""
+        """Each piece's vector as stored in its row; None if not embedded yet."""
         if self.is_owed:
             return [None] * len(self.spans)
         return [vector.astype("<f4").tobytes() for vector in self.vectors]
@@ -47,36 +47,36 @@ class EmbeddedText:
 
 @dataclass(frozen=True)
 class Passage:
-    """A text to be embedded; of an event also when it happened."""
+    """A text to embed; for an event, also when it happened."""
 
     content: str
     happened_at: datetime | None = None
 
 
-def passage_of(said: Memory | Draft) -> Passage:
-    """Give what is to be embedded of a memory or draft.
+def passage_of(text: Memory | Draft) -> Passage:
+    """The passage to embed for a memory or draft.
 
-    Only an event is embedded with its date: a fact says the same on any day, and its restatement must be found near.
+    Only events are embedded with their date: a fact is the same on any day, and its restatement must be found near.
     """
-    return Passage(said.content, said.valid_from if said.type == Type.EPISODIC else None)
+    return Passage(text.content, text.valid_from if text.type == Type.EPISODIC else None)
 
 
 def embedded_text(text: str, valid_from: datetime | None) -> str:
-    """Give what the model reads of a piece: its date written out, then its text (recipe r1 of the model's id)."""
-    return f"{_date_prefix(valid_from)}{text}"
+    """The text that the model embeds for a piece: its date written out, then its text (recipe r1 of the model's id)."""
+    return f"{date_prefix(valid_from)}{text}"
 
 
 def available_encoder(*, timeout_s: float | None = None) -> Encoder | None:
-    """Give the encoder, or None where there is none to be had now; why is logged.
+    """The encoder; None if no model is available, and the reason is logged.
 
-    Where the index holds vectors of another window than the settings ask for, until all are made anew, it is the
-    encoder of those: what it makes can be compared with them.
+    While the index holds vectors of another window than the settings' (until all are re-embedded), this is the encoder
+    for that window, so that new vectors can be compared with the stored ones.
     """
     return encoder_for_index(timeout_s=timeout_s)[0]
 
 
 def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None, str]:
-    """Give what available_encoder() does, and the id of the model whose vectors the index holds."""
+    """The encoder as available_encoder() returns it, and the id of the model whose vectors the index holds."""
     indexed = indexed_model()
     try:
         encoder = get_encoder(timeout_s=timeout_s)
@@ -87,9 +87,10 @@ def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None
 
 
 def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
-    """Cut and embed texts, in order. Without an encoder each is one piece whose vector is owed."""
+    """Split and embed texts, in order. Without an encoder, each is one piece without a vector."""
     if encoder is None:
-        return [_owed(passage) for passage in passages]
+        empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
+        return [EmbeddedText((Window(0, len(passage.content), 0),), empty, "") for passage in passages]
     cuts = cut_all(passages, encoder)
     texts = [
         embedded_text(passage.content[span.start : span.end], passage.happened_at)
@@ -105,9 +106,9 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
 
 
 def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
-    """Give the unsaved Piece rows of a memory."""
+    """The unsaved Piece rows of a memory."""
     return [
-        like(
+        copy_row(
             _example(),
             {
                 "ordinal": ordinal,
@@ -124,29 +125,29 @@ def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
 
 
 def whole_tokens(keys: Sequence[int], model: str) -> dict[int, int]:
-    """Give the number of tokens, as this model counts them, of those of the memories whose text is one piece, by key."""
-    found = read_rows(_whole, keys)
+    """Token counts by memory key, as this model counts them, of the memories whose text is a single piece."""
+    found = read_rows(_tokens_of_whole_texts, keys)
     return {key: tokens for key, tokens, of in found if of == model}
 
 
 @cache
-def _whole(count: int) -> CompiledQuery[tuple[int, int, str]]:
+def _tokens_of_whole_texts(count: int) -> CompiledQuery[tuple[int, int, str]]:
     pieces = Piece.objects.filter(ordinal=0, start=0, end=Length("memory__content")).order_by()
     columns = ("memory_id", "tokens", "model")
     return CompiledQuery(lambda *keys: pieces.filter(memory__in=keys).values_list(*columns), count)
 
 
 def insert_pieces(rows: Sequence[tuple[Memory, EmbeddedText]]) -> None:
-    """Insert the pieces of stored memories, in order; the index is the first model's where it is nobody's yet."""
+    """Insert the pieces of stored memories, in order; the first model to write claims the index."""
     claim_index(next((embedded.model for _, embedded in rows if embedded.model), ""))
-    if len(rows) < FEW or not is_at_hand():
+    if len(rows) < MIN_BULK_ROWS or not can_insert_columns():
         PIECES.add([piece for memory, embedded in rows for piece in piece_rows(memory, embedded)])
         return
-    PIECES.add_columns(_columns(rows))
+    PIECES.add_columns(piece_columns(rows))
 
 
-def _columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
-    """Give the columns of the pieces of stored memories, as piece_rows() gives their rows."""
+def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list[Any]]:
+    """The pieces of stored memories as columns, with the values of piece_rows()."""
     names = ("memory_id", "ordinal", "start", "end", "tokens", "embedding", "model")
     pieces = [
         (memory.key, ordinal, span.start, span.end, span.tokens, blob, embedded.model)
@@ -162,34 +163,30 @@ def _example() -> Piece:
 
 
 def indexed_model() -> str:
-    """Give the id of the model whose vectors the index holds; empty before the first one."""
-    found = _STATE.first("model")
+    """The id of the model whose vectors the index holds; empty before the first one."""
+    found = _INDEX_STATE.first("model")
     return found[0] if found else ""
 
 
 def claim_index(model: str) -> None:
-    """Make `model` the index's model where there is none yet; inside the transaction that writes its first vector."""
+    """Make `model` the index's model if it has none yet, inside the transaction that writes the first vector."""
     if model and not indexed_model():
         IndexState.objects.get_or_create(name="model", defaults={"value": model})
 
 
 def as_vector(blob: bytes | memoryview | None) -> NDArray[np.float32]:
-    """Give a stored embedding as float32[384]; the caller has left out those that are owed."""
+    """A stored embedding as float32[384]; the caller leaves out pieces without one."""
     return np.frombuffer(blob or b"", dtype="<f4")
 
 
 def cut_all(passages: Sequence[Passage], encoder: Encoder) -> list[list[Window]]:
-    """Give the spans of each text that fit the encoder's window, with room for the date written before each."""
-    prefixes = [_date_prefix(passage.happened_at) for passage in passages]
+    """The spans of each text that fit the encoder's window, leaving space for the date before each."""
+    prefixes = [date_prefix(passage.happened_at) for passage in passages]
     tokens = {prefix: encoder.count_tokens(prefix) if prefix else 0 for prefix in set(prefixes)}
     texts = [passage.content for passage in passages]
     return encoder.split_many(texts, reserves=[tokens[prefix] for prefix in prefixes])
 
 
-def _owed(passage: Passage) -> EmbeddedText:
-    empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
-    return EmbeddedText((Window(0, len(passage.content), 0),), empty, "")
-
-
-def _date_prefix(moment: datetime | None) -> str:
+def date_prefix(moment: datetime | None) -> str:
+    """The date as the model reads it before an event's text; empty without one."""
     return f"[{moment.day} {moment:%B %Y}] " if moment else ""

@@ -1,4 +1,4 @@
-"""Who may write into a group, and whose writes wait for a curator there."""
+"""Which writes a group refuses, and which wait for a curator there."""
 
 from typing import NoReturn
 
@@ -15,7 +15,8 @@ def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:
         case CandidatePolicy.AGENTS if not actor.is_person:
             return f"writes of agents into '{group.slug}' wait for a curator"
         case CandidatePolicy.BELOW if confidence < group.policy_confidence:
-            return f"confidence {confidence:.2f} is below {group.policy_confidence:.2f}, from which '{group.slug}' takes writes"
+            least = f"{group.policy_confidence:.2f}"
+            return f"confidence {confidence:.2f} is below {least}, the least for direct writes into '{group.slug}'"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What comes before the transaction of a store: checks, the group, pieces and vectors, the search for neighbours."""
+"""The part of a store before its transaction: checks, the group, pieces and vectors, the search for neighbours."""
 
 from dataclasses import dataclass, replace
 
@@ -14,7 +14,13 @@ from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.search.base import Vector
-from memories.store.neighbours import ComparedText, Neighbour, NeighbourProbe, current_neighbours, probe
+from memories.store.neighbours import (
+    ComparedText,
+    Neighbour,
+    NeighbourProbe,
+    current_neighbours,
+    probe_neighbours,
+)
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
@@ -25,8 +31,8 @@ from memories.types import State, Type
 class PreparedDraft:
     """A draft with everything that can be computed before the transaction.
 
-    `found` None: live neighbours are not searched for, only withdrawn ones, by whoever writes it. `columns` None: not
-    computed yet.
+    `found` None: live neighbours are not searched for, and the writer compares it with withdrawn texts only. `columns`
+    None: not computed yet.
     """
 
     draft: Draft
@@ -37,13 +43,13 @@ class PreparedDraft:
 
     @property
     def vector(self) -> Vector | None:
-        """The vector of the first piece; None while it is owed."""
+        """The vector of the first piece; None if it is not embedded yet."""
         return None if self.embedded.is_owed else self.embedded.vectors[0]
 
     @property
     def probed_neighbours(self) -> tuple[Neighbour, ...]:
         """The neighbours as they were before the transaction."""
-        return self.found.nears if self.found is not None else ()
+        return self.found.neighbours if self.found is not None else ()
 
     def current_neighbours(self, group: int) -> tuple[Neighbour, ...]:
         """The neighbours as they are now, inside the transaction that writes into the group (by key)."""
@@ -54,15 +60,15 @@ class PreparedDraft:
 
 
 def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
-    """Everything of store() that comes before its transaction; writes nothing. Raises as store() does."""
+    """Check, embed and probe a draft for store_prepared(); writes nothing. Raises as store() does."""
     draft = check_draft(draft)
-    superseded = _superseded(actor, draft)
+    superseded = find_superseded(actor, draft)
     if superseded is not None and draft.group is None:
         draft = replace(draft, group=superseded.group.slug)
     if superseded is not None and draft.valid_from is None and draft.type != Type.EPISODIC:
-        draft = replace(draft, valid_from=timezone.now())  # what replaces another is true from now
+        draft = replace(draft, valid_from=timezone.now())  # a replacement is true from now on
     group = check_may_write(actor, draft.group)
-    prepared = _embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
+    prepared = embed_and_probe(draft, frozenset({group.key} if group else ()), available_encoder())
     return replace(prepared, superseded=superseded)
 
 
@@ -70,18 +76,19 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
     """Embed a checked draft and search for its neighbours; writes nothing."""
     group = Group.objects.filter(slug=wanted_slug(actor, draft.group)).first()
     groups = {group.key} if group is not None and actor.may_enter(group.key) else ()
-    return _embed_and_probe(draft, frozenset(groups), encoder)
+    return embed_and_probe(draft, frozenset(groups), encoder)
 
 
-def _embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
+def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
+    """Embed a draft and search these groups; no search while the index holds another model's vectors."""
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
-    return PreparedDraft(draft, embedded, probe(ComparedText.of(draft), vector, groups=groups))
+    return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))
 
 
 def check_may_write(actor: Actor, slug: str | None) -> Group | None:
-    """The group to write into, None if it is to be created; raises what finding or creating it would."""
+    """The group to write into, None if it is to be created; raises the error that finding or creating it would."""
     try:
         return find_group(actor, slug, right=WRITE)
     except GroupNotFound:
@@ -89,19 +96,19 @@ def check_may_write(actor: Actor, slug: str | None) -> Group | None:
         if not actor.may(CREATE_GROUP):
             raise
         if Group.objects.filter(slug=wanted).exists():
-            # Somebody created it just now; one that is not the actor's is refused again.
+            # Created by somebody else just now; refused again if the actor may not write there.
             return find_group(actor, slug, right=WRITE)
         check_slug(wanted)
         return None
 
 
 def wanted_slug(actor: Actor, slug: str | None) -> str:
-    """The group that a call means: the one it names, the token's default, the settings' default."""
+    """The slug of the group to use: the one named, else the token's default, else the settings'."""
     return slug or actor.default_group or str(settings.LOCI.access.default_group)
 
 
-def _superseded(actor: Actor, draft: Draft) -> Memory | None:
-    """The head of the chain that the draft is to replace; it must be live and the actor's to write."""
+def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
+    """The head of the chain that the draft supersedes; it must be live, in a group that the actor may write to."""
     if draft.supersedes is None:
         return None
     named = find_memory(actor, draft.supersedes, field="supersedes")

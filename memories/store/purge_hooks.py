@@ -1,4 +1,4 @@
-"""What a purge asks of the places that keep copies of memories' texts: each registers a hook that clears its own."""
+"""Hooks of a purge: each place that copies memories' texts registers one that clears its own copies."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 
-INSTEAD = "[purged]"
+REDACTION = "[purged]"
 
 Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
 class PurgedTexts:
-    """What a purge destroys: the memories' keys, and their texts."""
+    """The memories that a purge destroys: their keys and texts."""
 
     keys: tuple[int, ...]
     texts: tuple[str, ...]
@@ -25,7 +25,7 @@ class PurgedTexts:
 
 @dataclass(frozen=True)
 class ClearedCopies:
-    """What became of copies beside the database: what was checked, and where the text may still stand; in words."""
+    """The result for copies outside the database, in words: what was checked, and where the text may remain."""
 
     checked: tuple[str, ...] = ()
     remains: tuple[str, ...] = ()
@@ -35,32 +35,32 @@ class OutsideCopies(Protocol):
     """Copies of the store that no transaction reaches, such as backups."""
 
     def note(self) -> None:
-        """Remember that a purge is under way, so that a killed process does not leave it undone; inside it."""
+        """Record, inside its transaction, that a purge is under way: it is finished even after a crash."""
 
     def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-        """Take what was purged out of the copies, after the commit; raises nothing."""
+        """Remove what was purged from the copies, after the commit; raises nothing."""
 
 
-OUTSIDE: dict[str, OutsideCopies] = {}
+OUTSIDE_COPIES: dict[str, OutsideCopies] = {}
 
 
 def register_outside_copies(name: str, copies: OutsideCopies) -> None:
-    """Have each purge reach these copies too. For AppConfig.ready."""
-    OUTSIDE[name] = copies
+    """Register copies for each purge to clear. For AppConfig.ready."""
+    OUTSIDE_COPIES[name] = copies
 
 
-def note_outside() -> None:
-    """Have all copies beside the database know that they are to be cleared; inside the purge's transaction."""
-    for copies in OUTSIDE.values():
+def note_outside_copies() -> None:
+    """Call note() of all outside copies, inside the purge's transaction."""
+    for copies in OUTSIDE_COPIES.values():
         copies.note()
 
 
-def clear_outside(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-    """Have all copies beside the database cleared; after the commit."""
-    found = [copies.clear(ids, texts) for copies in OUTSIDE.values()]
+def clear_outside_copies(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+    """Clear all outside copies, after the commit."""
+    found = [copies.clear(ids, texts) for copies in OUTSIDE_COPIES.values()]
     return ClearedCopies(
-        tuple(said for one in found for said in one.checked),
-        tuple(said for one in found for said in one.remains),
+        tuple(line for one in found for line in one.checked),
+        tuple(line for one in found for line in one.remains),
     )
 
 
@@ -69,18 +69,25 @@ PURGE_HOOKS: dict[str, PurgeHook] = {}
 
 
 def register_purge_hook(name: str, hook: PurgeHook) -> None:
-    """Have each purge call `hook` inside its transaction; it gives how many rows it cleared. For AppConfig.ready."""
+    """Register a hook for each purge to call inside its transaction; it returns how many rows it cleared.
+
+    For AppConfig.ready."""
     PURGE_HOOKS[name] = hook
 
 
 def run_purge_hooks(doomed: PurgedTexts) -> dict[str, int]:
-    """Have every registered place clear what it keeps; give the rows cleared, by name. Inside a transaction."""
+    """Call every hook, inside the purge's transaction; the number of rows cleared, by name."""
     return {name: hook(doomed) for name, hook in PURGE_HOOKS.items()}
 
 
-def quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySet[Row]:
-    """Give the rows whose column holds one of the texts letter by letter, plain or as JSON writes it."""
-    forms = {form for text in texts for form in (text, *_as_json(text))}
+def rows_quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySet[Row]:
+    """The rows whose column contains one of the texts exactly, plain or JSON-encoded."""
+    # SQLite stores JSON with non-ASCII letters escaped, PostgreSQL does not.
+    forms = {
+        form
+        for text in texts
+        for form in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+    }
     found = Q()
     for at, form in enumerate(sorted(forms)):
         # Not LIKE: SQLite takes no pattern longer than 50,000 bytes.
@@ -89,19 +96,14 @@ def quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySe
     return rows.filter(found) if forms else rows.none()
 
 
-def redacted(value: Any, texts: tuple[str, ...]) -> Any:
-    """Give a JSON value with each text, where it stands as words of its own, replaced by a mark."""
+def redact(value: Any, texts: tuple[str, ...]) -> Any:
+    """A JSON value with each text replaced by REDACTION where it occurs as whole words."""
     if isinstance(value, str):
         for text in texts:
-            value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", INSTEAD, value)
+            value = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", REDACTION, value)
         return value
     if isinstance(value, list):
-        return [redacted(part, texts) for part in value]
+        return [redact(part, texts) for part in value]
     if isinstance(value, dict):
-        return {redacted(name, texts): redacted(part, texts) for name, part in value.items()}
+        return {redact(name, texts): redact(part, texts) for name, part in value.items()}
     return value
-
-
-def _as_json(text: str) -> tuple[str, str]:
-    """SQLite keeps JSON with every other letter escaped, PostgreSQL as it is."""
-    return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]

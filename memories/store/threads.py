@@ -1,4 +1,4 @@
-"""Places in threads: of one new memory, and of many at once, with their context columns and a fixed number of queries."""
+"""Positions in threads and context columns: for one new memory, and for many with a fixed number of queries."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -16,10 +16,12 @@ from memories.store.search_columns import context_of
 from memories.types import State, Trust
 from storage.compiled_queries import CompiledQuery
 
-Line = tuple[int, str]  # a thread's key and a scope: what stands beside what
+Line = tuple[int, str]  # a thread's key and a scope: only memories of one line are neighbours
 
-_THREAD = CompiledQuery(lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2)
-_LAST = CompiledQuery(
+_THREAD_BY_NAME = CompiledQuery(
+    lambda group, name: Thread.objects.filter(group=group, name=name).order_by(), 2
+)
+_LAST_POSITION = CompiledQuery(
     lambda thread: (
         Memory.objects.filter(thread=thread, position__isnull=False)
         .order_by("-position")
@@ -29,11 +31,11 @@ _LAST = CompiledQuery(
 
 
 def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
-    """Give each unsaved memory its thread (by name, made where it is new) and the place after the last, in order."""
+    """Set the thread of unsaved memories (by name, created if new) and the next free position, in order."""
     named = [(memory, name) for memory, name in rows if name]
     if not named:
         return
-    threads = _threads({(memory.group.key, name): memory.group for memory, name in named})
+    threads = find_or_create_threads({(memory.group.key, name): memory.group for memory, name in named})
     last = dict(
         Memory.objects.filter(thread__in=[thread.key for thread in threads.values()])
         .values_list("thread")
@@ -41,41 +43,41 @@ def append_to_threads(rows: Sequence[tuple[Memory, str]]) -> None:
     )
     for memory, name in named:
         thread = threads[memory.group.key, name]
-        place = last.get(thread.key)
+        position = last.get(thread.key)
         memory.thread = thread
-        memory.position = last[thread.key] = 0 if place is None else place + 1
+        memory.position = last[thread.key] = 0 if position is None else position + 1
 
 
-def _stands_there(old: Memory, draft: Draft, group: Group) -> bool:
-    """Say whether a draft means the place of what it replaces: it names no other thread and no other position."""
+def keeps_place(old: Memory, draft: Draft, group: Group) -> bool:
+    """True if a draft keeps the place of the memory it replaces: it names no other thread or position."""
     if old.thread is None or old.group_id != group.key or draft.thread not in ("", old.thread.name):
         return False
     return draft.position in (None, old.position)
 
 
 def take_place(memory: Memory, draft: Draft, group: Group, *, replaces: Memory | None) -> None:
-    """Put an unsaved memory where what it `replaces` stands, unless the draft means another place.
+    """Put an unsaved memory in the place of the one it `replaces`, unless the draft names another.
 
-    A candidate waits after the last; approving it brings it to the place.
+    A candidate waits at the end of the thread; approving it moves it to the place.
     """
-    if replaces is None or not _stands_there(replaces, draft, group):
-        _take_place(memory, draft, group)
+    if replaces is None or not keeps_place(replaces, draft, group):
+        take_draft_place(memory, draft, group)
     elif memory.trust == Trust.CANDIDATE:
-        _take_place(memory, replace(draft, position=None), group)
+        take_draft_place(memory, replace(draft, position=None), group)
     else:
         memory.thread, memory.position = replaces.thread, replaces.position
 
 
-def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
-    """Put the memory into its thread: at the place named, else after the last."""
+def take_draft_place(memory: Memory, draft: Draft, group: Group) -> None:
+    """Put the memory into the draft's thread: at the position named, else at the end."""
     if not draft.thread:
         return
-    thread = _THREAD.first(group.key, draft.thread)
+    thread = _THREAD_BY_NAME.first(group.key, draft.thread)
     if thread is None:
         thread, _ = Thread.objects.get_or_create(group=group, name=draft.thread)
     memory.thread, memory.position = thread, draft.position
     if draft.position is None:
-        last = _LAST.first(thread.key)
+        last = _LAST_POSITION.first(thread.key)
         memory.position = 0 if last is None else (last[0] or 0) + 1
     elif Memory.objects.filter(thread=memory.thread, position=draft.position, root=None).exists():
         raise Conflict(
@@ -86,7 +88,7 @@ def _take_place(memory: Memory, draft: Draft, group: Group) -> None:
 
 
 def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
-    """Fill the context column of unsaved memories at their threads' ends; give the stored ones that changed by it."""
+    """Set the context of unsaved memories appended to threads; returns the stored ones whose context changed."""
     lines: defaultdict[Line, list[Memory]] = defaultdict(list)
     for memory in rows:
         memory.context = context_of(memory, [])
@@ -94,18 +96,18 @@ def set_contexts(rows: Sequence[Memory]) -> list[Memory]:
             lines[memory.thread_id, memory.scope].append(memory)
     if not lines:
         return []
-    ends = _last_two({thread for thread, _ in lines})
+    ends = read_line_ends({thread for thread, _ in lines})
     changed = []
     for line, added in lines.items():
-        changed += _set_line(ends.get(line, []), added)
+        changed += set_line_contexts(ends.get(line, []), added)
     return changed
 
 
-def _set_line(end: list[Memory], added: list[Memory]) -> list[Memory]:
-    """Set the contexts of what is added after a line's end, and of the last memory there; give that if it changed."""
+def set_line_contexts(end: list[Memory], added: list[Memory]) -> list[Memory]:
+    """Set the contexts of memories added to a line, and of its last stored one; returns that if it changed."""
     line = [*end, *added]
     changed = []
-    # The first of two stored ones lends its words alone: what follows it was there before.
+    # The first of two stored ones is only a neighbour: its own neighbours have not changed.
     for at in range(max(len(end) - 1, 0), len(line)):
         beside = [*line[max(at - 1, 0) : at], *line[at + 1 : at + 2]]
         fresh = context_of(line[at], beside)
@@ -115,8 +117,8 @@ def _set_line(end: list[Memory], added: list[Memory]) -> list[Memory]:
     return changed
 
 
-def _threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thread]:
-    """Give the threads of these groups and names; those that are not there are made."""
+def find_or_create_threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thread]:
+    """The threads of these groups and names; missing ones are created."""
     found = {
         (thread.group_id, thread.name): thread
         for thread in Thread.objects.filter(
@@ -131,8 +133,8 @@ def _threads(wanted: dict[tuple[int, str], Group]) -> dict[tuple[int, str], Thre
     return found
 
 
-def _last_two(threads: Iterable[int]) -> dict[Line, list[Memory]]:
-    """Give the last two memories of each line that count as neighbours, in order."""
+def read_line_ends(threads: Iterable[int]) -> dict[Line, list[Memory]]:
+    """The last two memories of each line that count as neighbours, in order."""
     place = Window(RowNumber(), partition_by=[F("thread"), F("scope")], order_by=F("position").desc())
     rows = (
         Memory.objects.filter(thread__in=list(threads), state=State.LIVE, position__isnull=False)
@@ -150,20 +152,22 @@ def _last_two(threads: Iterable[int]) -> dict[Line, list[Memory]]:
 
 
 def refresh_threads(threads: Iterable[int]) -> int:
-    """Write the context columns of all memories of these threads where they are not what they should be."""
-    changed = [memory for thread in threads for memory in _stale(thread)]
+    """Write the context columns of these threads that are out of date; returns how many were written."""
+    changed = [memory for thread in threads for memory in find_stale(thread)]
     Memory.objects.bulk_update(changed, ["context"], batch_size=100)
     return len(changed)
 
 
-def _stale(thread: int) -> list[Memory]:
-    """Give a thread's memories whose context is out of date, with the fresh one set."""
+def find_stale(thread: int) -> list[Memory]:
+    """A thread's memories whose context is out of date, with the new one set but not saved."""
     rows = Memory.objects.filter(thread=thread, position__isnull=False).order_by("position", "key")
     return stale_rows(list(rows))
 
 
 def stale_rows(rows: Sequence[Memory]) -> list[Memory]:
-    """Give those of a thread's memories, all with a place and in order, whose context is out of date, with the fresh one set."""
+    """Those of a thread's memories whose context is out of date, with the new one set but not saved.
+
+    `rows` are all memories of the thread with a position, in order."""
     beside: defaultdict[str, list[Memory]] = defaultdict(list)
     for row in rows:
         if row.state == State.LIVE and row.trust != Trust.QUARANTINED:

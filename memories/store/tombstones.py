@@ -1,4 +1,4 @@
-"""Tombstones: a withdrawn text leaves a keyed hash, so that it is recognised when it comes back and says nothing itself."""
+"""Tombstones: a withdrawn text leaves a keyed hash (HMAC) that recognises it on return without revealing it."""
 
 import hashlib
 import hmac
@@ -21,21 +21,21 @@ from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
-_STANDING = CompiledQuery(  # whether a group has any at all
+_ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
     lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
 )
 
 
 def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
-    """Bar a memory's text from its group; inside the caller's transaction. One that is there already stays."""
-    keys = _keys()
-    key = keys[0] if keys else _new_key()
-    # Whichever key marked it first: one text has one standing tombstone in a group.
-    standing = find_tombstone(memory.group, memory.content)
-    return standing or Tombstone.objects.create(
+    """Bar a memory's text from its group, inside the caller's transaction; an existing tombstone is returned."""
+    keys = read_keys()
+    key = keys[0] if keys else create_key()
+    # By any key: a group has one unlifted tombstone per text.
+    existing = find_tombstone(memory.group, memory.content)
+    return existing or Tombstone.objects.create(
         group_id=memory.group_id,
         key_id=key.id,
-        hmac=_hmac(key, memory.content),
+        hmac=tombstone_hmac(key, memory.content),
         kind=kind,
         memory_id=memory.id,
         reason=reason,
@@ -44,41 +44,41 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
 
 
 def find_tombstone(group: Group, text: str) -> Tombstone | None:
-    """Give the tombstone that bars this text, however it is spelt, from the group."""
-    if not _STANDING.rows(group.key):
+    """The tombstone that bars this text from the group, whatever its spelling; None if there is none."""
+    if not _ANY_TOMBSTONE.rows(group.key):
         return None
-    marks = [_hmac(key, text) for key in _keys()]
+    marks = [tombstone_hmac(key, text) for key in read_keys()]
     return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
 
 
 def find_tombstones(group: Group, texts: list[str]) -> dict[str, Tombstone]:
-    """Give the tombstones that bar any of `texts` from the group, by text. Costs nothing where the group has none."""
-    if not _STANDING.rows(group.key):
+    """The tombstones that bar any of `texts` from the group, by text; no hashing if the group has none."""
+    if not _ANY_TOMBSTONE.rows(group.key):
         return {}
-    standing = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
-    keys = _keys()
-    marked = ((text, _hmac(key, text)) for text in texts for key in keys)
-    return {text: standing[mark] for text, mark in marked if mark in standing}
+    tombstones = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
+    keys = read_keys()
+    marked = ((text, tombstone_hmac(key, text)) for text in texts for key in keys)
+    return {text: tombstones[mark] for text, mark in marked if mark in tombstones}
 
 
 def purged_texts(texts: Iterable[str]) -> set[str]:
-    """Give those of `texts` that were purged in any group."""
-    standing = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
-    marks = set(standing.values_list("hmac", flat=True))
-    keys = _keys() if marks else []
-    return {text for text in texts if any(_hmac(key, text) in marks for key in keys)}
+    """Those of `texts` that were purged in any group."""
+    purged = Tombstone.objects.filter(kind=TombstoneKind.PURGED, lifted_at=None)
+    marks = set(purged.values_list("hmac", flat=True))
+    keys = read_keys() if marks else []
+    return {text for text in texts if any(tombstone_hmac(key, text) in marks for key in keys)}
 
 
 def missing_keys() -> dict[str, int]:
-    """Give the ids of keys that are not here, with the number of tombstones that recognise nothing without each."""
-    here = {name for key in _keys() for name in (key.id, key.file)}
-    standing = Tombstone.objects.filter(lifted_at=None).exclude(key_id__in=here)
-    counted = standing.values_list("key_id").annotate(count=Count("pk")).order_by("key_id")
+    """The ids of keys that are missing here, with the number of tombstones that cannot match without each."""
+    present = {name for key in read_keys() for name in (key.id, key.file)}
+    orphaned = Tombstone.objects.filter(lifted_at=None).exclude(key_id__in=present)
+    counted = orphaned.values_list("key_id").annotate(count=Count("pk")).order_by("key_id")
     return dict(counted)
 
 
 def key_missing_text(missing: dict[str, int]) -> str:
-    """Say what missing keys mean and what to do; empty where none is missing."""
+    """The warning about missing keys, and what to do; empty if none is missing."""
     if not missing:
         return ""
     return (
@@ -89,14 +89,15 @@ def key_missing_text(missing: dict[str, int]) -> str:
 
 @dataclass(frozen=True)
 class TombstoneKey:
-    """A secret, named by its fingerprint; `file` is what its file calls it, which older tombstones used."""
+    """A secret with its fingerprint as id; `file` is the id in its file's name, which older tombstones use."""
 
     id: str
     file: str
     secret: bytes
 
 
-def _hmac(key: TombstoneKey, text: str) -> str:
+def tombstone_hmac(key: TombstoneKey, text: str) -> str:
+    """The keyed hash of a text's fold, in hex: spellings that fold alike have the same hash."""
     return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
 
 
@@ -104,13 +105,13 @@ def _keys_dir() -> Path:
     return Path(settings.LOCI.home) / "keys"
 
 
-def _keys() -> list[TombstoneKey]:
-    """All keys by name of file; each still recognises what it marked."""
+def read_keys() -> list[TombstoneKey]:
+    """All keys, sorted by file name; tombstones of each still match."""
     return [_read_key(path) for path in sorted(_keys_dir().glob(_KEY_FILES))]
 
 
-def _new_key() -> TombstoneKey:
-    """Make a key. Two processes may make one each at once: both count from then on."""
+def create_key() -> TombstoneKey:
+    """Create a key. If two processes create one each at the same time, both are valid from then on."""
     folder = _keys_dir()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret = secrets.token_bytes(KEY_BYTES)
@@ -119,13 +120,13 @@ def _new_key() -> TombstoneKey:
         file.write(secret)
         file.flush()
         os.fsync(file.fileno())
-    # Only whole files bear the name that is looked for.
+    # Renamed once complete: readers never see a partial file.
     path = draft.replace(folder / f"tombstone-{_fingerprint(secret)}.key")
     return _read_key(path)
 
 
 def _fingerprint(secret: bytes) -> str:
-    """Give eight hex digits that tell keys of different machines apart and nothing about the key."""
+    """Eight hex digits that identify a key without revealing it."""
     return hashlib.sha256(secret).hexdigest()[:8]
 
 

@@ -42,7 +42,7 @@ from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.rows import build_row, insert_rows
 from storage.bulk_threads import bulk_work
-from storage.wal_checkpoints import pages_moved_between
+from storage.wal_checkpoints import deferred_checkpoints
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
@@ -115,7 +115,7 @@ def take_all(
     strict: bool,
 ) -> LineFault | None:
     """Import all batches. With `strict`, stop after the first batch with a rejected line and return that line."""
-    with bulk_work(), pages_moved_between() as move_pages:
+    with bulk_work(), deferred_checkpoints() as move_pages:
         for batch in split_batches(lines):
             faults = intake.take(batch)
             move_pages()

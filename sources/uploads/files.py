@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories.store.purge_hooks import ClearedCopies, PurgedTexts, quoting, redacted
+from memories.store.purge_hooks import ClearedCopies, PurgedTexts, redact, rows_quoting
 from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
@@ -75,9 +75,9 @@ class UploadedFiles:
 
 def purge_faults(doomed: PurgedTexts) -> int:
     """Redact purged texts in the reasons for rejected lines; return the number of changed rows."""
-    rows = list(quoting(Upload.objects.all(), "faults", doomed.texts))
+    rows = list(rows_quoting(Upload.objects.all(), "faults", doomed.texts))
     for row in rows:
-        row.faults = redacted(row.faults, doomed.texts)
+        row.faults = redact(row.faults, doomed.texts)
         row.save(update_fields=["faults"])
     return len(rows)
 

@@ -142,9 +142,7 @@ class Protocol:
         assert [row.content for row in kept] == []
         if self.text == EVENT:
             others = Memory.objects.filter(content__in=TOMATOES[:4])
-            assert {row.state for row in others} == {"live"}, (
-                "what the summary stood for besides counts again"
-            )
+            assert {row.state for row in others} == {"live"}, "what the summary also stood for counts again"
         if self.destroys:
             assert not Link.objects.filter(reason__contains=MARK).exists()
             assert not Memory.objects.filter(context__contains=MARK).exists()

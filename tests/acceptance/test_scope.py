@@ -43,7 +43,10 @@ def test_another_groups_text_never_comes_back(house: House, bob: User, garden: G
     for group in ("ledger", "garden"):
         assert tellers(READERS, stranger, wanted(theirs, group=group), "Quokkazebu") == []
     answer = keep(stranger.agent, THEIRS, group="ledger")  # nor does it appear as what is near
-    assert (answer.outcome, {near.group_id for near in (n.memory for n in answer.near)} & {garden.key}) == (
+    assert (
+        answer.outcome,
+        {near.group_id for near in (n.memory for n in answer.neighbours)} & {garden.key},
+    ) == (
         "created",
         set(),
     )

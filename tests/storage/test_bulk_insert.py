@@ -8,8 +8,8 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AuditEntry, AuditPayload, CandidatePolicy, Group
-from storage.bulk_insert import FEW, MOST, SIZES, ManyInsert
-from storage.canonical_json import objects
+from storage.bulk_insert import MAX_ROWS, MIN_BULK_ROWS, SIZES, ManyInsert
+from storage.canonical_json import encode_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def columns_of(seqs: range) -> list[tuple[object, ...]]:
     return rows
 
 
-@pytest.mark.parametrize("count", [0, 1, FEW - 1, FEW, 77, SIZES[0] + 21, MOST + 70])
+@pytest.mark.parametrize("count", [0, 1, MIN_BULK_ROWS - 1, MIN_BULK_ROWS, 77, SIZES[0] + 21, MAX_ROWS + 70])
 def test_rows_are_what_the_orm_writes_one_by_one(count: int) -> None:
     ENTRIES.add([entry(seq) for seq in range(count)])
     written = columns_of(range(count))
@@ -80,8 +80,8 @@ def test_a_key_that_was_given_once_is_never_given_again() -> None:
 
 
 def test_a_batch_is_one_statement_and_says_once_what_is_the_same() -> None:
-    ENTRIES.add([entry(seq) for seq in range(FEW)])
-    rows = [entry(1000 + seq) for seq in range(MOST)]
+    ENTRIES.add([entry(seq) for seq in range(MIN_BULK_ROWS)])
+    rows = [entry(1000 + seq) for seq in range(MAX_ROWS)]
     with CaptureQueriesContext(connection) as seen:
         ENTRIES.add(rows)
     inserts = [query["sql"] for query in seen.captured_queries if query["sql"].startswith("INSERT")]
@@ -110,7 +110,7 @@ def test_what_is_tied_to_an_unsaved_row_is_refused() -> None:
 def test_rows_may_be_given_by_their_columns_with_json_that_is_ready() -> None:
     made = [entry(seq) for seq in range(5)]
     ENTRIES.add(made)
-    ready = objects("after", {"text": ["a", "é", "100 %", "\x7f", ""], "n": [1] * 5})
+    ready = encode_rows("after", {"text": ["a", "é", "100 %", "\x7f", ""], "n": [1] * 5})
     keys = PAYLOADS.add_columns({"entry_id": [row.pk for row in made], "salt": ["s"] * 5, "payload": ready})
     assert len(keys) == 5
     found = AuditPayload.objects.order_by("pk").values_list("payload", flat=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.bulk_threads import TURN_S, YOUNG, bulk_work
+from storage.bulk_threads import GC_THRESHOLD, SWITCH_INTERVAL_S, bulk_work
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def _as_python_starts() -> Iterator[None]:
 
 def test_meanwhile_looks_are_rare() -> None:
     with bulk_work():
-        assert gc.get_threshold() == (YOUNG, 10, 10)
+        assert gc.get_threshold() == (GC_THRESHOLD, 10, 10)
     assert gc.get_threshold() == (700, 10, 10)
 
 
@@ -44,7 +44,7 @@ def test_the_last_of_overlapping_blocks_sets_them_back() -> None:
     with bulk_work():
         thread.start()
         assert begun.wait(timeout=30)
-    assert gc.get_threshold() == (YOUNG, 10, 10)
+    assert gc.get_threshold() == (GC_THRESHOLD, 10, 10)
     may_end.set()
     thread.join()
     assert gc.get_threshold() == (700, 10, 10)
@@ -61,8 +61,10 @@ def test_what_is_rarer_already_stays() -> None:
 
 def test_meanwhile_turns_are_short_and_afterwards_as_before() -> None:
     with bulk_work(), bulk_work():
-        assert sys.getswitchinterval() == pytest.approx(TURN_S)
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
     assert sys.getswitchinterval() == pytest.approx(0.005)
-    sys.setswitchinterval(TURN_S / 2)  # a server's may be shorter still
+    sys.setswitchinterval(SWITCH_INTERVAL_S / 2)  # a server's may be shorter still
     with bulk_work():
-        assert sys.getswitchinterval() == pytest.approx(TURN_S / 2, rel=0.02)  # of whole microseconds
+        assert sys.getswitchinterval() == pytest.approx(
+            SWITCH_INTERVAL_S / 2, rel=0.02
+        )  # of whole microseconds

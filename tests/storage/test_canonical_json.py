@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.canonical_json import CANONICAL, ReadyJson, canonical_json, objects
+from storage.canonical_json import CANONICAL, ReadyJson, canonical_json, encode_rows
 
 VALUES = st.one_of(
     st.none(),
@@ -33,12 +33,12 @@ def written(name: str, columns: dict[str, list[Any]]) -> list[ReadyJson]:
 @settings(max_examples=100, deadline=None)
 @given(TABLES)
 def test_it_is_what_json_dumps_writes(columns: dict[str, list[Any]]) -> None:
-    assert objects("after", columns) == written("after", columns)
+    assert encode_rows("after", columns) == written("after", columns)
 
 
 def test_both_ways_of_writing_by_hand() -> None:
     kept = {"b": "same %s"}
-    found = objects("after", {"text": ["é", '"\x7f%'], "kept": [kept, kept], "a": [1, 1.0]})
+    found = encode_rows("after", {"text": ["é", '"\x7f%'], "kept": [kept, kept], "a": [1, 1.0]})
     assert found == [
         ReadyJson(
             '{"after":{"a":1,"kept":{"b":"same %s"},"text":"é"}}',
@@ -52,13 +52,13 @@ def test_both_ways_of_writing_by_hand() -> None:
 
 
 def test_equal_values_of_two_kinds_stay_what_they_are() -> None:
-    found = objects("x", {"n": [1, True, 1.0, 0, False]})
+    found = encode_rows("x", {"n": [1, True, 1.0, 0, False]})
     assert [ready.canonical for ready in found] == [
         '{"x":{"n":1}}', '{"x":{"n":true}}', '{"x":{"n":1.0}}', '{"x":{"n":0}}', '{"x":{"n":false}}'
     ]  # fmt: skip
 
 
 def test_the_object_comes_back_and_any_other_is_hashed_as_before() -> None:
-    [ready] = objects("after", {"text": ["é"], "n": [None]})
+    [ready] = encode_rows("after", {"text": ["é"], "n": [None]})
     assert ready.value() == {"after": {"text": "é", "n": None}}
     assert canonical_json(ready) == canonical_json(ready.value()) == '{"after":{"n":null,"text":"é"}}'

@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection, transaction
 
 from access.models import Group
 from storage import wal_checkpoints as wal_moving
-from storage.wal_checkpoints import pages_moved_between
+from storage.wal_checkpoints import deferred_checkpoints
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,8 +68,8 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_a_commit_moves_none_and_what_is_called_between_has_them_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 1500)
-    with pages_moved_between() as move:
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 1500)
+    with deferred_checkpoints() as move:
         write(1200)
         assert waiting() >= 1200  # a commit would have moved them from a thousand on
         move()
@@ -87,18 +87,18 @@ def test_a_commit_moves_none_and_what_is_called_between_has_them_moved(
 
 
 def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 100)
     monkeypatch.setattr(wal_moving, "REST_PAGES", 1)
-    monkeypatch.setattr(wal_moving, "TOO_MANY_PAGES", 600)
-    real, may_move = wal_moving._move, threading.Event()
+    monkeypatch.setattr(wal_moving, "MAX_WAL_PAGES", 600)
+    real, may_move = wal_moving.checkpoint, threading.Event()
 
     def slow(most: int) -> None:
         if threading.current_thread() is not threading.main_thread():
             assert may_move.wait(timeout=30)
         real(most)
 
-    monkeypatch.setattr(wal_moving, "_move", slow)
-    with pages_moved_between() as move:
+    monkeypatch.setattr(wal_moving, "checkpoint", slow)
+    with deferred_checkpoints() as move:
         write(150)
         move()
         write(150)
@@ -111,15 +111,15 @@ def test_where_the_thread_falls_behind_the_work_waits_for_it(monkeypatch: pytest
 
 
 def test_a_fault_of_the_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wal_moving, "MOST_PAGES", 100)
+    monkeypatch.setattr(wal_moving, "CHECKPOINT_PAGES", 100)
 
     def broken(most: int) -> None:
         raise DatabaseError("disk I/O error")
 
-    with pages_moved_between() as move:
+    with deferred_checkpoints() as move:
         write(150)
         with monkeypatch.context() as patch:
-            patch.setattr(wal_moving, "_move", broken)
+            patch.setattr(wal_moving, "checkpoint", broken)
             move()
             with pytest.raises(DatabaseError, match="disk I/O error"):
                 wait_until(lambda: bool(move()))
@@ -128,7 +128,7 @@ def test_a_fault_of_the_thread_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_afterwards_commits_move_them_as_before() -> None:
     assert usual() == 1000
-    with pages_moved_between():
+    with deferred_checkpoints():
         assert usual() == 0
         write(1200)
     assert usual() == 1000
@@ -138,25 +138,25 @@ def test_afterwards_commits_move_them_as_before() -> None:
 def test_meanwhile_more_pages_are_kept_but_never_fewer() -> None:
     before = cache()
     assert before == -16 * 1024
-    with pages_moved_between():
+    with deferred_checkpoints():
         assert cache() == -64 * 1024
     assert cache() == before
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA cache_size = -100000")
-    with pages_moved_between():
+    with deferred_checkpoints():
         assert cache() == -100_000
     with connection.cursor() as cursor:
         cursor.execute(f"PRAGMA cache_size = {before}")
 
 
 def test_that_is_so_after_a_fault_too() -> None:
-    with pytest.raises(ValueError, match="at fault"), pages_moved_between():
+    with pytest.raises(ValueError, match="at fault"), deferred_checkpoints():
         raise ValueError("at fault")
     assert usual() == 1000
 
 
 def test_inside_a_transaction_it_does_nothing() -> None:
-    with transaction.atomic(), pages_moved_between() as move:
+    with transaction.atomic(), deferred_checkpoints() as move:
         Group.objects.create(slug="ledger")
         move()
         assert usual() == 1000

@@ -34,7 +34,7 @@ from loci_site.admin.dashboard.counts import (
     VisibleCensus,
     current_census,
     live_by_group,
-    seen_by,
+    visible_census,
 )
 from loci_site.admin.dashboard.todo import Figure, list_url, needs_attention
 from loci_site.server.health import database_check, lesser_checks
@@ -73,7 +73,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
     group = groups.get(request.GET.get("group", ""))
     chosen = group.slug if group else ""
     census = current_census()
-    seen = seen_by(census, actor, room=group.key if group else None) if census else None
+    seen = visible_census(census, actor, group=group.key if group else None) if census else None
     checks = {
         "database": database_check(),
         **lesser_checks(has_database=True),

@@ -1,7 +1,7 @@
-"""Counts over the whole store, taken seldom and shared by all who look; what each may see is summed from them.
+"""Cached counts over the whole store, shared by all viewers; each viewer's figures are summed from the visible part.
 
-Counting a million rows takes seconds, so a page never waits for it: a small store is counted each time, a large one by
-a thread beside the requests, and the page says when.
+Counting a million rows takes seconds, so a page never waits for it: a small store is counted on each request, a large
+one by a background thread, and the page shows when.
 """
 
 import logging
@@ -26,17 +26,17 @@ from memories.types import Scope, State, Trust
 from relations.models import Relation
 
 log = logging.getLogger(__name__)
-SMALL = 5_000  # memories; that many are counted in about 20 ms
-LEAST_AGE_S = 30.0  # a count is kept so long at least, and AGE_FACTOR times as long as it took
+SMALL_STORE = 5_000  # memories; counting that many takes about 20 ms
+MIN_AGE_S = 30.0  # a count is cached at least this long, and AGE_FACTOR times as long as it took
 AGE_FACTOR = 20.0
-PATIENCE_S = 0.1  # a page waits so long for the first count
+FIRST_COUNT_WAIT_S = 0.1  # the longest that a page waits for the first count
 RECALL_DAYS = 30
 GROWTH_WEEKS = 26
-KEPT = "loci-census"
+CACHE_KEY = "loci-census"
 
 
 class MemoryCount(NamedTuple):
-    """How many memories are of one kind."""
+    """The number of memories with these values."""
 
     group: int
     scope: str
@@ -48,7 +48,7 @@ class MemoryCount(NamedTuple):
 
 
 class StoreCount(NamedTuple):
-    """How many memories of a group were stored on a day."""
+    """The number of memories stored in a group on a day."""
 
     group: int
     scope: str
@@ -57,7 +57,7 @@ class StoreCount(NamedTuple):
 
 
 class RecallCount(NamedTuple):
-    """How many recalls of a group were made on a day, by whether they found nothing. `group` None: in no group."""
+    """The number of recalls in a group on a day, by whether they abstained. `group` None: recalls outside any group."""
 
     group: int | None
     day: str
@@ -66,7 +66,7 @@ class RecallCount(NamedTuple):
 
 
 class LinkCount(NamedTuple):
-    """How many open links of a kind lead between two groups."""
+    """The number of open links of a kind between two groups."""
 
     kind: str
     source: int
@@ -78,7 +78,7 @@ class LinkCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Census:
-    """The counts, and when they were taken."""
+    """All counts of the store, with the time they were taken and how long that took."""
 
     taken_at: datetime
     took_s: float
@@ -91,28 +91,28 @@ class Census:
 
     @property
     def is_old(self) -> bool:
-        """True where it is to be taken again."""
+        """True if the counts are due to be taken again."""
         age_s = (timezone.now() - self.taken_at).total_seconds()
-        return age_s > max(LEAST_AGE_S, self.took_s * AGE_FACTOR)
+        return age_s > max(MIN_AGE_S, self.took_s * AGE_FACTOR)
 
 
 @dataclass(frozen=True)
 class VisibleCensus:
-    """A census as far as one actor may see it, or one group's part of that."""
+    """The part of a census that one actor may see, or one group's part of that."""
 
     census: Census
     groups: frozenset[int] | None  # None: all
-    room: int | None = None
+    group: int | None = None
 
     def has(self, group: int | None, scope: str) -> bool:
-        """Say whether rows of a group and scope are counted; as Visibility has it for lists."""
-        if self.room is not None:
-            return group == self.room
+        """True if rows of this group and scope count; the same rule as Visibility's for lists."""
+        if self.group is not None:
+            return group == self.group
         return self.groups is None or scope == Scope.GLOBAL or group in self.groups
 
     @cached_property
     def cells(self) -> list[MemoryCount]:
-        """Give the kinds of memories that are counted."""
+        """The memory counts that are visible."""
         return [cell for cell in self.census.cells if self.has(cell.group, cell.scope)]
 
     def sum(self, **wanted: str | bool) -> int:
@@ -122,7 +122,7 @@ class VisibleCensus:
         )
 
     def by(self, column: str, **wanted: str) -> dict[Any, int]:
-        """Count memories by a column, those with these values."""
+        """Count memories with these values, by a column."""
         counts: dict[Any, int] = {}
         for cell in self.cells:
             if all(getattr(cell, name) == value for name, value in wanted.items()):
@@ -130,16 +130,16 @@ class VisibleCensus:
         return counts
 
     def stored(self) -> dict[date, int]:
-        """Give how many memories were stored, by day."""
-        return _by_day((row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope))
+        """The number of memories stored, by day."""
+        return sum_by_day((row.day, row.amount) for row in self.census.days if self.has(row.group, row.scope))
 
     def recalls(self, *, abstained: bool) -> dict[date, int]:
-        """Give how many recalls were made, by day: those that found nothing, or the others."""
+        """The number of recalls by day: those that abstained, or the others."""
         rows = (row for row in self.census.recalls if row.abstained == abstained)
-        return _by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
+        return sum_by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
 
     def open_links(self, kind: str) -> int:
-        """Count the open links of a kind both of whose ends may be seen, in the group where there is one."""
+        """Count the open links of a kind with both ends visible; with a group, those that start in it."""
         ends = VisibleCensus(self.census, self.groups)
         return sum(
             row.amount
@@ -150,7 +150,7 @@ class VisibleCensus:
         )
 
     def relations(self) -> int:
-        """Count the relations that hold."""
+        """Count the relations that are not retired."""
         return sum(n for group, n in self.census.relations.items() if self.has(group, Scope.GROUP))
 
     def owed(self) -> int:
@@ -158,13 +158,13 @@ class VisibleCensus:
         return sum(n for (group, scope), n in self.census.owed.items() if self.has(group, scope))
 
 
-def seen_by(census: Census, actor: Actor, *, room: int | None = None) -> VisibleCensus:
-    """Give what of the counts the actor may see; `room` is a group that the actor may enter."""
-    return VisibleCensus(census, None if actor.all_groups else frozenset(actor.roles), room)
+def visible_census(census: Census, actor: Actor, *, group: int | None = None) -> VisibleCensus:
+    """The counts that the actor may see; `group` narrows them to one group that the actor may enter."""
+    return VisibleCensus(census, None if actor.all_groups else frozenset(actor.roles), group)
 
 
 def live_by_group(census: Census) -> dict[int, Counter[str]]:
-    """Count each group's live memories by type, and under "candidate" those that wait for a person."""
+    """Count each group's live memories by type, and its candidates under "candidate"."""
     found: dict[int, Counter[str]] = {}
     for cell in census.cells:
         if cell.state == State.LIVE:
@@ -176,97 +176,99 @@ def live_by_group(census: Census) -> dict[int, Counter[str]]:
 
 
 def current_census() -> Census | None:
-    """Give the newest counts without ever making a page wait; None where there are none yet.
+    """The newest counts; None if there are none yet. A page waits at most FIRST_COUNT_WAIT_S for them.
 
-    A small store's are counted now. A large store's are kept, and taken again by a thread when they are old.
+    A small store is counted now. A large store's counts are cached, and a thread takes them again when they are old.
     """
-    if (Memory.objects.aggregate(newest=Max("key"))["newest"] or 0) <= SMALL:
+    if (Memory.objects.aggregate(newest=Max("key"))["newest"] or 0) <= SMALL_STORE:
         return take_census()
-    kept: Census | None = cache.get(KEPT)
-    if kept is None or kept.is_old:
-        WORK.begin(_take_and_keep)
-    if kept is None:
-        WORK.wait(PATIENCE_S)
-        kept = cache.get(KEPT)
-    return kept
+    cached: Census | None = cache.get(CACHE_KEY)
+    if cached is None or cached.is_old:
+        COUNTER.start(cache_census)
+    if cached is None:
+        COUNTER.wait(FIRST_COUNT_WAIT_S)
+        cached = cache.get(CACHE_KEY)
+    return cached
 
 
 def take_census() -> Census:
     """Count the store, in seven queries."""
     began, now = perf_counter(), timezone.now()
+    ends = ("source__group_id", "source__scope", "target__group_id", "target__scope")
     kinds = ("group_id", "scope", "type", "state", "trust", "pinned")
     rows = Memory.objects.order_by()
     days = rows.filter(created_at__gte=now - timedelta(weeks=GROWTH_WEEKS)).annotate(day=_day("created_at"))
     recalls = RecallLog.objects.filter(at__gte=now - timedelta(days=RECALL_DAYS)).annotate(day=_day("at"))
     return Census(
         taken_at=now,
-        cells=tuple(MemoryCount(*row) for row in _counted(rows, *kinds)),
-        days=tuple(StoreCount(*row) for row in _counted(days, "group_id", "scope", "day")),
-        recalls=tuple(RecallCount(*row) for row in _counted(recalls, "group_id", "day", "abstained")),
-        links=tuple(LinkCount(*row) for row in _open_links()),
-        relations=dict(_counted(Relation.objects.filter(retired_at=None), "group_id")),
-        owed={(row[0], row[1]): row[2] for row in _owed()},
+        cells=tuple(MemoryCount(*row) for row in count_by(rows, *kinds)),
+        days=tuple(StoreCount(*row) for row in count_by(days, "group_id", "scope", "day")),
+        recalls=tuple(RecallCount(*row) for row in count_by(recalls, "group_id", "day", "abstained")),
+        links=tuple(
+            LinkCount(*row) for row in count_by(Link.objects.filter(status=LinkStatus.OPEN), "kind", *ends)
+        ),
+        relations=dict(count_by(Relation.objects.filter(retired_at=None), "group_id")),
+        owed={
+            (group, scope): amount
+            for group, scope, amount in count_by(
+                Piece.objects.filter(embedding=None), "memory__group_id", "memory__scope"
+            )
+        },
         took_s=perf_counter() - began,
     )
 
 
-def _open_links() -> Iterable[tuple[Any, ...]]:
-    ends = ("source__group_id", "source__scope", "target__group_id", "target__scope")
-    return _counted(Link.objects.filter(status=LinkStatus.OPEN), "kind", *ends)
-
-
-def _owed() -> Iterable[tuple[Any, ...]]:
-    return _counted(Piece.objects.filter(embedding=None), "memory__group_id", "memory__scope")
-
-
-def _counted(rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
+def count_by(rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
+    """Count rows by these columns: a tuple of their values and the number for each combination."""
     found: Iterable[tuple[Any, ...]] = rows.order_by().values_list(*columns).annotate(amount=Count("pk"))
     return found
 
 
 def _day(column: str) -> Substr:
-    # The database's own text of a moment: Django's functions for dates call Python for each row of SQLite.
+    # The database's own text of a timestamp: on SQLite, Django's date functions call Python for each row.
     return Substr(Cast(F(column), TextField()), 1, 10)
 
 
-def _by_day(rows: Iterable[tuple[str, int]]) -> dict[date, int]:
+def sum_by_day(rows: Iterable[tuple[str, int]]) -> dict[date, int]:
+    """Sum counts by ISO date."""
     counts: dict[date, int] = {}
     for day, count in rows:
         counts[date.fromisoformat(day)] = counts.get(date.fromisoformat(day), 0) + count
     return counts
 
 
-def _take_and_keep() -> None:
-    cache.set(KEPT, take_census(), timeout=None)
+def cache_census() -> None:
+    """Take the census and cache it until the next one replaces it."""
+    cache.set(CACHE_KEY, take_census(), timeout=None)
 
 
-class _Work:
-    """One thread at a time that counts."""
+class BackgroundCounter:
+    """Runs the count in a background thread, one at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def begin(self, work: Callable[[], None]) -> None:
-        """Do the work in a thread, unless it is being done."""
+    def start(self, work: Callable[[], None]) -> None:
+        """Run the work in a thread, unless one is running already."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=_guarded, args=(work,), name="census", daemon=True)
+                self._thread = threading.Thread(target=_run, args=(work,), name="census", daemon=True)
                 self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait for the work under way, so long at most."""
+        """Wait for the running thread, at most this long."""
         if self._thread is not None:
             self._thread.join(seconds)
 
 
-def _guarded(work: Callable[[], None]) -> None:
+def _run(work: Callable[[], None]) -> None:
     try:
         work()
     except DatabaseError:
-        log.exception("the counts of the dashboard could not be taken")
+        log.exception("could not take the counts of the dashboard")
     finally:
         connection.close()
 
 
-WORK = _Work()
+COUNTER = BackgroundCounter()

@@ -115,7 +115,7 @@ def outcome_lines(stored: StoreResult) -> list[str]:
     lines += [
         f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
         f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
-        for neighbour in stored.near
+        for neighbour in stored.neighbours
     ]
     if stored.is_embedding_owed:
         lines.append("The embedding model is not available yet: until then it is found by words only.")

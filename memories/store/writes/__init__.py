@@ -1,1 +1,1 @@
-"""The single steps of the write path, and the executor that carries them out."""
+"""The steps of the write path, and the executor that runs them."""

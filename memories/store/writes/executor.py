@@ -1,7 +1,7 @@
-"""Carrying out decisions: the one executor of the write path, for a single draft and for a batch of 256.
+"""The executor of the write path, for a single draft as for a batch of 256.
 
-Rows, pieces, confirmations and log rows are collected and written together. What depends on the order of writes (a row
-that takes another's place, a link) is written on its own, after everything collected before it.
+Rows, pieces, reinforcements and log rows are collected and written together. Writes that depend on the order (a
+replacement, a link) are carried out singly, after everything collected before them.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import insert_pieces
 from memories.store.prepare import PreparedDraft
-from memories.store.search_columns import context_of, neighbours_of, refresh_beside
+from memories.store.search_columns import context_of, refresh_contexts_beside, thread_neighbours
 from memories.store.threads import append_to_threads, set_contexts, take_place
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import reinforce
-from memories.store.writes.rows import add_names, follow, new_row
+from memories.store.writes.rows import add_names, new_row, set_previous_version
 from memories.store.writes.supersede import point_to_successor, replace_memory, retire_lapsed
 from memories.types import State
 from storage.bulk_insert import ManyInsert
@@ -33,9 +33,9 @@ MEMORIES = ManyInsert(Memory)
 
 @dataclass(frozen=True)
 class Insert:
-    """Insert a new memory at its place in the thread: that of what it `replaces`, the one named, or after the last.
+    """Insert a new memory at its place in the thread: that of the memory it `replaces`, the one named, or the end.
 
-    `after` is the version that it follows in its chain.
+    `after` is the previous version of its chain.
     """
 
     row: Memory
@@ -46,13 +46,13 @@ class Insert:
 
     @property
     def is_appended(self) -> bool:
-        """True if nothing but the end of its thread decides where it belongs."""
+        """True if it goes to the end of its thread and starts a chain."""
         return self.after is None and self.replaces is None and self.prepared.draft.position is None
 
 
 @dataclass(frozen=True)
 class KeepWording:
-    """Keep a restatement's wording, or its source, as a merged row that leads to the memory `into`."""
+    """Keep a restatement's wording and source as a row merged into the memory `into`."""
 
     row: Memory
     prepared: PreparedDraft
@@ -112,7 +112,7 @@ class LinkNeighbours:
 
 @dataclass(frozen=True)
 class Log:
-    """Log what was refused."""
+    """Log a refusal."""
 
     event: AuditEvent
 
@@ -123,9 +123,9 @@ Write = (
 
 
 class Executor:
-    """Carries out writes in their order, inside one transaction of the caller; flush() ends it.
+    """Carries out writes in order, inside the caller's transaction; call flush() at the end.
 
-    `done` has, by memory id, what a reinforcement did, in words.
+    `reinforcements` has the effect of each reinforcement in words, by memory id.
     """
 
     def __init__(self, actor: Actor, *, now: datetime) -> None:
@@ -134,10 +134,10 @@ class Executor:
         self._wordings: list[KeepWording] = []
         self._reinforced: list[Memory] = []
         self._events: list[AuditEvent] = []
-        self.done: dict[UUID, str] = {}
+        self.reinforcements: dict[UUID, str] = {}
 
     def add(self, writes: Sequence[Write]) -> None:
-        """Take one decision's writes: those that can wait are collected, the others are carried out now."""
+        """Take one decision's writes: collect those that can wait, carry out the others now."""
         for write in writes:
             match write:
                 case Insert() if write.is_appended:
@@ -175,10 +175,10 @@ class Executor:
         self._insert_appended()
         self._insert_wordings()
         audit.append_many(self._actor, self._events, at=self._now)
-        # After the log: what this batch stored counts as said today.
-        events, done = reinforce(self._actor, self._reinforced, now=self._now)
+        # After the log rows: what this batch stored counts as confirmed today.
+        events, effects = reinforce(self._actor, self._reinforced, now=self._now)
         audit.append_many(self._actor, events, at=self._now)
-        self.done |= done
+        self.reinforcements |= effects
         self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
 
     def _insert_appended(self) -> None:
@@ -199,7 +199,7 @@ class Executor:
             return
         for write in self._wordings:
             if write.after is not None:
-                follow(write.row, write.after)
+                set_previous_version(write.row, write.after)
             write.row.superseded_by = write.into
         MEMORIES.add([write.row for write in self._wordings])
         insert_pieces([(write.row, write.prepared.embedded) for write in self._wordings])
@@ -223,18 +223,18 @@ def stored_events(rows: Sequence[Memory]) -> list[AuditEvent]:
 
 
 def insert_placed(write: Insert) -> None:
-    """Insert one memory that follows another or has a place of its own, and update the contexts beside it."""
+    """Insert one memory with a predecessor or a position of its own, and update its neighbours' contexts."""
     row = write.row
     if write.after is not None:
-        follow(row, write.after)
+        set_previous_version(row, write.after)
     take_place(row, write.prepared.draft, write.group, replaces=write.replaces)
-    beside = neighbours_of(row)
+    beside = thread_neighbours(row)
     row.context = context_of(row, beside)
     MEMORIES.add([row])
     insert_pieces([(row, write.prepared.embedded)])
     add_names([row])
     if row.state == State.LIVE:
-        refresh_beside(row, beside)
+        refresh_contexts_beside(row, beside)
 
 
 def insert_version(
@@ -246,9 +246,9 @@ def insert_version(
     after: Memory | None = None,
     now: datetime,
 ) -> Memory:
-    """Insert a memory that the caller has decided on: an edit, a restored version, a summary, a proposed fact.
+    """Insert a memory without a decision: an edit, a restored version, a summary or a proposed fact.
 
-    Inside the caller's transaction; the caller logs it.
+    Runs inside the caller's transaction; the caller logs it.
     """
     row = new_row(actor, prepared.draft, group, trust=trust, now=now)
     insert_placed(Insert(row, prepared, group, after=after))

@@ -1,4 +1,4 @@
-"""Links that a write leaves behind, for a person to look at."""
+"""The links that writes create for a person to review."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ def link(
     reason: str = "",
     evidence: dict[str, str] | None = None,
 ) -> Link | None:
-    """Link two chains' roots, once per kind; None if both are the same chain."""
+    """Link two chains' roots, once per kind; None if both memories are of one chain."""
     if memory.root_key == other.root_key:
         return None
     found, _ = Link.objects.get_or_create(
@@ -43,7 +43,7 @@ def link(
 def link_successor(actor: Actor, candidate: Memory, old: Memory, *, operation: Operation) -> None:
     """Record that a candidate will replace `old` once approved, by this operation (supersede or edit).
 
-    A conflict link that exists between the two gets this meaning, and is open again.
+    An existing conflict link between the two takes this meaning and is reopened.
     """
     reason, evidence = f"will {operation} it once approved", {ON_APPROVAL: operation.value}
     found = link(actor, candidate, old, kind=LinkKind.CONFLICT, reason=reason, evidence=evidence)
@@ -61,14 +61,14 @@ def link_neighbours(
     `has_links` False: no link leads from its chain yet.
     """
     root = memory.root_key
-    tied = [(kind, n) for n in neighbours if (kind := n.link_kind) and n.memory.root_key != root]
-    if not tied:
+    linked = [(kind, n) for n in neighbours if (kind := n.link_kind) and n.memory.root_key != root]
+    if not linked:
         return
-    known = set(Link.objects.filter(source=root).values_list("kind", "target")) if has_links else set()
+    existing = set(Link.objects.filter(source=root).values_list("kind", "target")) if has_links else set()
     fresh: dict[tuple[str, int], Link] = {}
-    for kind, neighbour in tied:
+    for kind, neighbour in linked:
         pair = (str(kind), neighbour.memory.root_key)
-        if pair not in known:
+        if pair not in existing:
             fresh.setdefault(
                 pair,
                 Link(

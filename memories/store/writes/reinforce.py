@@ -1,4 +1,4 @@
-"""Reinforcing: restatements raise a memory's confidence, once per author and day."""
+"""Reinforce a memory: restatements raise its confidence, once per author and day."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -23,31 +23,31 @@ REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 def reinforce(
     actor: Actor, memories: Sequence[Memory], *, now: datetime
 ) -> tuple[list[AuditEvent], dict[UUID, str]]:
-    """Count restatements of memories, in order; returns the events to log, and what was done by memory id.
+    """Count restatements of memories, in order; returns the events to log, and the effects in words by memory id.
 
-    Nobody certifies a fact by repeating it, so confidence rises once per author and day. With storage.dedup
-    `overwrite` it rises each time, and the restatement counts as an access.
+    Repeating a fact does not prove it, so confidence rises once per author and day. With storage.dedup `overwrite` it
+    rises each time, and the restatement counts as an access.
     """
     if not memories:
         return [], {}
     overwrites = is_overwriting()
     confirmed = set() if overwrites else confirmed_today(actor, {memory.id for memory in memories})
-    events, done = list[AuditEvent](), dict[UUID, str]()
+    events, effects = list[AuditEvent](), dict[UUID, str]()
     for memory in memories:
         before, is_counted = memory.confidence, memory.id in confirmed
         values: dict[str, Any] = {"confidence": before, "updated_at": now}
         if not is_counted:
             values["confidence"] = min(1.0, round(before + REINFORCEMENT, 6))
         if before <= settings.LOCI.maintenance.decay_floor:
-            values["decayed_at"] = now  # fully decayed: the time until now is paid for
+            values["decayed_at"] = now  # fully decayed: decay starts again from now
         changes = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in values.items()}
         for name, value in values.items():
             setattr(memory, name, value)
         events.append(
             AuditEvent(Operation.REINFORCE, memory.id, memory.group.id, payload={"changes": changes})
         )
-        done[memory.id] = (
-            "you said so today already: confidence unchanged"
+        effects[memory.id] = (
+            "you confirmed this today already: confidence unchanged"
             if is_counted
             else f"confidence {before:.2f} → {memory.confidence:.2f}"
         )
@@ -57,7 +57,7 @@ def reinforce(
     if overwrites:
         for memory in memories:
             Memory.objects.filter(pk=memory.pk).update(access_count=F("access_count") + 1)
-    return events, done
+    return events, effects
 
 
 def _save(memories: dict[int, Memory]) -> None:
@@ -70,7 +70,7 @@ def _save(memories: dict[int, Memory]) -> None:
 
 
 def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
-    """Which of the memories the actor stored or confirmed today: repeating it adds no confidence.
+    """The memories that the actor stored or reinforced today, by id: repeating them adds no confidence.
 
     All tokens of a user count as that user, and so does the user in the browser.
     """
@@ -80,14 +80,14 @@ def confirmed_today(actor: Actor, ids: Iterable[UUID]) -> set[UUID]:
         operation__in=[Operation.REINFORCE, Operation.STORE],
         at__gte=day,
     )
-    user = _user_of(actor.name)
+    user = user_of(actor.name)
     return {
         id_
         for id_, name in entries.values_list("memory_id", "actor")
-        if id_ is not None and _user_of(name) == user
+        if id_ is not None and user_of(name) == user
     }
 
 
-def _user_of(actor_name: str) -> str:
-    # An actor's name is "user" or "user/token"; Django allows no slash in a user's name.
+def user_of(actor_name: str) -> str:
+    """The user part of an actor's name, "user" or "user/token"; Django allows no slash in a user's name."""
     return actor_name.partition("/")[0]

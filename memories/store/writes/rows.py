@@ -1,4 +1,4 @@
-"""New rows of memories: unsaved, from drafts, and the names of new entities."""
+"""Unsaved rows of memories from drafts, and the names of entities."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.store.search_columns import TextColumns, filter_tokens, text_columns
 from memories.types import Type
 from relations.models import EntityAlias
-from storage.bulk_insert import like
+from storage.bulk_insert import copy_row
 from storage.ids import new_id
 
 # Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
@@ -24,12 +24,12 @@ MAX_ALIAS_CHARS = 80
 def new_row(
     actor: Actor, draft: Draft, group: Group, *, trust: str, now: datetime, columns: TextColumns | None = None
 ) -> Memory:
-    """The unsaved row of a draft: a chain of its own, with no place in a thread yet.
+    """The unsaved row of a draft: the first version of a chain, not in a thread yet.
 
-    `columns` are the text's search columns if they were computed beforehand.
+    `columns` are the text's search columns, if already computed.
     """
     columns = columns or text_columns(draft)
-    memory = like(
+    memory = copy_row(
         _example(),
         {
             "id": new_id(),
@@ -61,7 +61,7 @@ def new_row(
         {"group": group},
     )
     if actor.token_key is not None:
-        # Key and id are known; any other field would be read on access.
+        # Only key and id are loaded; Django reads any other field on access.
         memory.token = ApiToken.from_db(None, ["key", "id"], [actor.token_key, actor.token_id])
     memory.filter = filter_tokens(memory)
     return memory
@@ -73,19 +73,19 @@ def _example() -> Memory:
     return Memory()
 
 
-def follow(memory: Memory, former: Memory) -> None:
+def set_previous_version(memory: Memory, previous: Memory) -> None:
     """Make an unsaved row the next version of a stored one.
 
-    A fact without a date of its own that replaces another is true from now on.
+    A fact without a start of its valid time is true from its creation on.
     """
-    memory.root_id, memory.version = former.root_key, former.version + 1
+    memory.root_id, memory.version = previous.root_key, previous.version + 1
     has_ended = memory.valid_to is not None and memory.valid_to < memory.created_at
     if memory.valid_from is None and memory.type != Type.EPISODIC and not has_ended:
         memory.valid_from = memory.created_at
 
 
 def add_names(memories: Iterable[Memory]) -> None:
-    """Record the names that the texts of new entities begin with."""
+    """Record the names of new entities: the beginnings of their texts."""
     entities = [memory for memory in memories if memory.type == Type.ENTITY]
     if not entities:
         return

@@ -1,4 +1,4 @@
-"""Superseding: one memory takes the place of another, which stays as history."""
+"""Supersede a memory: another takes its place, and it stays as history."""
 
 from datetime import datetime
 from uuid import UUID
@@ -19,10 +19,10 @@ from memories.types import State, Type
 def replace_memory(
     actor: Actor, old: Memory, new: Memory, *, operation: Operation = Operation.SUPERSEDE
 ) -> UUID:
-    """Retire `old` in favour of `new`, with the summaries that still repeat the old text; returns the id of `old`.
+    """Retire `old` in favour of `new`, and withdraw summaries that repeat the old text; returns the id of `old`.
 
     A superseded memory was true: its valid time ends. An edit corrects: the record time ends and the valid time stays.
-    Inside the caller's transaction.
+    Runs inside the caller's transaction.
 
     Raises:
         Conflict: somebody else changed `old` meanwhile.
@@ -34,7 +34,7 @@ def replace_memory(
         superseded_by=new,
         state_changed_at=now,
         updated_at=now,
-        **({"retired_at": now} if operation == Operation.EDIT else end_of(old, new, now)),
+        **({"retired_at": now} if operation == Operation.EDIT else valid_time_end(old, new, now)),
     )
     if changed != 1:
         raise Conflict(
@@ -53,7 +53,7 @@ def replace_memory(
     return old.id
 
 
-def end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
+def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
     """The end of a superseded memory's valid time; events have none, and an earlier end stays."""
     end = max(filter(None, [new.valid_from or now, old.valid_from]))
     if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):
@@ -62,9 +62,9 @@ def end_of(old: Memory, new: Memory, now: datetime) -> dict[str, datetime]:
 
 
 def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
-    """Retire a live row whose time is over, so that its text can be stored anew.
+    """Retire a live row whose time is over, so that its text can be stored again.
 
-    One that was true until then becomes history, one whose time to live ran out has expired.
+    It is expired if `expires_at` has passed, else superseded.
     """
     now, before = timezone.now(), snapshot(lapsed)
     has_expired = lapsed.expires_at is not None and lapsed.expires_at <= now
@@ -82,7 +82,7 @@ def retire_lapsed(actor: Actor, lapsed: Memory) -> None:
 
 
 def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
-    """Point a retired row at its successor, and log it; False if it points somewhere already."""
+    """Point a retired row at its successor, and log it; False if it has a successor already."""
     if Memory.objects.filter(pk=old.pk, superseded_by=None).update(superseded_by=new) != 1:
         return False
     audit.append(

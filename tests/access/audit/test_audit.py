@@ -12,7 +12,7 @@ from access.audit import AuditEvent, append, append_many, verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from memories.browse.listing import list_log
 from memories.lifecycle.verbs import purge
-from storage.canonical_json import ReadyJson, objects
+from storage.canonical_json import ReadyJson, encode_rows
 from tests.memories.builders import kept
 from tests.people import person
 
@@ -76,7 +76,7 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
     actor, moment = person(alice), timezone.now()
     append(actor, "run", subject="before")
     said = [{"number": n, "ä": [0.1, None]} for n in range(6)]
-    ready = objects("after", {"text": ["é", "100 %", '"'], "n": [1, 1, 1]})
+    ready = encode_rows("after", {"text": ["é", "100 %", '"'], "n": [1, 1, 1]})
     payloads: list[Mapping[str, Any] | ReadyJson] = [*said, *ready]
     events = [
         AuditEvent("run", UUID(int=n + 1), None, f"step «{n}»", payload) for n, payload in enumerate(payloads)
@@ -95,7 +95,7 @@ def test_many_rows_follow_one_another_as_single_ones_do(alice: User) -> None:
 
 def test_few_rows_may_say_json_that_is_ready(alice: User) -> None:
     append_many(
-        person(alice), [AuditEvent("run", payload=ready) for ready in objects("after", {"n": [1, 2]})]
+        person(alice), [AuditEvent("run", payload=ready) for ready in encode_rows("after", {"n": [1, 2]})]
     )
     assert sorted(str(row.payload) for row in AuditPayload.objects.all()) == [
         "{'after': {'n': 1}}",

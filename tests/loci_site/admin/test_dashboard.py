@@ -23,7 +23,7 @@ from loci_site.admin.dashboard.charts import (
     stack_slices,
     sum_by_week,
 )
-from loci_site.admin.dashboard.counts import current_census, seen_by, take_census
+from loci_site.admin.dashboard.counts import current_census, take_census, visible_census
 from maintenance.models import Run
 from memories.lifecycle import verbs
 from memories.models import Link, Memory, Piece, RecallLog
@@ -239,9 +239,9 @@ def test_no_row_more_is_asked_for_when_there_are_more(owner: Client, remember: R
 def large(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Treat every store as large, and collect the background counts instead of running them."""
     begun: list[object] = []
-    monkeypatch.setattr(dashboard_census, "SMALL", -1)
-    monkeypatch.setattr(dashboard_census.WORK, "begin", begun.append)
-    monkeypatch.setattr(dashboard_census.WORK, "wait", lambda seconds: None)
+    monkeypatch.setattr(dashboard_census, "SMALL_STORE", -1)
+    monkeypatch.setattr(dashboard_census.COUNTER, "start", begun.append)
+    monkeypatch.setattr(dashboard_census.COUNTER, "wait", lambda seconds: None)
     return begun
 
 
@@ -264,7 +264,7 @@ def test_kept_counts_are_shown_until_they_are_old(
     owner: Client, remember: Remember, large: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember("a fact")
-    cache.set(dashboard_census.KEPT, take_census(), timeout=None)
+    cache.set(dashboard_census.CACHE_KEY, take_census(), timeout=None)
     remember("another fact")
     assert figures(owner)["Live memories"] == 1
     assert large == []
@@ -287,10 +287,10 @@ def test_counts_that_took_long_are_kept_longer() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_the_thread_counts_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dashboard_census, "SMALL", -1)
+    monkeypatch.setattr(dashboard_census, "SMALL_STORE", -1)
     current_census()
-    dashboard_census.WORK.wait(20)
-    kept = cache.get(dashboard_census.KEPT)
+    dashboard_census.COUNTER.wait(20)
+    kept = cache.get(dashboard_census.CACHE_KEY)
     assert kept is not None
     assert kept.cells == ()
 
@@ -302,7 +302,7 @@ def test_the_census_agrees_with_the_rows(
     remember("b", group="garden")
     remember("c")
     for user, room, expected in ((alice, None, 3), (bob, None, 2), (alice, garden, 2), (bob, ledger, 1)):
-        seen = seen_by(take_census(), person(user), room=room.key if room else None)
+        seen = visible_census(take_census(), person(user), group=room.key if room else None)
         assert seen.sum(state="live") == expected
         assert sum(seen.stored().values()) == expected
 

@@ -120,7 +120,7 @@ def test_a_purge_that_was_killed_before_the_backups_is_made_up(
     def killed(*args: object) -> None:
         raise SystemExit(9)
 
-    monkeypatch.setattr("memories.lifecycle.purge.clear_outside", killed)
+    monkeypatch.setattr("memories.lifecycle.purge.clear_outside_copies", killed)
     with pytest.raises(SystemExit):
         purge(operator(), memory.id)
     assert not Memory.objects.exists()

@@ -35,8 +35,8 @@ def test_a_contradiction_is_linked_and_told_and_supersedes_nothing(alice: User, 
     link = Link.objects.get()
     assert (link.kind, link.status, link.source, link.target) == ("conflict", "open", told.memory, old)
     assert link.evidence == {"conflict": "value", "old": "8080", "new": "9090"}
-    assert link.score == pytest.approx(told.near[0].cosine)
-    shown = neighbour_json(told.near[0])
+    assert link.score == pytest.approx(told.neighbours[0].cosine)
+    shown = neighbour_json(told.neighbours[0])
     assert shown["why"] == "contradicts: value, “8080” against “9090”"
     assert (shown["id"], shown["sameness"]) == (str(old.id), "different")
 
@@ -44,7 +44,7 @@ def test_a_contradiction_is_linked_and_told_and_supersedes_nothing(alice: User, 
 def test_a_contradiction_may_be_farther_than_a_duplicate(alice: User, ledger: Group) -> None:
     old = kept(person(alice), "Anna lives in Bern.", group="ledger")
     told = keep(person(alice), "Anna now resides in Lisbon.", group="ledger")
-    assert 0.55 <= told.near[0].cosine < 0.92
+    assert 0.55 <= told.neighbours[0].cosine < 0.92
     assert ends(LinkKind.CONFLICT) == [(told.memory, old)]
 
 
@@ -103,7 +103,7 @@ def test_a_retracted_text_contradicts_nobody(alice: User, ledger: Group) -> None
 def test_a_paraphrase_is_linked_below_the_threshold_of_near_ones(alice: User, ledger: Group) -> None:
     old = kept(person(alice), "We store all times in UTC.", group="ledger")
     told = keep(person(alice), "All times are stored in UTC.", group="ledger")
-    assert 0.84 <= told.near[0].cosine < 0.92
+    assert 0.84 <= told.neighbours[0].cosine < 0.92
     assert ends(LinkKind.DUPLICATE) == [(told.memory, old)]
 
 

@@ -75,7 +75,7 @@ def test_a_withdrawn_source_takes_the_summary_along_and_frees_the_others(
     assert freed.decayed_at is not None
     assert fresh(week.events[0]).superseded_by is None
     assert f"the summary {week.summary.id}, which was made from it, is withdrawn" in done.consequences
-    assert "2 memories that it stood for besides count again" in done.consequences
+    assert "2 memories that it also stood for count again" in done.consequences
     found = recall(person(alice), RecallRequest("What happened to the ledger?", group="ledger")).items
     assert {item.memory.id for item in found} <= {week.events[1].id, week.events[2].id}
     assert found

@@ -55,7 +55,7 @@ def test_the_same_text_again_by_the_same_author_is_counted_once_a_day(alice: Use
     first = kept(person(alice), PORT, group="ledger")
     again = keep(person(alice), f" {PORT} ", group="ledger")
     assert (again.outcome, again.memory) == ("reinforced", first)
-    assert again.why == "you said so today already: confidence unchanged"
+    assert again.why == "you confirmed this today already: confidence unchanged"
     assert fresh(first).confidence == 0.7
     assert Memory.objects.count() == 1
 
@@ -155,9 +155,9 @@ def test_a_token_that_only_writes_is_shown_nothing_near(alice: User, ledger: Gro
     kept(person(alice), "A deploy needs a review and a ticket.", group="ledger", scope="group")
     draft = {"group": "ledger", "scope": "group"}
     told = keep(agent(bob, scopes=["write"]), "A deploy needs a review or a ticket.", **draft)
-    assert (told.outcome, told.near) == ("created", ())
+    assert (told.outcome, told.neighbours) == ("created", ())
     told = keep(agent(bob, name="reader"), "A deploy needs a ticket or a review.", **draft)
-    assert len(told.near) > 0
+    assert len(told.neighbours) > 0
 
 
 def test_nothing_is_embedded_for_who_may_not_write(

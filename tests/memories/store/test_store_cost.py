@@ -13,8 +13,8 @@ from memories.lifecycle.verbs import approve, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.by_text import live_copies
 from memories.store.bulk import store_many
-from memories.store.existing import find_same, find_sources, find_texts
-from memories.store.neighbours import ComparedText, later_nears
+from memories.store.existing import find_same_text, find_sources, find_texts
+from memories.store.neighbours import ComparedText, neighbours_since
 from tests.memories.builders import add_piece, fresh, keep, kept, row, unit_vector
 from tests.people import person
 
@@ -57,7 +57,7 @@ def test_what_was_retracted_of_other_types_is_found_by_the_same_search(alice: Us
         retract(person(alice), memory.id)
     with CaptureQueriesContext(connection) as seen:
         stored = keep(person(alice), TEXTS[0], group="ledger")
-    assert {near.id for near in stored.near} == {memory.id for memory in said}
+    assert {near.id for near in stored.neighbours} == {memory.id for memory in said}
     assert sum("FROM memories_vec " in sql for sql in statements(seen)) == 1
 
 
@@ -76,7 +76,7 @@ def test_a_turn_of_a_conversation_takes_few_more(alice: User, ledger: Group) -> 
 def test_a_text_is_looked_up_by_its_hash(many: Group) -> None:
     wanted = row(many, OLD)
     with CaptureQueriesContext(connection) as seen:
-        assert find_same(many.key, Draft(OLD, scope=wanted.scope, type=wanted.type)).live == wanted
+        assert find_same_text(many.key, Draft(OLD, scope=wanted.scope, type=wanted.type)).live == wanted
     [sql] = statements(seen)
     assert "memory_texts (<expr>=? AND group_id=? AND type=?)" in plan_of(sql)
 
@@ -95,8 +95,8 @@ def test_texts_that_are_only_spelt_alike_are_told_apart(many: Group) -> None:
     wanted, shouted = row(many, OLD), row(many, OLD.upper())
     assert wanted.fold_hash == shouted.fold_hash
     said, loud = (Draft(text, scope=wanted.scope, type=wanted.type) for text in (OLD, OLD.upper()))
-    assert find_same(many.key, said).live == wanted
-    assert find_same(many.key, loud).live == shouted
+    assert find_same_text(many.key, said).live == wanted
+    assert find_same_text(many.key, loud).live == shouted
     assert list(find_texts([(many.key, said)]).live.values()) == [wanted]
     assert list(find_texts([(many.key, loud)]).live.values()) == [shouted]
 
@@ -125,7 +125,7 @@ def test_a_text_of_another_group_is_not_the_same(many: Group) -> None:
     other = Group.objects.create(slug="other")
     row(other, OLD)
     assert find_texts([(many.key, Draft(OLD, scope="group"))]).live == {}
-    assert find_same(many.key, Draft(OLD, scope="group")).live is None
+    assert find_same_text(many.key, Draft(OLD, scope="group")).live is None
 
 
 def test_sources_are_looked_up_by_name(many: Group) -> None:
@@ -142,13 +142,13 @@ def test_what_came_since_the_probe_is_found_by_its_key(many: Group) -> None:
     late = row(many, "Bicycle 61 was mended.")
     piece = add_piece(late, unit_vector(1))
     with CaptureQueriesContext(connection) as seen:
-        found = later_nears(said, unit_vector(1), since=newest, group=many.key, model=piece.model)
+        found = neighbours_since(said, unit_vector(1), since=newest, group=many.key, model=piece.model)
     assert [near.memory for near in found] == [late]
     rows, pieces = (plan_of(sql) for sql in statements(seen))
     assert "INTEGER PRIMARY KEY (rowid>?)" in rows
     assert "memory_id=?" in pieces
-    assert later_nears(said, unit_vector(1), since=late.key, group=many.key, model=piece.model) == ()
-    assert later_nears(said, unit_vector(1), since=newest, group=many.key, model="another") == ()
+    assert neighbours_since(said, unit_vector(1), since=late.key, group=many.key, model=piece.model) == ()
+    assert neighbours_since(said, unit_vector(1), since=newest, group=many.key, model="another") == ()
 
 
 def test_a_new_memory_is_tied_to_each_near_one_once(alice: User, ledger: Group) -> None:
@@ -159,7 +159,7 @@ def test_a_new_memory_is_tied_to_each_near_one_once(alice: User, ledger: Group) 
     assert tie.author_name == "alice"
     assert tie.score is not None
     assert 0.55 < tie.score < 1
-    assert tie.reason == other.near[0].why
+    assert tie.reason == other.neighbours[0].why
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["alone", "as a batch"])

@@ -95,7 +95,7 @@ def test_an_error_before_writing_ends_the_import(
         if len(looked_up) == 3:
             raise ValueError("broken")
 
-    monkeypatch.setattr(batch, "_skip_unchanged", skip_known)
+    monkeypatch.setattr(batch, "skip_unchanged", skip_known)
     with pytest.raises(ValueError, match="broken"):
         store_many(actor, facts(30))
     assert looked_up == [0, 3, 6]
