@@ -5,7 +5,6 @@ Compiling a query takes the ORM several times as long as SQLite takes to run it;
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -14,40 +13,13 @@ from django.db.models import AutoField, Model, QuerySet
 from django.db.models.query import ValuesListIterable, get_related_populators
 from django.db.models.sql import InsertQuery, UpdateQuery
 
-# An execute wrapper with this attribute set to True inspects writes only, so a SELECT may bypass it.
-LOOKS_AT_WRITES = "looks_at_writes_alone"
-
 
 def fetch(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """All rows of one SELECT; each %s in it is bound to a str, number or bytes of `params`.
-
-    On SQLite this calls the library directly, unless statements are logged or wrapped or the transaction is broken: one
-    of Django's cursors makes some twenty checks and wrappers per statement, and a recall runs a dozen. Errors are
-    Django's either way.
-    """
-    connection: Any = connections[DEFAULT_DB_ALIAS]
-    if connection.vendor == "sqlite" and connection.connection is not None and not is_observed(connection):
-        with connection.wrap_database_errors:
-            found: list[tuple[Any, ...]] = connection.connection.execute(sqlite_sql(sql), params).fetchall()
-        return found
-    with connection.cursor() as cursor:
+    """All rows of one SELECT; each %s in it is bound to a str, number or bytes of `params`."""
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(sql, params)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
-
-
-def is_observed(connection: Any) -> bool:
-    """True if somebody logs or wraps SELECTs of the connection, or its transaction is broken."""
-    if connection.needs_rollback or connection.queries_logged:
-        return True
-    wrappers = connection.execute_wrappers
-    return not all(getattr(each, LOOKS_AT_WRITES, False) for each in wrappers)
-
-
-@lru_cache(maxsize=1000)
-def sqlite_sql(sql: str) -> str:
-    """The statement with SQLite's placeholders."""
-    return sql.replace("%s", "?").replace("%%", "%")
 
 
 T = TypeVar("T")

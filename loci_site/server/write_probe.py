@@ -14,7 +14,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from maintenance.models import JobLock
-from storage.compiled_queries import LOOKS_AT_WRITES
 
 PROBE_EVERY_S = 10.0
 # A write that waits longer than this counts as failed, though it may still succeed.
@@ -87,8 +86,6 @@ class WriteWatch:
             raise
         self._note("")
         return result
-
-    setattr(_follow, LOOKS_AT_WRITES, True)
 
     def _note(self, error: str) -> None:
         self.last = LastWrite(time.monotonic(), error)

@@ -29,7 +29,6 @@ from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
-from storage.bulk_threads import bulk_work
 from storage.wal_checkpoints import deferred_checkpoints
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
@@ -114,7 +113,6 @@ def store_many(
     checked = _batches((_checked(index, draft) for index, draft in enumerate(placed)), most=most)
     done: Batch = []
     with (
-        bulk_work(),
         deferred_checkpoints() as move_pages,
         closing(_embedded(groups, checked, encoder, vectors)) as batches,
     ):
