@@ -47,5 +47,5 @@ class ConnectionBalancing:
 
 
 def share_of_ends(calls: int) -> float:
-    """Give the share of answers that end their connection while so many calls are answered at once: 1/4096 for one, 3 % for five."""
+    """The share of answers that close their connection at this number of concurrent calls: 1/4096 for one, 3 % for five."""
     return min((calls / ALL_END) ** 3, MOST_END)

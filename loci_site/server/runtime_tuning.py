@@ -1,4 +1,4 @@
-"""How long one thread may keep the interpreter while others wait for it, be it at work or clearing up."""
+"""Interpreter settings of a server: length of a thread's turn, garbage collection, malloc arenas."""
 
 import gc
 import sys
@@ -25,7 +25,7 @@ _looks = count(1)
 
 
 def take_short_turns() -> None:
-    """Let the threads of this process take turns fast; for processes in which many threads ask the database."""
+    """Shorten the turns of this process's threads; for processes in which many threads query the database."""
     sys.setswitchinterval(TURN_S)
     call_c_library("mallopt", M_ARENA_MAX, ARENAS)  # each keeps what its threads have freed
     gc.set_threshold(YOUNG, MIDDLE, MIDDLE)
@@ -35,7 +35,7 @@ def take_short_turns() -> None:
 
 
 def _settle(phase: str, info: dict[str, int]) -> None:
-    """Leave out of later looks what the first ones at all objects kept; only those, so that nothing is kept for ever."""
+    """Freeze what the first full collections kept; only the first few, so that nothing is kept for ever."""
     if phase == "stop" and info["generation"] == 2:
         gc.freeze()
         if next(_looks) >= SETTLING:

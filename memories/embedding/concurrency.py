@@ -19,7 +19,7 @@ QUOTA_FILES = (
 
 
 def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
-    """Give the number of cores that this process may use; of a container's share, a part counts as one."""
+    """The number of cores that this process may use; a fraction of a container's quota counts as one."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     for files in quota_files:
@@ -31,21 +31,21 @@ def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
 
 
 class CoreSlots:
-    """Places for work that keeps a core busy. Safe to share between threads; a place goes to who waits longest."""
+    """Slots for work that keeps a core busy, granted in order of arrival. Safe to share between threads."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Nobody is at work: in a fork, which copies no threads."""
+        """Reset to no work under way: a fork copies no threads."""
         self._guard = threading.Lock()
         self._free = self._count
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Stand around the work; waits until there is a place."""
+        """Hold a slot during the block; waits until one is free."""
         self._take()
         try:
             yield
@@ -53,7 +53,7 @@ class CoreSlots:
             self._give()
 
     def has_spare(self) -> bool:
-        """Say whether another core is likely to be idle, so that a part of the work can go there."""
+        """Whether another core is probably idle and can take a part of the work."""
         return self._free * 2 >= self._count
 
     def _take(self) -> None:

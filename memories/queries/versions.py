@@ -136,7 +136,7 @@ def versions_of(memory: Memory) -> list[Memory]:
 
 
 def heads_of(rows: Sequence[Memory]) -> dict[int, Memory]:
-    """Give the row that counts now for each row's key, as chains.head_of() does one; two queries, however long the chains."""
+    """The current version for each row's key, as head_of() finds one; two queries, however long the chains."""
     moved = head_keys([row.key for row in rows if row.superseded_by_id is not None])
     found = {row.key: row for row in rows}
     shown = Memory.objects.select_related("group", "thread", "token", "root")

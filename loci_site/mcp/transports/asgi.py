@@ -1,7 +1,7 @@
-"""/mcp without Django's request cycle, which costs several times what the SDK's transport does.
+"""/mcp without Django's request cycle, which costs several times as much as the SDK's transport.
 
-Only what an agent sends every day goes this way: POST, an allowed host, no Origin, a token that is valid. Everything else
-is left to Django before a byte of the body is read, so that each refusal is made and worded in one place.
+Only ordinary requests of agents take this path: POST, an allowed host, no Origin, a valid token. Everything else goes to
+Django before a byte of the body is read, so that each refusal is made and worded in one place.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def serve_or_pass(scope: Scope, receive: Receive, send: Send, *, rest: App
 
 
 def _is_ordinary(scope: Scope, headers: Headers) -> bool:
-    """Say whether a request has nothing that Django would have to judge; cheap things first."""
+    """Whether Django has nothing to decide about a request; cheap checks first."""
     if scope["method"] != "POST" or b"origin" in headers or b"authorization" not in headers:
         return False
     if len(headers) != len(scope["headers"]):  # one of them came twice
@@ -74,13 +74,13 @@ def _is_ordinary(scope: Scope, headers: Headers) -> bool:
 
 
 def _is_short(headers: Headers) -> bool:
-    """Say whether the body is announced and small enough; a client that sends no length is left to Django."""
+    """Whether the announced body is small enough; Django handles clients that announce no length."""
     length = headers.get(b"content-length", b"")
     return length.isdigit() and int(length) <= settings.LOCI.server.max_body_bytes
 
 
 def _is_allowed_host(headers: Headers) -> bool:
-    """Say what Django's get_host() would; behind a proxy that names the host, Django itself says it."""
+    """Whether Django's get_host() would allow the host; behind a proxy that names it, Django decides."""
     if settings.USE_X_FORWARDED_HOST:
         return False
     domain, _ = split_domain_port(headers.get(b"host", b"").decode("latin-1"))
@@ -98,7 +98,7 @@ async def _caller(headers: Headers) -> Actor | None:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """Give the whole body; None where the client goes before its end. Its length was announced and is bounded."""
+    """The whole body, whose announced length is bounded; None if the client disconnects before its end."""
     parts: list[bytes] = []
     while True:
         message = await receive()

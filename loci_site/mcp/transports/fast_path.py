@@ -97,7 +97,7 @@ def _has_plain_headers(headers: Headers, *, is_modern: bool) -> bool:
 
 
 def _client(headers: Headers, meta: Any, *, is_modern: bool) -> str | None:
-    """Give the name of the program that calls, empty where it says none; None where its envelope is not plain."""
+    """The calling program's name, empty if it gives none; None if its envelope is not plain."""
     if type(meta) is not dict or type(meta.get("progressToken", 0)) not in (int, str):
         return None
     own = {name: value for name, value in meta.items() if name.startswith(OWN_KEYS)}
@@ -111,7 +111,7 @@ def _client(headers: Headers, meta: Any, *, is_modern: bool) -> str | None:
 
 @lru_cache(maxsize=256)
 def _client_of_envelope(version: str, envelope: str) -> str | None:
-    """Let the SDK read what a program says of itself: the same in each of its calls."""
+    """A program's description of itself, parsed by the SDK; the same in each of its calls."""
     meta = json.loads(envelope)
     try:
         validate_client_request(METHOD, version, {"name": "", "_meta": meta})
@@ -123,7 +123,7 @@ def _client_of_envelope(version: str, envelope: str) -> str | None:
 
 
 def answer_bytes(call: PlainCall, result: CallToolResult, *, server_info: Mapping[str, Any]) -> bytes:
-    """Give the answer's body: JSON in the modern era, else the one event of a stream."""
+    """The answer's body: JSON in the modern era, else the single event of a stream."""
     body = {"jsonrpc": "2.0", "id": call.id, "result": _result(call, result, server_info)}
     if call.is_modern:
         return json.dumps(body, separators=(",", ":")).encode()
@@ -144,10 +144,10 @@ def _result(call: PlainCall, result: CallToolResult, server_info: Mapping[str, A
 
 
 def json_headers(body: bytes) -> HeaderList:
-    """Give the headers of an answer that is there at once."""
+    """Headers of an immediate answer."""
     return ((b"content-length", str(len(body)).encode()), (b"content-type", b"application/json"))
 
 
 def as_event(body: bytes) -> bytes:
-    """Give a JSON answer as the event of a stream that was opened meanwhile."""
+    """A JSON answer as the event of an open stream."""
     return body if body.startswith(b"event:") else b"event: message\r\ndata: " + body + b"\r\n\r\n"

@@ -1,4 +1,4 @@
-"""The rows that the last few Visibilities allow, remembered until something changes: agents ask again and again in the same rooms."""
+"""The rows that the last few Visibilities allow, cached until something changes: agents keep asking in the same groups."""
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class FilterCache(Generic[T]):
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Stand around a change of the table."""
+        """Change the table within the block."""
         self._version += 1
         try:
             yield
@@ -50,7 +50,7 @@ class FilterCache(Generic[T]):
             self._kept = {}
 
     def of(self, v: Visibility, mark: Callable[[Visibility], AllowedMask[T]]) -> T:
-        """Give what `mark` says is allowed, as it said it before where that still holds."""
+        """What `mark` allows, from the cache if that still holds."""
         if names_times(v):
             return mark(v).allowed
         key = (v.groups, v.include_global, v.scope, v.states, v.trusts, v.types, v.retracted_types)
@@ -68,10 +68,10 @@ class FilterCache(Generic[T]):
 
 
 def names_times(v: Visibility) -> bool:
-    """Say whether it asks for times of its own, each caller for others: what it allows is not remembered."""
+    """Whether it names times, which differ with each caller: such masks are not cached."""
     return v.after is not None or v.before is not None or v.is_history
 
 
 def milliseconds(moment: datetime) -> int:
-    """Give the ms since 1970."""
+    """Milliseconds since 1970."""
     return int(moment.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""The vectors in memory as a transaction sees them that has changed some: for that one alone, and without a copy."""
+"""The vectors in memory as seen by a transaction that has changed some of them; without a copy."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class TrialTable:
         return TrialAllowed(found.part, rows, found.in_groups, self._own.allowed(v))
 
     def nearest(self, vector: Vectors, allowed: AllowedRows, *, wanted: int, read: Reader) -> Nearest:
-        """Give the `wanted` pieces nearest by cosine; `read` gives vectors that are not in memory."""
+        """The `wanted` nearest pieces by cosine; `read` returns vectors that are not in memory."""
         kept = self._table.nearest(vector, allowed, wanted=wanted, read=read)
         if not isinstance(allowed, TrialAllowed):
             return kept
@@ -54,7 +54,7 @@ class TrialTable:
         )
 
     def best_cosines(self, memories: Collection[int], vector: Vectors) -> dict[int, float] | None:
-        """Give the cosine of each memory's best piece; None where the vectors are not in memory."""
+        """The cosine of each memory's best piece; None if the vectors are not in memory."""
         kept = self._table.best_cosines(memories, vector, without=self._changed)
         own = self._own.best_cosines(memories, vector)
         if kept is None or own is None:
