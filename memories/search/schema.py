@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from memories.types import VISIBLE_TRUSTS, State
+
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
@@ -31,11 +33,24 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatemen
     for file in files:
         path = SQL_DIR / vendor / file
         if path.exists():
-            parts = re.split(r"^-- name: (\w+)$", path.read_text(encoding="utf-8"), flags=re.M)[1:]
+            text = path.read_text(encoding="utf-8").replace("{standing}", standing_sql())
+            parts = re.split(r"^-- name: (\w+)$", text, flags=re.M)[1:]
             found += [
                 SqlStatement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)
             ]
     return tuple(found)
+
+
+def standing_sql() -> str:
+    """The vector index's `standing` of a row, generated from the table of states and trusts.
+
+    2: recalled; 1: live but hidden; -1: retracted, since a restatement must be noticed; 0: anything else.
+    """
+    recalled = ", ".join(f"'{trust}'" for trust in VISIBLE_TRUSTS)
+    return (
+        f"CASE WHEN state = '{State.LIVE}' AND trust IN ({recalled}) THEN 2"
+        f" WHEN state = '{State.LIVE}' THEN 1 WHEN state = '{State.RETRACTED}' THEN -1 ELSE 0 END"
+    )
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:

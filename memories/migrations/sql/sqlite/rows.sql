@@ -1,4 +1,4 @@
--- What the vector index says of a memory, in one place for its triggers and for a rebuild.
+-- A memory's columns in the vector index, for its triggers and for a rebuild; {standing} comes from memories/types.py.
 
 -- name: memories_vec_row_drop
 DROP VIEW IF EXISTS memories_vec_row;
@@ -8,12 +8,7 @@ CREATE VIEW memories_vec_row AS
 SELECT
     key AS memory,
     CASE scope WHEN 'global' THEN 0 ELSE group_id END AS room,
-    CASE
-        WHEN state = 'live' AND trust IN ('active', 'verified', 'disputed') THEN 2
-        WHEN state = 'live' THEN 1
-        WHEN state = 'retracted' THEN -1
-        ELSE 0
-    END AS standing,
+    {standing} AS standing,
     MIN(
         COALESCE(CAST(ROUND((julianday(expires_at) - 2440587.5) * 86400000) AS INTEGER), 9007199254740992),
         CASE WHEN type = 'episodic' THEN 9007199254740992
