@@ -24,6 +24,7 @@ from memories.store import bulk as batch
 from memories.store.bulk import BatchResult, store_many
 from memories.types import State, Trust
 from tests.memories.builders import day, fresh, keep, kept, unit_vector
+from tests.memories.store.bulk.drafts import counts, fact
 from tests.people import agent, person
 
 pytestmark = pytest.mark.django_db
@@ -34,16 +35,6 @@ def turn(text: str, ref: str = "", /, **fields: Any) -> Draft:
     return Draft(
         text, **{"type": "episodic", "thread": "monday", "source": "chat", "source_ref": ref} | fields
     )
-
-
-def fact(text: str, ref: str = "", /, **fields: Any) -> Draft:
-    """Give a fact that a file brings."""
-    return Draft(text, **{"scope": "group", "source": "wiki", "source_ref": ref} | fields)
-
-
-def counts(result: BatchResult) -> tuple[int, int, int, int, int]:
-    """Give created, reinforced, unchanged, queued, refused."""
-    return result.created, result.reinforced, result.unchanged, result.queued, len(result.refused)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """An import follows the rules of stores: withdrawn texts, equal events, policies."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,21 +10,12 @@ from access.models import Group
 from memories.draft import Draft
 from memories.lifecycle.verbs import retract
 from memories.models import Link, Memory
-from memories.store.bulk import BatchResult, store_many
+from memories.store.bulk import store_many
 from tests.memories.builders import day, kept
+from tests.memories.store.bulk.drafts import counts, fact
 from tests.people import person
 
 pytestmark = pytest.mark.django_db
-
-
-def fact(text: str, ref: str = "", /, **fields: Any) -> Draft:
-    """Give a fact that a file brings."""
-    return Draft(text, **{"scope": "group", "source": "wiki", "source_ref": ref} | fields)
-
-
-def counts(result: BatchResult) -> tuple[int, int, int, int, int]:
-    """Give created, reinforced, unchanged, queued, refused."""
-    return result.created, result.reinforced, result.unchanged, result.queued, len(result.refused)
 
 
 @pytest.fixture
