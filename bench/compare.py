@@ -14,23 +14,22 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import mean
 from typing import Any
 
 from bench.proof.home import environment
 from bench.proof.server import is_open
 from bench.sizes import size
 from bench.speed import BUILT, build
-from bench.speed_calls import Agent, cpu_ms, resident_mb
+from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
+from bench.speed_load import Load, run_load
 from bench.speed_serving import until_ready
 
 BLOCK = 20  # calls of one checkout before the next one's turn
-READERS, WRITERS = 8, 2
 
 
 class Side:
@@ -41,7 +40,7 @@ class Side:
         self.recalls: list[float] = []
         self.stores: list[float] = []
         self.recall_cpu_ms = self.store_cpu_ms = 0.0
-        self.load: dict[str, float] = {}
+        self.loads: list[Load] = []
 
     @contextmanager
     def served(self) -> Iterator[None]:
@@ -97,59 +96,28 @@ class Side:
 
     def load_for(self, seconds: float, questions: list[str]) -> None:
         """Ten clients at once."""
-        until, times, stores, errors = (
-            time.perf_counter() + seconds,
-            list[float](),
-            list[float](),
-            list[str](),
-        )
-
-        def work(number: int) -> None:
-            agent, dice = Agent(self.port, self.facts["secret"]), random.Random()
-            while time.perf_counter() < until:
-                began = time.perf_counter()
-                try:
-                    if number < READERS:
-                        agent.recall(dice.choice(questions), "main")
-                    else:
-                        agent.store(
-                            f"{dice.choice(self.facts['fresh'])} Noted as {dice.random():.12f}.", "four"
-                        )
-                except (RuntimeError, OSError) as error:
-                    errors.append(str(error))
-                (times if number < READERS else stores).append((time.perf_counter() - began) * 1000)
-
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(READERS + WRITERS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for name, value in (
-            ("recalls/s", len(times) / seconds),
-            ("stores/s", len(stores) / seconds),
-            ("p95", percentile(times, 0.95)),
-            ("errors", float(len(errors))),
-        ):
-            self.load.setdefault(name, 0.0)
-            self.load[name] += value
+        self.loads.append(run_load([self], self.facts, questions, seconds))
 
     def figures(self) -> dict[str, float]:
         """What was measured, by row."""
+        recalls, stores = Timed(tuple(self.recalls), 0.0), Timed(tuple(self.stores), 0.0)
         found = {
-            "recall p50": median(self.recalls),
-            "recall p95": percentile(self.recalls, 0.95),
+            "recall p50": recalls.at(0.5),
+            "recall p95": recalls.at(0.95),
             "recall CPU": self.recall_cpu_ms / len(self.recalls),
-            "store p50": median(self.stores),
+            "store p50": stores.at(0.5),
             "store CPU": self.store_cpu_ms / len(self.stores),
             "RSS, MB": resident_mb(self.pid),
         }
-        return found | {f"10 clients, {name}": value for name, value in self.load.items()}
-
-
-def percentile(times: list[float], share: float) -> float:
-    """The time that so many of the calls stayed below."""
-    ordered = sorted(times) or [0.0]
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+        if self.loads:
+            seconds = sum(load.seconds for load in self.loads)
+            found |= {
+                "10 clients, recalls/s": sum(load.recalls for load in self.loads) / seconds,
+                "10 clients, stores/s": sum(load.stores for load in self.loads) / seconds,
+                "10 clients, p95": mean(load.p95_ms for load in self.loads),
+                "10 clients, errors": sum(load.errors for load in self.loads),
+            }
+        return found
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -189,8 +157,6 @@ def run(sides: list[Side], facts: dict[str, Any], *, calls: int, load_s: float) 
         for turn in range(2):
             for side in turned(sides, turn):
                 side.load_for(load_s / 2, questions)
-        for side in sides:
-            side.load = {name: value / (1 if name == "errors" else 2) for name, value in side.load.items()}
 
 
 def turned(sides: list[Side], turn: int) -> list[Side]:

@@ -3,9 +3,10 @@
 import random
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
 from bench.speed_serving import Serving, served, until_idle
@@ -14,6 +15,16 @@ from loci_site.server.capacity import count_web_processes
 READERS, WRITERS = 8, 2
 WARM_S = 3.0
 Facts = dict[str, Any]
+
+
+class Server(Protocol):
+    """A web process that listens."""
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def pid(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -38,14 +49,14 @@ def loads_on(server: Serving, facts: Facts, seconds: float) -> list[Load]:
     """Measure with the process alone, and beside as many as `up` would run here."""
     questions = facts["questions"]["main"]
     half = len(questions) // 2  # each measurement has its own: what was asked before is known
-    loads = [_load([server], facts, questions[:half], seconds)]
+    loads = [run_load([server], facts, questions[:half], seconds)]
     with ExitStack() as stack:
         all_ = [server]
         while len(all_) < count_web_processes(0):
             all_.append(stack.enter_context(served(server.home, beside=server)))
         if len(all_) > 1:
             _warm_up(all_, facts)
-            loads.append(_load(all_, facts, questions[half:], seconds))
+            loads.append(run_load(all_, facts, questions[half:], seconds))
     return loads
 
 
@@ -55,12 +66,13 @@ def _warm_up(servers: list[Serving], facts: Facts) -> None:
         until_idle(server.pid)  # it begins when its model is there
     until = time.perf_counter() + WARM_S
     while time.perf_counter() < until:
-        _load(servers, facts, facts["questions"]["four"], 0.2)
+        run_load(servers, facts, facts["questions"]["four"], 0.2)
     for server in servers:
         until_idle(server.pid)
 
 
-def _load(servers: list[Serving], facts: Facts, questions: list[str], seconds: float) -> Load:
+def run_load(servers: Sequence[Server], facts: Facts, questions: list[str], seconds: float) -> Load:
+    """Ten clients at once for so many seconds, on the socket of the first server."""
     until = time.perf_counter() + seconds
     times: list[float] = []
     stores: list[float] = []
