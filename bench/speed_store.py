@@ -37,7 +37,6 @@ from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
 from memories.models import IndexState, Memory, Piece  # noqa: E402
 from memories.store.pieces import PIECES  # noqa: E402
 from memories.store.writes.executor import MEMORIES  # noqa: E402
-from storage.bulk_insert import copy_row  # noqa: E402
 
 SEEDS = 3200
 NOISE = 0.3  # the length of the noise beside a vector of length 1
@@ -46,7 +45,6 @@ MAIN, FOUR = "main", "four"  # groups with 90 % and 4 % of the memories; the oth
 SMALL_GROUPS = 60
 QUESTIONS_EACH = 2000
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
-EXAMPLE = Memory(type="semantic", scope="group", author_name="bench")
 
 Vectors = NDArray[np.float32]
 
@@ -136,29 +134,32 @@ def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vect
 
 def _memory(number: int, text: str, room: int) -> Memory:
     at = BEGAN + timedelta(seconds=30 * number)
-    values = {
-        "id": uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
-        "content": text,
-        "content_hash": content_hash(text),
-        "fold_hash": fold_hash(text),
-        "group_id": room,
-        "created_at": at,
-        "updated_at": at,
-        "filter": f"ingroup{room}",
-    }
-    return copy_row(EXAMPLE, values)
+    return Memory(
+        id=uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
+        type="semantic",
+        scope="group",
+        author_name="bench",
+        content=text,
+        content_hash=content_hash(text),
+        fold_hash=fold_hash(text),
+        group_id=room,
+        created_at=at,
+        updated_at=at,
+        filter=f"ingroup{room}",
+    )
 
 
 def _pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
-    example = Piece(ordinal=0, start=0, tokens=50, model=get_encoder(timeout_s=60).model_id)
+    model = get_encoder(timeout_s=60).model_id
     return [
-        copy_row(
-            example,
-            {
-                "memory_id": memory.key,
-                "end": len(memory.content),
-                "embedding": vector.astype("<f4").tobytes(),
-            },
+        Piece(
+            memory_id=memory.key,
+            ordinal=0,
+            start=0,
+            end=len(memory.content),
+            tokens=50,
+            embedding=vector.astype("<f4").tobytes(),
+            model=model,
         )
         for memory, vector in zip(memories, vectors, strict=True)
     ]

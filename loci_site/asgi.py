@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+from collections.abc import Awaitable, Callable, MutableMapping
 from importlib import import_module
+from typing import Any
 
 from django.conf import settings
 from django.core.asgi import get_asgi_application
@@ -15,7 +17,6 @@ _django = get_asgi_application()
 
 # These need Django set up.
 from loci_site.mcp.transports import asgi as mount  # noqa: E402
-from loci_site.server.connection_balancing import ConnectionBalancing, Message, Receive, Send  # noqa: E402
 from loci_site.server.parent_watch import end_with_parent  # noqa: E402
 from loci_site.server.runtime_tuning import take_short_turns  # noqa: E402
 from loci_site.server.web import PARENT_VARIABLE  # noqa: E402
@@ -27,12 +28,15 @@ from memories.search.in_memory.sync import load_in_background  # noqa: E402
 # Import all views at start-up instead of during the first request.
 import_module(settings.ROOT_URLCONF)
 logger = logging.getLogger(__name__)
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
     """Answer one request, or handle the server's start and end."""
     if scope["type"] != "lifespan":
-        await balanced(scope, receive, send)
+        await route(scope, receive, send)
         return
     await receive()  # lifespan.startup
     start()
@@ -48,9 +52,6 @@ async def route(scope: Message, receive: Receive, send: Send) -> None:
         await mount.serve_or_pass(scope, receive, send, rest=_django)  # type: ignore[arg-type]  # as below
     else:
         await _django(scope, receive, send)  # type: ignore[arg-type]  # Django's types are narrower than ASGI's
-
-
-balanced = ConnectionBalancing(route)
 
 
 def start() -> None:

@@ -13,31 +13,11 @@ from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model
-from django.db.models.base import ModelState
 
 from storage.canonical_json import ReadyJson
 from storage.compiled_queries import NATIVE_TYPES, CompiledInsert, internal_type
 
 M = TypeVar("M", bound=Model)
-
-
-def copy_row(example: M, values: Mapping[str, Any], related: Mapping[str, Model] | None = None) -> M:
-    """An unsaved copy of the example with these values, named by column (`group_id`, not `group`).
-
-    `related` are the rows it points to, by field name; their keys are set as well. Lists and dicts of the example are
-    shared with the copy: pass each row its own. No signals are sent.
-    """
-    row = object.__new__(example.__class__)
-    attributes = row.__dict__
-    attributes.update(example.__dict__)
-    attributes.update(values)
-    state = ModelState()
-    cached = state.fields_cache = dict(example._state.fields_cache)
-    attributes["_state"] = state
-    for name, target in (related or {}).items():
-        cached[name] = target
-        attributes[f"{name}_id"] = target.pk
-    return row
 
 
 MAX_ROWS = 256  # rows in one statement; compiling one for 200 rows costs less than running five

@@ -16,7 +16,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
-from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns, copy_row
+from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
 
@@ -179,35 +179,28 @@ def build_rows(
     actor: Actor, events: Sequence[AuditEvent], *, first: int, at: datetime
 ) -> tuple[list[AuditEntry], list[AuditPayload]]:
     """The unsaved rows of the events, without hashes, and the rows of their payloads."""
-    entry = AuditEntry(
-        origin=OWN,
-        at=at,
-        actor=actor.name,
-        via=actor.via,
-        token=actor.token_id,
-        client=actor.client[:120],
-        run=actor.run,
-    )
-    payload = AuditPayload()
     rows, payloads = list[AuditEntry](), list[AuditPayload]()
     for number, (event, sealed) in enumerate(
         zip(events, seal([event.payload for event in events]), strict=True)
     ):
         body = sealed.payload.value() if isinstance(sealed.payload, ReadyJson) else sealed.payload
-        rows.append(
-            copy_row(
-                entry,
-                {
-                    "seq": first + number,
-                    "operation": event.operation,
-                    "memory_id": event.memory_id,
-                    "group": event.group,
-                    "subject": event.subject[:200],
-                    "digest": sealed.digest,
-                },
-            )
+        entry = AuditEntry(
+            origin=OWN,
+            seq=first + number,
+            at=at,
+            operation=event.operation,
+            memory_id=event.memory_id,
+            group=event.group,
+            subject=event.subject[:200],
+            actor=actor.name,
+            via=actor.via,
+            token=actor.token_id,
+            client=actor.client[:120],
+            run=actor.run,
+            digest=sealed.digest,
         )
-        payloads.append(copy_row(payload, {"salt": sealed.salt, "payload": body}, {"entry": rows[-1]}))
+        rows.append(entry)
+        payloads.append(AuditPayload(entry=entry, salt=sealed.salt, payload=body))
     return rows, payloads
 
 

@@ -1,4 +1,4 @@
-"""How many questions a process works on at once: as many as there are cores, in the order in which they came.
+"""How many questions a process works on at once: as many as there are cores.
 
 More at once would only take turns at Python's interpreter, and each turn costs: eight threads answered 51 questions a
 second, and 78 since two are worked on at a time (two cores, 100,000 memories; docs/speed.md).
@@ -6,7 +6,6 @@ second, and 78 since two are worked on at a time (two cores, 100,000 memories; d
 
 import os
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,55 +30,34 @@ def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
 
 
 class CoreSlots:
-    """Slots for work that keeps a core busy, granted in order of arrival. Safe to share between threads."""
+    """Slots for work that keeps a core busy. Safe to share between threads."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
-        """Reset to no work under way: a fork copies no threads."""
-        self._guard = threading.Lock()
-        self._free = self._count
-        self._waiting: deque[threading.Event] = deque()
+    def reset(self) -> None:
+        """Free all slots: a fork copies no threads."""
+        self._free, self._freed = self._count, threading.Condition()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """Hold a slot during the block; waits until one is free."""
-        self._take()
+        with self._freed:
+            self._freed.wait_for(lambda: self._free)
+            self._free -= 1
         try:
             yield
         finally:
-            self._give()
+            with self._freed:
+                self._free += 1
+                self._freed.notify()
 
     def has_spare(self) -> bool:
         """Whether another core is probably idle and can take a part of the work."""
         return self._free * 2 >= self._count
 
-    def _take(self) -> None:
-        with self._guard:
-            if self._free:
-                self._free -= 1
-                return
-            turn = threading.Event()
-            self._waiting.append(turn)
-        try:
-            turn.wait()
-        except BaseException:  # Ctrl-C: the place may be this one's already
-            with self._guard, suppress(ValueError):
-                self._waiting.remove(turn)
-            if turn.is_set():
-                self._give()
-            raise
-
-    def _give(self) -> None:
-        with self._guard:
-            if self._waiting:
-                self._waiting.popleft().set()
-            else:
-                self._free += 1
-
 
 CORES = CoreSlots(available_cores())
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=CORES.begin_anew)
+    os.register_at_fork(after_in_child=CORES.reset)

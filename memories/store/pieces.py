@@ -16,7 +16,7 @@ from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, ge
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
-from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns, copy_row
+from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.compiled_queries import CompiledQuery
 
 log = logging.getLogger(__name__)
@@ -108,17 +108,14 @@ def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> l
 def piece_rows(memory: Memory, embedded: EmbeddedText) -> list[Piece]:
     """The unsaved Piece rows of a memory."""
     return [
-        copy_row(
-            _example(),
-            {
-                "ordinal": ordinal,
-                "start": span.start,
-                "end": span.end,
-                "tokens": span.tokens,
-                "embedding": embedded.blobs[ordinal],
-                "model": embedded.model,
-            },
-            {"memory": memory},
+        Piece(
+            memory=memory,
+            ordinal=ordinal,
+            start=span.start,
+            end=span.end,
+            tokens=span.tokens,
+            embedding=embedded.blobs[ordinal],
+            model=embedded.model,
         )
         for ordinal, span in enumerate(embedded.spans)
     ]
@@ -155,11 +152,6 @@ def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list
         for ordinal, (span, blob) in enumerate(zip(embedded.spans, embedded.blobs, strict=True))
     ]
     return {name: [*column] for name, column in zip(names, zip(*pieces, strict=True), strict=True)}
-
-
-@cache
-def _example() -> Piece:
-    return Piece()
 
 
 def indexed_model() -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from memories.models import Tombstone, TombstoneKind
 from sources.importing.lines import LineFault
-from storage.bulk_insert import ManyInsert, copy_row
+from storage.bulk_insert import ManyInsert
 
 # Operations whose rows do not contain the memory's text, so they are kept after a purge.
 TEXTLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
@@ -87,7 +87,7 @@ class ChainIntake:
         rows.append(entry)
         self.heads[entry.origin] = (entry.seq, entry.hash)
         if payload is not None:
-            payloads.append(copy_row(_blank_payload(), payload, {"entry": entry}))
+            payloads.append(AuditPayload(entry=entry, **payload))
         return ""
 
     def _fault(self, entry: AuditEntry, payload: dict[str, Any] | None) -> str:
@@ -166,17 +166,7 @@ def entry_of(row: Mapping[str, Any]) -> AuditEntry:
     if seq_of({"row": row}) is None:
         raise ValueError(f"'seq' is {row['seq']!r}")
     origin = str(_uuid(row["origin"]))
-    return copy_row(_blank_entry(), {"origin": origin, "seq": row["seq"], "at": at, **texts, **uuids})
-
-
-@cache
-def _blank_entry() -> AuditEntry:
-    return AuditEntry()
-
-
-@cache
-def _blank_payload() -> AuditPayload:
-    return AuditPayload()
+    return AuditEntry(origin=origin, seq=row["seq"], at=at, **texts, **uuids)
 
 
 @lru_cache(maxsize=2048)  # many rows have the same ids

@@ -17,7 +17,7 @@ from memories.models import Memory
 from memories.store.search_columns import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
-from storage.bulk_insert import ManyInsert, copy_row
+from storage.bulk_insert import ManyInsert
 
 M = TypeVar("M", bound=Model)
 MAX_PLAIN_INT = 30_000  # accepted by every integer column
@@ -44,15 +44,9 @@ def build_row(kind: RecordKind, record: dict[str, Any], targets: Targets) -> Mod
                 raise ValueError(f"'{name}' is missing")
     if kind is not MEMORY:
         return kind.model(**values, **references)
-    memory: Memory = copy_row(blank_row(Memory), values, references)
+    memory = Memory(**values, **references)
     derive_columns(memory)
     return memory
-
-
-@cache
-def blank_row(model: type[M]) -> M:
-    """An empty row of a table, made once, as the pattern for others."""
-    return model()
 
 
 def insert_rows(rows: list[Model]) -> dict[int, str]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from functools import cache
 
 from access.actor import Actor
 from access.models import ApiToken, Group
@@ -13,7 +12,6 @@ from memories.models import Memory
 from memories.store.search_columns import TextColumns, filter_tokens, text_columns
 from memories.types import Type
 from relations.models import EntityAlias
-from storage.bulk_insert import copy_row
 from storage.ids import new_id
 
 # Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
@@ -29,48 +27,39 @@ def new_row(
     `columns` are the text's search columns, if already computed.
     """
     columns = columns or text_columns(draft)
-    memory = copy_row(
-        _example(),
-        {
-            "id": new_id(),
-            "content": draft.content,
-            "content_hash": columns.content_hash,
-            "fold_hash": columns.fold_hash,
-            "forms": columns.forms,
-            "type": draft.type,
-            "scope": draft.scope,
-            "trust": trust,
-            "tags": list(draft.tags),
-            "metadata": draft.metadata,
-            "source": draft.source,
-            "source_ref": draft.source_ref,
-            "confidence": draft.confidence,
-            "importance": draft.importance,
-            "valid_from": draft.valid_from,
-            "valid_to": draft.valid_to,
-            "valid_to_known_at": now if draft.valid_to else None,
-            "expires_at": draft.expires_at,
-            "created_at": now,
-            "updated_at": now,
-            "author_id": actor.user_id,
-            "author_name": actor.name,
-            "token_id": actor.token_key,
-            "client": actor.client[:120],
-            "run": actor.run,
-        },
-        {"group": group},
+    memory = Memory(
+        group=group,
+        id=new_id(),
+        content=draft.content,
+        content_hash=columns.content_hash,
+        fold_hash=columns.fold_hash,
+        forms=columns.forms,
+        type=draft.type,
+        scope=draft.scope,
+        trust=trust,
+        tags=list(draft.tags),
+        metadata=draft.metadata,
+        source=draft.source,
+        source_ref=draft.source_ref,
+        confidence=draft.confidence,
+        importance=draft.importance,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        valid_to_known_at=now if draft.valid_to else None,
+        expires_at=draft.expires_at,
+        created_at=now,
+        updated_at=now,
+        author_id=actor.user_id,
+        author_name=actor.name,
+        token_id=actor.token_key,
+        client=actor.client[:120],
+        run=actor.run,
     )
     if actor.token_key is not None:
         # Only key and id are loaded; Django reads any other field on access.
         memory.token = ApiToken.from_db(None, ["key", "id"], [actor.token_key, actor.token_id])
     memory.filter = filter_tokens(memory)
     return memory
-
-
-@cache
-def _example() -> Memory:
-    """A row with every column's default; made on first use, because it needs the models."""
-    return Memory()
 
 
 def set_previous_version(memory: Memory, previous: Memory) -> None:
