@@ -24,10 +24,10 @@ from typing import Any
 from bench.proof.home import environment
 from bench.proof.server import is_open
 from bench.sizes import size
-from bench.speed import BUILT, build
-from bench.speed_calls import Agent, Timed, cpu_ms, resident_mb
-from bench.speed_load import Load, run_load
-from bench.speed_serving import until_ready
+from bench.speed.build import BUILT, build
+from bench.speed.calls import Agent, Timed, cpu_ms, resident_mb
+from bench.speed.load import Load, run_load
+from bench.speed.serving import until_ready
 
 BLOCK = 20  # calls of one checkout before the next one's turn
 

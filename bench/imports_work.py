@@ -25,8 +25,8 @@ from django.db import connection  # noqa: E402
 
 from access.audit import verify_chain  # noqa: E402
 from access.tokens import operator  # noqa: E402
-from bench.speed_store import mixed_vectors, seed_vectors  # noqa: E402
-from bench.speed_texts import load_vocabulary, make_texts  # noqa: E402
+from bench.speed.store import mixed_vectors, seed_vectors  # noqa: E402
+from bench.speed.texts import load_vocabulary, make_texts  # noqa: E402
 from memories.draft import Draft  # noqa: E402
 from memories.embedding import get_encoder  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402

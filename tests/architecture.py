@@ -149,7 +149,7 @@ def _known(target: str, modules: dict[str, Source]) -> str:
 def crowded_packages(root: Path) -> list[str]:
     """A package shows a dozen entries, not a hall of modules."""
     entries: dict[str, set[str]] = defaultdict(set)
-    for source in sources(root, folders=ROOMS):
+    for source in sources(root, folders=(*ROOMS, "bench")):
         *folders, name = source.path.removesuffix(".py").split("/")
         for depth, entry in enumerate([*folders, name][1:], start=1):
             if entry not in NOT_ENTRIES:

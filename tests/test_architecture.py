@@ -159,6 +159,11 @@ def test_what_keeps_the_rules_is_not_named(tmp_path: Path, path: str, text: str)
             "sources has 15 entries",
         ),
         (
+            {f"bench/proof/part{n}.py": "" for n in range(15)},
+            architecture.crowded_packages,
+            "bench/proof has 15 entries",
+        ),
+        (
             {"access/a.py": "class Row: ...\n", "memories/b.py": "class Row: ...\n"},
             architecture.doubled_class_names,
             "Row: access/a.py:1, memories/b.py:1",

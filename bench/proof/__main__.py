@@ -8,19 +8,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bench.proof.celery_proof import prove_celery
-from bench.proof.chunks import prove_chunks
+from bench.proof.celery.prove import prove_celery
+from bench.proof.chunks.prove import prove_chunks
+from bench.proof.clients.kills import prove_kills
+from bench.proof.clients.writers import prove_writers
 from bench.proof.conformance import prove_conformance
-from bench.proof.cycle_kills import prove_cycle_kills
-from bench.proof.duplicates import prove_duplicates
-from bench.proof.kills import prove_kills
+from bench.proof.cycle.kills import prove_cycle_kills
+from bench.proof.cycle.year import prove_year
+from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.properties import prove_properties
 from bench.proof.report import as_markdown, write_report
-from bench.proof.team import prove_team
-from bench.proof.writers import prove_writers
-from bench.proof.year import prove_year
+from bench.proof.team.prove import prove_team
 
 PROOFS = (
     Proof("conformance", "The protocol's own suite finds every required scenario green.", prove_conformance),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.proof.home import Home
 from bench.proof.proof import REPOSITORY, ProofError
-from bench.speed_calls import cpu_ms
+from bench.speed.calls import cpu_ms
 
 START_S = 60
 STOP_S = 30

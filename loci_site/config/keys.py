@@ -16,29 +16,21 @@ class WrongValue(ValueError):
     """The value is not allowed; the message describes the allowed values."""
 
 
-@dataclass(frozen=True)
-class KeyRule:
-    """Meaning, unit, range and short environment variable of a key."""
-
-    meaning: str
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    variable: str = ""
-
-
 def key(
     default: Any,
     meaning: str,
     *,
     unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
+    low: float = -math.inf,
+    high: float = math.inf,
     variable: str = "",
 ) -> Any:
-    """A dataclass field that declares one setting: its default, meaning, unit, range and short variable."""
-    rule = KeyRule(meaning=meaning, unit=unit, low=low, high=high, variable=variable)
-    return field(default=default, metadata={"rule": rule})
+    """A dataclass field that declares one setting: default, meaning, unit, range and short variable.
+
+    Every number has a range; the settings reference and the errors state it.
+    """
+    stated = {"meaning": meaning, "unit": unit, "low": low, "high": high, "variable": variable}
+    return field(default=default, metadata=stated)
 
 
 @dataclass(frozen=True)
@@ -50,14 +42,17 @@ class ConfigKey:
     kind: type
     default: Any
     choices: tuple[str, ...]
-    optional: bool
-    rule: KeyRule
+    meaning: str
+    unit: str
+    low: float
+    high: float
+    variable: str
 
     @property
     def variables(self) -> tuple[str, ...]:
         """Environment variables that set this key; the first that is set wins."""
         long = f"LOCI_{self.section}_{self.name}".upper()
-        return (long, self.rule.variable) if self.rule.variable else (long,)
+        return (long, self.variable) if self.variable else (long,)
 
     @property
     def allowed(self) -> str:
@@ -66,9 +61,8 @@ class ConfigKey:
             return "one of " + ", ".join(self.choices)
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
         kind = words.get(self.kind, "a path" if self.kind is Path else "a list of strings")
-        low, high = self.rule.low, self.rule.high
-        span = "" if low is None else f"of at least {low}" if high is None else f"from {low} to {high}"
-        return " ".join(part for part in (kind, span, self.rule.unit and f"({self.rule.unit})") if part)
+        span = f"from {self.low} to {self.high}" if self.kind in (int, float) else ""
+        return " ".join(part for part in (kind, span, self.unit and f"({self.unit})") if part)
 
     def from_text(self, text: str, *, base: Path) -> Any:
         """The checked value of an environment variable's text."""
@@ -109,17 +103,14 @@ class ConfigKey:
         return by_folded[value.casefold()]
 
     def _number(self, value: Any) -> int | float:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole and not (self.kind is float and isinstance(value, float) and math.isfinite(value)):
-            raise WrongValue(self.allowed)
-        low, high = self.rule.low, self.rule.high
-        if (low is not None and value < low) or (high is not None and value > high):
+        kinds = (int, float) if self.kind is float else (int,)  # not bool, which is an int to isinstance
+        if (
+            type(value) not in kinds or not self.low <= value <= self.high
+        ):  # the range excludes NaN and infinity
             raise WrongValue(self.allowed)
         return float(value) if self.kind is float else int(value)
 
     def _path(self, value: Any, base: Path) -> Path:
-        if isinstance(value, Path):
-            value = str(value)
         if not isinstance(value, str) or not value or "\0" in value:
             raise WrongValue(self.allowed)
         return (base / Path(value).expanduser()).absolute()
@@ -135,13 +126,11 @@ def keys_of(section: str, declared: type) -> dict[str, ConfigKey]:
     keys = {}
     for entry in fields(declared):
         hint = hints[entry.name]
-        optional = get_origin(hint) in (Union, UnionType)
-        if optional:
+        if get_origin(hint) in (Union, UnionType):
             hint = next(part for part in get_args(hint) if part is not type(None))
         choices = get_args(hint) if get_origin(hint) is Literal else ()
         kind = str if choices else get_origin(hint) or hint
-        rule: KeyRule = entry.metadata["rule"]
-        keys[entry.name] = ConfigKey(section, entry.name, kind, entry.default, choices, optional, rule)
+        keys[entry.name] = ConfigKey(section, entry.name, kind, entry.default, choices, **entry.metadata)
     return keys
 
 

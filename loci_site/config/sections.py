@@ -79,7 +79,7 @@ class Storage:
         low=0,
         high=65_536,
     )
-    # Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates.py.
+    # Measured on 300 paraphrases and 1,080 pairs of two facts each: bench/proof/duplicates/prove.py.
     link_cosine: float = key(
         0.84,
         "Minimum cosine at which texts that share nearly all words of one of them are linked as possible duplicates.",

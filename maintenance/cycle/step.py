@@ -1,20 +1,22 @@
 """The interface of the cycle's steps: each yields batches small enough for one short transaction."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from access.actor import Actor
 from access.models import Group
 from maintenance.cycle.recorder import Recorder
+from memories.store.neighbours import WithdrawnTexts
 
 
 @dataclass(frozen=True)
 class Turn:
     """One group's turn in a run: the actor, the group, and the run's current time.
 
-    `mark` is the progress that the step saved for this group in an earlier run; None before the first.
+    `mark` is the progress that the step saved for this group in an earlier run; None before the first. `withdrawn` caches
+    the group's withdrawn texts by model between the step's batches.
     """
 
     actor: Actor
@@ -22,6 +24,7 @@ class Turn:
     now: datetime
     limits: Any  # settings.LOCI.maintenance
     mark: Any = None
+    withdrawn: dict[str, WithdrawnTexts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _SPACE = re.compile(r"\s+")
 MAX_COMPARED_CHARS = 4_000
 # The new text is compared with several; the next stores evict it.
 _cached = lru_cache(maxsize=32)
-# These best separate 300 paraphrases and 2,160 facts about ten things (bench/proof/duplicates.py).
+# These best separate 300 paraphrases and 2,160 facts about ten things (bench/proof/duplicates/prove.py).
 MAX_OWN_WORDS = 1
 MIN_SHARED = 0.4
 

@@ -5,7 +5,7 @@ decide (pure, one draft at a time) → writes/executor (carries out the writes o
 after the commit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -206,9 +206,17 @@ def find_current_neighbours(
     return found
 
 
-def restated_withdrawn(group: Group, prepared: PreparedDraft) -> str:
-    """Why a text may restate a withdrawn memory, for callers that decide on their own; empty if it does not."""
-    [neighbours] = find_current_neighbours([(group, prepared)], {})
+def restated_withdrawn(
+    texts: WithdrawnTexts, prepared: PreparedDraft, *, among: Collection[int] | None = None
+) -> str:
+    """Why a text may restate a withdrawn memory, for callers that decide on their own; empty if it does not.
+
+    `texts` are the withdrawn texts as of their last refresh(); `among` limits them to these keys.
+    """
+    vector = prepared.vector
+    if vector is None:
+        return ""
+    [neighbours] = texts.neighbours([(ComparedText.of(prepared.draft), vector)], among=among)
     return withdrawn_doubt(neighbours, prepared.draft.content)
 
 

@@ -1,6 +1,6 @@
 """The stored neighbours of a new text: searched before the transaction, brought up to date inside it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -16,7 +16,7 @@ from access.visibility import Visibility
 from memories.draft import Draft
 from memories.language.contradictions import Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
-from memories.models import LinkKind, Memory, Piece
+from memories.models import IndexChange, LinkKind, Memory, Piece
 from memories.queries.by_key import read_memories
 from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
 from memories.search.base import Vector, search_index
@@ -254,39 +254,76 @@ def current_neighbours(
 class WithdrawnTexts:
     """The retracted memories that a group's new texts may restate, with their vectors in memory.
 
-    For writers of many texts: each batch is compared with all of them in one matrix product, and later retractions are
-    read at the next refresh(). Types are matched as in probe_neighbours().
+    For writers of many texts: each batch is compared with all of them in one matrix product, and refresh() reads later
+    retractions. Nothing is read before the first refresh(). Types are matched as in probe_neighbours().
     """
 
     def __init__(self, group: int, model: str) -> None:
         self._group, self._model = group, model
+        self._seen = 0  # the last index change that was read
         self._vectors: dict[int, list[NDArray[np.float32]]] = {}  # by memory key, a vector for each piece
         self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # the memory of each row of the matrix
         self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 
-    def refresh(self) -> None:
-        """Read new retractions and drop restored memories; two short queries if nothing changed."""
+    def refresh(self) -> frozenset[int]:
+        """Read what was retracted since the last call and drop what was restored; the keys of the former.
+
+        One short query if nothing changed. Inside a transaction, call it before writing: a rollback would take back the
+        changes that it has seen.
+        """
+        newest = IndexChange.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+        if newest and newest == self._seen:
+            return frozenset()
+        # A change of state is listed for each piece. The list is cut at its old end only.
+        if IndexChange.objects.filter(seq=self._seen).exists():
+            stale, fresh = self._read_changed()
+        else:
+            stale, fresh = set(self._vectors), self._read_all()
+        self._seen = newest
+        if fresh or stale & self._vectors.keys():
+            self._vectors = {key: vectors for key, vectors in self._vectors.items() if key not in stale}
+            self._vectors |= {key: [] for key in sorted(fresh)}
+            for piece in read_pieces(sorted(fresh), self._model):
+                self._vectors[piece.memory_id].append(as_vector(piece.embedding))
+            pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
+            self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
+            self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
+        return frozenset(fresh)
+
+    def _read_changed(self) -> tuple[set[int], set[int]]:
+        """The memories whose pieces changed since, and the retracted ones among them."""
+        pieces = IndexChange.objects.filter(seq__gt=self._seen).values("piece")
+        rows = Piece.objects.filter(key__in=pieces).values_list(
+            "memory_id", "memory__state", "memory__group", "memory__scope"
+        )
+        changed, retracted = set(), set()
+        for key, state, group, scope in rows:
+            changed.add(key)
+            if state == State.RETRACTED and (group == self._group or scope == Scope.GLOBAL):
+                retracted.add(key)
+        return changed, retracted
+
+    def _read_all(self) -> set[int]:
         # Filtered by all groups, since the index of states begins with the group; global rows count in every group.
         groups = list(Group.objects.values_list("key", flat=True))
         rows = Memory.objects.filter(Q(group=self._group) | Q(scope=Scope.GLOBAL), group__in=groups)
-        keys = set(rows.filter(state=State.RETRACTED).order_by().values_list("key", flat=True))
-        if keys == self._vectors.keys():
-            return
-        fresh = sorted(keys - self._vectors.keys())
-        self._vectors = {key: vectors for key, vectors in self._vectors.items() if key in keys}
-        self._vectors |= {key: [] for key in fresh}
-        for piece in read_pieces(fresh, self._model):
-            self._vectors[piece.memory_id].append(as_vector(piece.embedding))
-        pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
-        self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
-        self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
+        return set(rows.filter(state=State.RETRACTED).order_by().values_list("key", flat=True))
 
-    def neighbours(self, texts: Sequence[tuple[ComparedText, Vector]]) -> list[tuple[Neighbour, ...]]:
-        """The retracted neighbours of each text, nearest first; no query if there are none."""
-        if not len(self._keys) or not texts:
+    def neighbours(
+        self, texts: Sequence[tuple[ComparedText, Vector]], *, among: Collection[int] | None = None
+    ) -> list[tuple[Neighbour, ...]]:
+        """The retracted neighbours of each text, nearest first; `among` limits them to these keys.
+
+        No query if there are none.
+        """
+        keys, matrix = self._keys, self._matrix
+        if among is not None:
+            chosen = np.isin(keys, list(among))
+            keys, matrix = keys[chosen], matrix[chosen]
+        if not len(keys) or not texts:
             return [()] * len(texts)
-        cosines = np.stack([vector for _, vector in texts]) @ self._matrix.T
-        hits = [self._hits(row) for row in cosines]
+        cosines = np.stack([vector for _, vector in texts]) @ matrix.T
+        hits = [nearest_keys(keys, row) for row in cosines]
         rows = read_memories({key for found in hits for key in found})
         return [
             compare_all(
@@ -296,13 +333,14 @@ class WithdrawnTexts:
             for (text, _), found in zip(texts, hits, strict=True)
         ]
 
-    def _hits(self, cosines: NDArray[np.float32]) -> dict[int, float]:
-        """The nearest memories above the floor, by key, with their best cosine."""
-        best: dict[int, float] = {}
-        for at in np.flatnonzero(cosines >= min_cosine()):
-            key, cosine = int(self._keys[at]), float(cosines[at])
-            best[key] = max(best.get(key, cosine), cosine)
-        return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])
+
+def nearest_keys(keys: NDArray[np.int64], cosines: NDArray[np.float32]) -> dict[int, float]:
+    """The nearest memories above the floor, by key, with their best cosine."""
+    best: dict[int, float] = {}
+    for at in np.flatnonzero(cosines >= min_cosine()):
+        key, cosine = int(keys[at]), float(cosines[at])
+        best[key] = max(best.get(key, cosine), cosine)
+    return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])
 
 
 def _is_comparable(text: ComparedText, row: Memory | None) -> bool:

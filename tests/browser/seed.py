@@ -11,14 +11,13 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 
-from bench import demo
-from bench.demo import User
+from bench.demo.fill import User, fill_store
 
 
 def main() -> None:
     """Make the people, three groups and about seventy memories."""
     with contextlib.redirect_stdout(sys.stderr):
-        secrets = demo.fill_store(decisions=20, traits=2)
+        secrets = fill_store(decisions=20, traits=2)
     logins = {user.username: login(user) for user in User.objects.all()}
     sys.stdout.write(json.dumps({"tokens": secrets, "logins": logins}))
 

@@ -32,9 +32,7 @@ def render_section(name: str) -> str:
     rows = []
     for key in KEYS[name].values():
         variables = " ".join(md.code(variable) for variable in key.variables)
-        rows.append(
-            [md.code(key.name), key.rule.meaning, key.allowed, render_default(key.default), variables]
-        )
+        rows.append([md.code(key.name), key.meaning, key.allowed, render_default(key.default), variables])
     header = ("key", "what it is", "allowed", "default", "environment")
     return f"## [{name}]\n\n{meaning[:1].upper()}{meaning[1:]}\n\n{md.table(header, rows)}"
 

@@ -40,6 +40,7 @@ from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
 from memories.store import PreparedDraft, insert_version, restated_withdrawn
+from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
@@ -76,11 +77,16 @@ class CompactionCursor:
 
 @dataclass(frozen=True)
 class ReadySummary:
-    """A summary ready to be written: its sources in order of time, and the probes that it may answer."""
+    """A summary ready to be written: its sources in order of time, and the probes that it may answer.
+
+    `withdrawn` are the texts that it was compared with; `doubt` says which of them it restates, if any.
+    """
 
     sources: tuple[Memory, ...]
     prepared: PreparedDraft
     probes: tuple[SourceQuery, ...]
+    withdrawn: WithdrawnTexts
+    doubt: str
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,11 @@ def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary 
     probes = find_probes(turn, sources, draft, embedded, encoder)
     if len(probes) < count_sources_needed(turn, len(sources)):
         return None
-    return ReadySummary(tuple(sources), PreparedDraft(draft, embedded), tuple(probes))
+    model, prepared = encoder.model_id, PreparedDraft(draft, embedded)
+    withdrawn = turn.withdrawn.setdefault(model, WithdrawnTexts(turn.group.key, model))
+    withdrawn.refresh()
+    doubt = restated_withdrawn(withdrawn, prepared)
+    return ReadySummary(tuple(sources), prepared, tuple(probes), withdrawn, doubt)
 
 
 def read_sources(turn: Turn, topic: Topic) -> list[Memory]:
@@ -267,7 +277,8 @@ def write_summary(turn: Turn, ready: ReadySummary, recorder: Recorder) -> dict[s
     sources = read_sources(turn, tuple(source.key for source in ready.sources))
     if len(sources) < len(ready.sources):
         return {}  # one changed meanwhile: the summary may state something outdated
-    if restated_withdrawn(turn.group, ready.prepared):
+    newly_withdrawn = ready.withdrawn.refresh()
+    if ready.doubt or restated_withdrawn(ready.withdrawn, ready.prepared, among=newly_withdrawn):
         return {"summaries_dropped": 1}
     keys = {source.key for source in sources}
     with transaction.atomic():

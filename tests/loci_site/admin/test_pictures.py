@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from bench.screenshots import AWAITED, DONE, IN_DOCS, PRESSED
+from bench.demo.screenshots import AWAITED, DONE, IN_DOCS, PRESSED
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 HEAVIEST = 250_000  # bytes

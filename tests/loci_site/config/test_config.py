@@ -1,5 +1,6 @@
 """Settings: the file, the variables, what is allowed, and what a wrong one says."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,7 @@ def test_a_relative_database_in_a_variable_starts_where_the_command_runs(
         ("LOCI_PORT", "abc", "variable LOCI_PORT is 'abc'; it must be a whole number from 1 to 65535"),
         ("LOCI_PORT", "0", "variable LOCI_PORT is '0'; it must be a whole number from 1 to 65535"),
         ("LOCI_STORAGE_BUSY_TIMEOUT_S", "nan", "a number from 0.1 to 600 (seconds)"),
+        ("LOCI_STORAGE_BUSY_TIMEOUT_S", "inf", "a number from 0.1 to 600 (seconds)"),
         ("LOCI_RETRIEVAL_MODE", "best", "it must be one of hybrid, rrf, weighted, keyword, vector"),
         ("LOCI_EMBEDDING_HUB", "maybe", "it must be true or false"),
         ("LOCI_PUBLIC_URL", "memory", "such as https://memory.example.org"),
@@ -198,10 +200,15 @@ def test_reading_settings_writes_nothing(tmp_path: Path) -> None:
 def test_every_key_says_what_it_means_and_its_default_is_allowed(tmp_path: Path) -> None:
     for section, specs in KEYS.items():
         for spec in specs.values():
-            assert spec.rule.meaning.endswith("."), f"{section}.{spec.name}"
-            assert spec.allowed, f"{section}.{spec.name}"
-            if not (spec.optional or spec.kind is tuple):
-                assert spec.checked(spec.default, base=tmp_path) == spec.default_value(base=tmp_path)
+            where = f"{section}.{spec.name}"
+            assert spec.meaning.endswith("."), where
+            assert spec.allowed, where
+            assert spec.kind not in (int, float) or math.isfinite(spec.high - spec.low), (
+                f"{where} has no range"
+            )
+            if spec.default is not None and spec.kind is not tuple:
+                written = str(spec.default) if spec.kind is Path else spec.default
+                assert spec.checked(written, base=tmp_path) == spec.default_value(base=tmp_path), where
 
 
 def test_no_two_keys_share_a_variable() -> None:

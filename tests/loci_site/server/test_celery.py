@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.proof.celery_brokers import Broker, FileBroker, RedisBroker, redis_server
-from bench.proof.celery_proof import found_in, gaps_in
-from bench.proof.celery_ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
+from bench.proof.celery.brokers import Broker, FileBroker, RedisBroker, redis_server
+from bench.proof.celery.prove import found_in, gaps_in
+from bench.proof.celery.ticking import LEAST_GAP_S, Ticking, has_ended, kill, ticking
 from bench.proof.proof import ProofError
 from tests.fresh_homes import with_tables
 

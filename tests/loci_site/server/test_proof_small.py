@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tqdm import tqdm
 
+from bench.proof.chunks.measure import Layout, compare, size_in_use
+from bench.proof.clients.kills import kill_server
+from bench.proof.clients.ledger import Ledger
+from bench.proof.clients.sentences import jobs
+from bench.proof.clients.writers import by_command, by_process, over_http
 from bench.proof.home import make_home, run
-from bench.proof.kills import kill_server
-from bench.proof.ledger import Ledger
 from bench.proof.proof import Finding, Proof, ProofError, Workshop
 from bench.proof.properties import tried
 from bench.proof.report import marks, write_report
-from bench.proof.sentences import jobs
 from bench.proof.server import Server, bad_lines
-from bench.proof.writers import by_command, by_process, over_http
-from bench.vec_chunk import Layout, compare, size_in_use
 
 # Whoever else works on the machine may make this slow, not wrong.
 pytestmark = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.proof.proof import Workshop
-from bench.proof.team import _grown, _slow, prove_team
+from bench.proof.team.prove import _grown, _slow, prove_team
 
 # Whoever else works on the machine may make this slow, not wrong.
 pytestmark = [

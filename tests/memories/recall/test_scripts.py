@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from access.models import Group
 from access.tokens import actor_for_user
 from access.visibility import Visibility
-from bench.script_facts import FACTS, Fact
+from bench.scripts.facts import FACTS, Fact
 from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.models import Memory

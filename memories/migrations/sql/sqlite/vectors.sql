@@ -6,7 +6,7 @@
 -- standing  2 live and shown, 1 live and held back, -1 retracted (a restatement must be noticed), 0 anything else.
 -- until     when it stops to count, in ms since 1970: expiry, or for what is no event the end of its valid time.
 -- chunk_size 16: a thousand rooms of ten rows take 26 MB (1,618 MB at the default of 1024); one room of 50,000 is
--- read about a third slower (bench/vec_chunk.py).
+-- read about a third slower (bench/proof/chunks/measure.py).
 CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
     piece INTEGER PRIMARY KEY,
     room INTEGER PARTITION KEY,

@@ -1,0 +1,1 @@
+"""The schedule on both brokers while processes are killed."""

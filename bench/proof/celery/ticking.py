@@ -1,0 +1,155 @@
+"""A worker with its clock that ticks under a supervisor, and means to watch it and to break it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from celery import Celery
+
+from bench.proof.celery.brokers import Broker
+from bench.proof.celery.worker import EVERY, JOB, TICK, TICKS
+from bench.proof.home import environment
+from bench.proof.proof import REPOSITORY, ProofError
+from loci_site.worker import QUEUE, broker_settings
+
+PATIENCE_S = 60
+# The work notes its moment after the lock is taken, by another clock than the row's.
+SLACK_S = 0.25
+LEAST_GAP_S = (EVERY - TICK / 2).total_seconds() - SLACK_S
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a worker noted: ready, message or ran; when (Unix seconds), and in which process."""
+
+    what: str
+    at: float
+    pid: int
+    id: str = ""
+
+
+@dataclass
+class Ticking:
+    """The supervisor over the worker, the broker, and the file in which the worker notes what happens."""
+
+    process: subprocess.Popen[bytes]
+    broker: Broker
+    home: Path
+    file: Path
+    log: Path
+
+    def events(self, what: str = "ran", *, since: float = 0.0) -> list[Event]:
+        """Give what was noted, in order; a line that is being written is left out."""
+        if not self.file.exists():
+            return []
+        lines = self.file.read_text(encoding="utf-8").splitlines(keepends=True)
+        events = [Event(**json.loads(line)) for line in lines if line.endswith("\n")]
+        return [event for event in events if event.what == what and event.at >= since]
+
+    def wait_for(self, what: str = "ran", *, times: int = 1, since: float) -> float:
+        """Wait until something was noted so often since then; give the moment of the last."""
+        self.wait_until(lambda: len(self.events(what, since=since)) >= times, f"{times} × {what}")
+        return self.events(what, since=since)[times - 1].at
+
+    def wait_until(self, holds: Callable[[], Any], what: str) -> None:
+        """Wait until something holds, however slow the machine. Raises ProofError where it does not."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds():
+            if time.monotonic() > deadline:
+                raise ProofError(f"{what} did not come within {PATIENCE_S} s; see {self.log}.")
+            time.sleep(0.05)
+
+    @property
+    def worker(self) -> int:
+        """The process id of the worker; 0 while there is none."""
+        return next(iter(children_of(self.process.pid)), 0)
+
+    @property
+    def clock(self) -> int:
+        """The process id of the worker's clock; 0 while there is none."""
+        return next(iter(children_of(self.worker)), 0) if self.worker else 0
+
+    def wait_until_whole(self) -> tuple[int, int]:
+        """Wait until worker and clock are there; give their ids."""
+        self.wait_until(lambda: self.clock, "a worker with its clock")
+        return self.worker, self.clock
+
+    def send(self, amount: int, *, expires_s: float) -> list[str]:
+        """Put messages into the queue, as the clock does; give their ids."""
+        app = Celery("proof", set_as_current=False)
+        app.conf.update(**broker_settings(self.home, self.broker.redis_url), task_default_queue=QUEUE)
+        options = {"args": [JOB], "expires": expires_s, "ignore_result": True}
+        with app.connection_for_write() as connection:
+            sent = [app.send_task("loci.run", connection=connection, **options) for _ in range(amount)]
+        app.close()
+        return [result.id for result in sent]
+
+    def shortest_gap_s(self, *, since: float = 0.0) -> float:
+        """Give the shortest time between two runs; infinite where there were fewer than two."""
+        at = [event.at for event in self.events(since=since)]
+        return min((b - a for a, b in pairwise(at)), default=float("inf"))
+
+
+@contextmanager
+def ticking(home: Path, broker: Broker, file: Path) -> Iterator[Ticking]:
+    """Start the supervisor in a migrated home; end it and the broker in any case."""
+    env = environment(home) | {TICKS: str(file)}
+    if broker.redis_url:
+        env["REDIS_URL"] = broker.redis_url
+    log = file.with_suffix(".log")
+    with log.open("ab") as words:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.proof.celery.worker", "keep"],
+            cwd=REPOSITORY,
+            env=env,
+            stdout=words,
+            stderr=words,
+        )
+    try:
+        yield Ticking(process, broker, home, file, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        broker.close()
+
+
+def children_of(parent: int) -> list[int]:
+    """Give the ids of a process's children, as Linux lists them; none where it has ended."""
+    found = []
+    for path in Path(f"/proc/{parent}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in path.read_text(encoding="ascii").split()]
+        except OSError:  # it ended meanwhile
+            continue
+    return [pid for pid in found if not _is_zombie(pid)]
+
+
+def kill(pid: int) -> None:
+    """End a process at once."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def has_ended(pid: int) -> bool:
+    """Say whether a process is gone, or waits only to be buried."""
+    return not Path(f"/proc/{pid}").exists() or _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"

@@ -1,0 +1,1 @@
+"""The chunk size of the vector table."""

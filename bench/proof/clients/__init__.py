@@ -1,0 +1,1 @@
+"""Many clients of one server, and servers killed under them."""

@@ -1,0 +1,271 @@
+"""Proof: whenever a writer is killed, everything it acknowledged is there, and nothing is half written."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from bench.proof.clients.agent import Agent
+from bench.proof.clients.ledger import Ledger
+from bench.proof.clients.sentences import Job, jobs
+from bench.proof.clients.traffic import store_until_killed
+from bench.proof.home import COMMAND_S, Home, make_home, open_home
+from bench.proof.proof import Finding, ProofError, Workshop
+from bench.proof.server import bad_lines, running, web_processes
+
+SEED = 20_260_728
+WRITERS = 8
+# How long after a round's first acknowledgement the signal comes, in seconds.
+KILL_WINDOW_S = (0.0, 2.0)
+GO_ON_S = 2.0  # of those that another process serves
+JOBS_A_ROUND = 2000  # more than a server can store in the window
+IMPORT_ROWS = 2000
+
+
+def prove_kills(workshop: Workshop) -> Finding:
+    """Kill servers, imports and single commands at seeded random moments; look at the database after each."""
+    rounds = workshop.pick(
+        {"server": 25, "up": 5, "web": 5, "import": 5, "remember": 5},
+        {"server": 3, "up": 1, "web": 1, "import": 1, "remember": 1},
+    )
+    kill: dict[str, Callable[[Workshop, int], dict[str, Any]]] = {
+        "server": kill_server,
+        "up": partial(kill_server, supervised=True),
+        "web": kill_web,
+        "import": kill_import,
+        "remember": kill_remember,
+    }
+    found = workshop.done()
+    with tqdm(total=sum(rounds.values()), desc="kills", unit="kill") as bar:
+        for kind, amount in rounds.items():
+            for number in range(amount):
+                step = f"{kind} {number}"
+                if step not in found:
+                    found[step] = kill[kind](workshop, number)
+                    workshop.note(step, found[step])
+                bar.update()
+    return Finding(
+        _numbers(found, rounds), tuple(f"{step}: {f}" for step in found for f in found[step]["faults"])
+    )
+
+
+def kill_server(workshop: Workshop, number: int, *, supervised: bool = False) -> dict[str, Any]:
+    """Kill the server under writers, start it again, ask it and the database. All rounds share one home.
+
+    `supervised` kills `manage.py up`; the web processes below it have to end by themselves.
+    """
+    name = "up" if supervised else "server"
+    home = _home(workshop, name, is_first=number == 0)
+    ledger = Ledger(workshop.folder / f"{name}.jsonl")
+    log = workshop.folder / f"{name}.log"
+    after_s = random.Random(f"{SEED}:{name}:{number}").uniform(*KILL_WINDOW_S)
+    before = len(ledger.acknowledged)
+    with running(home, log, supervised=supervised) as server:
+        traffic = store_until_killed(
+            server,
+            home.secret,
+            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
+            ledger,
+            writers=WRITERS,
+            after_s=after_s,
+        )
+    acknowledged = len(ledger.acknowledged) - before
+    faults = [*traffic.refusals, *ledger.odd_outcomes[:5]]
+    if not traffic.in_flight or not acknowledged:
+        faults.append(f"the signal met no write: {traffic.in_flight} in flight, {acknowledged} acknowledged")
+    with running(home, log, supervised=supervised) as server:
+        faults += _recalled(server.url, home, ledger)
+    seen = home.check(ledger.as_json())
+    faults += [*seen["faults"], *bad_lines(log)]
+    return {"acknowledged": acknowledged, "in_flight": traffic.in_flight, "seen": seen, "faults": faults}
+
+
+def kill_web(workshop: Workshop, number: int) -> dict[str, Any]:
+    """Kill one of the two web processes of an `up` under writers; those that the other one serves go on."""
+    home = _home(workshop, "web", is_first=number == 0)
+    ledger = Ledger(workshop.folder / "web.jsonl")
+    log = workshop.folder / "web.log"
+    chance = random.Random(f"{SEED}:web:{number}")
+    before = len(ledger.acknowledged)
+    with running(home, log, supervised=True) as server:
+        until = time.monotonic() + COMMAND_S
+        while len(pids := web_processes(server.process.pid)) < 2:
+            if time.monotonic() > until:
+                raise ProofError(f"There were never two web processes; see {log}.")
+        traffic = store_until_killed(
+            server,
+            home.secret,
+            jobs(JOBS_A_ROUND, start=len(ledger.sent)),
+            ledger,
+            writers=WRITERS,
+            after_s=chance.uniform(*KILL_WINDOW_S),
+            kill=partial(os.kill, chance.choice(pids), signal.SIGKILL),
+            further_s=GO_ON_S,
+        )
+        faults = [*traffic.refusals, *ledger.odd_outcomes[:5], *_recalled(server.url, home, ledger)]
+    if not traffic.in_flight or not traffic.afterwards:
+        faults.append(
+            f"{traffic.in_flight} writes were in flight and {traffic.afterwards} acknowledged after it"
+        )
+    seen = home.check(ledger.as_json())
+    faults += [*seen["faults"], *bad_lines(log)]
+    return {
+        "acknowledged": len(ledger.acknowledged) - before,
+        "afterwards": traffic.afterwards,
+        "in_flight": traffic.in_flight,
+        "unanswered": traffic.broken,
+        "seen": seen,
+        "faults": faults,
+    }
+
+
+def kill_import(workshop: Workshop, number: int) -> dict[str, Any]:
+    """Kill an import that has begun to write, look, import again: every row is there once."""
+    home = make_home(workshop.folder / "home-import")
+    file = workshop.folder / "import.jsonl"
+    texts = _write_import(file, IMPORT_ROWS)
+    chance = random.Random(f"{SEED}:import:{number}")
+    words = (workshop.folder / "import.log").open("a", encoding="utf-8")
+    with words:
+        process = home.start("import", str(file), stdout=words, stderr=words)
+        wait_for_growth(process, home.path / "memory.db-wal", by=100_000)
+        # By turns inside the first batch's transaction, and anywhere in the batches after it.
+        time.sleep(chance.uniform(*((0, 0.05) if number % 2 else KILL_WINDOW_S)))
+        kill(process, "import")
+        told: dict[str, Any] = {"sent": texts, "acknowledged": {}}
+        broken = home.check(told)
+        again = home.start("import", str(file), stdout=words, stderr=words)
+        status = again.wait(timeout=COMMAND_S)
+    whole = home.check(told)
+    faults = [f"after the kill: {fault}" for fault in broken["faults"]]
+    faults += [f"after the second import: {fault}" for fault in whole["faults"]]
+    if status != 0 or whole["memories"] != len(texts):
+        faults.append(
+            f"the second import ended with {status}; {whole['memories']} of {len(texts)} rows are there"
+        )
+    if not broken["memories"] < len(texts):
+        faults.append("the import was over when the signal came")
+    return {"acknowledged": broken["memories"], "seen": whole, "faults": faults}
+
+
+def kill_remember(workshop: Workshop, number: int) -> dict[str, Any]:
+    """Kill a `remember` that stores one line after the other. All rounds share one home."""
+    home = _home(workshop, "remember", is_first=number == 0)
+    ledger = Ledger(workshop.folder / "remember.jsonl")
+    chance = random.Random(f"{SEED}:remember:{number}")
+    texts = [job.content for job in jobs(JOBS_A_ROUND, start=len(ledger.sent))]
+    lines, said = workshop.folder / "remember.txt", workshop.folder / "remember.out"
+    lines.write_text("\n".join(texts), encoding="utf-8")
+    for text in texts:
+        ledger.send(text)
+    flags = ("--lines", "--json", "--group", "harbour", "--scope", "group")
+    with (
+        lines.open(encoding="utf-8") as stdin,
+        said.open("w", encoding="utf-8") as out,
+        (workshop.folder / "remember.log").open("a", encoding="utf-8") as log,
+    ):
+        process = home.start("remember", "-", *flags, stdin=stdin, stdout=out, stderr=log)
+        wait_for_growth(process, said, by=1)
+        time.sleep(chance.uniform(*KILL_WINDOW_S))
+        kill(process, "remember")
+    # The last line may be cut short; it is no acknowledgement then.
+    answers = [
+        json.loads(line) for line in said.read_text("utf-8").splitlines(keepends=True) if line[-1] == "\n"
+    ]
+    for text, answer in zip(texts, answers, strict=False):
+        ledger.acknowledge(text, answer)
+    seen = home.check(ledger.as_json())
+    faults = [*ledger.odd_outcomes[:5], *seen["faults"]]
+    return {"acknowledged": len(answers), "seen": seen, "faults": faults}
+
+
+def _home(workshop: Workshop, name: str, *, is_first: bool) -> Home:
+    path = workshop.folder / f"home-{name}"
+    if not is_first:
+        return open_home(path)
+    for end in ("jsonl", "log"):
+        (workshop.folder / f"{name}.{end}").unlink(missing_ok=True)
+    return make_home(path)
+
+
+def _recalled(url: str, home: Home, ledger: Ledger) -> list[str]:
+    """Ask the restarted server for what was acknowledged last."""
+    last = dict(list(ledger.acknowledged.items())[-20:])
+    body = asyncio.run(_recall(url, home.secret, list(last.values())))
+    there = {item["id"]: item["text"] for item in body["results"]}
+    return [
+        f"the restarted server does not recall {id_}" for text, id_ in last.items() if there.get(id_) != text
+    ]
+
+
+async def _recall(url: str, secret: str, ids: list[str]) -> dict[str, Any]:
+    async with Agent(url, secret) as agent:
+        arguments = {"ids": ids, "max_results": len(ids), "token_budget": 10_000}
+        return (await agent.call("recall_memory", arguments)).body
+
+
+def _write_import(file: Path, rows: int) -> list[str]:
+    """Write a file of turns as a conversation's export has them; give the texts."""
+    work = jobs(rows)
+    lines = (_turn(number, job) for number, job in enumerate(work))
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return [job.content for job in work]
+
+
+def _turn(number: int, job: Job) -> str:
+    turn = {"id": f"t{number}", "text": job.content, "group": job.group, "session": f"s{number // 40}"}
+    moment = f"2026-03-{1 + number // 100 % 28:02}T{number // 60 % 24:02}:{number % 60:02}:00+00:00"
+    return json.dumps({**turn, "timestamp": moment, "speaker": "Anna"})
+
+
+def wait_for_growth(process: subprocess.Popen[str], file: Path, *, by: int) -> None:
+    """Wait until the process has made a file `by` bytes longer: it has begun to write."""
+    start = file.stat().st_size if file.exists() else 0
+    deadline = time.monotonic() + COMMAND_S
+    while time.monotonic() < deadline and process.poll() is None:
+        if file.exists() and file.stat().st_size >= start + by:
+            return
+        time.sleep(0.005)
+    raise ProofError(f"The command ended with {process.poll()} before it wrote {file.name}.")
+
+
+def kill(process: subprocess.Popen[str], what: str) -> None:
+    process.send_signal(signal.SIGKILL)
+    if process.wait(timeout=COMMAND_S) != -signal.SIGKILL:
+        raise ProofError(f"{what} ended with {process.returncode}, not by our signal.")
+
+
+def _numbers(found: dict[str, Any], rounds: dict[str, int]) -> dict[str, Any]:
+    of = {kind: [found[f"{kind} {number}"] for number in range(amount)] for kind, amount in rounds.items()}
+    served = of["server"] + of["up"] + of["web"]
+    in_flight = [entry["in_flight"] for entry in served]
+    ends = [of[kind][-1]["seen"] for kind in ("server", "up", "web")]
+    return {
+        "web processes killed": len(of["server"]),
+        "`up` killed": len(of["up"]),
+        "one of two web processes killed": len(of["web"]),
+        "calls that these left without an answer": sum(entry["unanswered"] for entry in of["web"]),
+        "writes acknowledged by the other one": sum(entry["afterwards"] for entry in of["web"]),
+        "clients storing": WRITERS,
+        "writes acknowledged": sum(entry["acknowledged"] for entry in served),
+        "writes in flight at the signal": f"{min(in_flight)} to {max(in_flight)}",
+        "memories there in the end": sum(seen["memories"] for seen in ends),
+        "rows of the log in the end": sum(seen["log_rows"] for seen in ends),
+        "imports killed": len(of["import"]),
+        f"rows there at these kills, of {IMPORT_ROWS:,}": ", ".join(
+            str(e["acknowledged"]) for e in of["import"]
+        ),
+        "`remember` loops killed": len(of["remember"]),
+        "lines acknowledged by these": sum(entry["acknowledged"] for entry in of["remember"]),
+        "vectors made later": sum(entry["seen"]["owed"] for entry in found.values()),
+        "rounds with a fault": sum(bool(entry["faults"]) for entry in found.values()),
+    }

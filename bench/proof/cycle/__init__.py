@@ -1,0 +1,1 @@
+"""A simulated year of maintenance cycles, and cycles that are killed."""

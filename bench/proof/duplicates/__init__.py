@@ -1,0 +1,1 @@
+"""Near pairs of texts: which are one fact and which are two."""

@@ -1,0 +1,1 @@
+"""Curators at work on hundreds of cards in a large store."""

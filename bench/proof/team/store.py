@@ -1,0 +1,124 @@
+"""Fills the store that LOCI_HOME names for the proof `team`; counts the queries of its pages.
+
+`python -m bench.proof.team.store fill COUNT ITEMS [SEEDS]` writes COUNT memories as bench.speed.store does, lets ITEMS of
+them wait for a decision, and prints JSON: how to log in and which pages are asked for. SEEDS is a file with real vectors,
+made where it is not there; without it vectors are chance. `… queries` prints the number of queries of each page.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import django
+import numpy as np
+
+django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
+
+# Only after Django is set up can these be imported.
+from django.conf import settings  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import CaptureQueriesContext  # noqa: E402
+
+from bench.speed.store import MAIN, Vectors, choose_rooms, make_groups, seed_vectors, write  # noqa: E402
+from bench.speed.texts import TOPICS, load_vocabulary, make_texts  # noqa: E402
+from memories.embedding.folder import model_folder  # noqa: E402
+from memories.models import Link, Memory  # noqa: E402
+
+USER, PASSWORD = "curator", "five hundred decisions a day"
+# Of a hundred items; the rest are candidates.
+SHARES = {"disputed": 10, "quarantined": 10, "conflict": 15, "duplicate": 15}
+QUESTION_WORDS = 8
+PAGES = {
+    "dashboard": "/admin/",
+    "list": "/admin/memories/memory/",
+    "review": "/admin/review/",
+}
+
+
+def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
+    """Write the store and what waits in it."""
+    call_command("migrate", verbosity=0)
+    User.objects.create_superuser(USER, password=PASSWORD)
+    vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
+    vectors = seed_vectors(vocabulary, seeds) if seeds else _chance()
+    texts = make_texts(vocabulary, count, seed=count)
+    write(texts, choose_rooms(make_groups(), count), vectors)
+    # Spread over the largest group: every so manieth of its memories waits, and each link ties two others.
+    there = list(Memory.objects.filter(group__slug=MAIN).order_by("key").values_list("key", flat=True))
+    keys = iter(there[:: max(1, len(there) // (2 * items))])
+    waiting = dict.fromkeys(("candidate", *SHARES), 0)
+    for number in range(items):
+        kind = _kind(number)
+        waiting[kind] += 1
+        if kind in ("conflict", "duplicate"):
+            Link.objects.create(
+                kind=kind, source_id=next(keys), target_id=next(keys), score=0.9, reason="near"
+            )
+        else:
+            Memory.objects.filter(key=next(keys)).update(trust=kind)
+    return {"user": USER, "password": PASSWORD, "waiting": waiting, "pages": pages()}
+
+
+def _kind(number: int) -> str:
+    at = (number * 37) % 100  # mixed, and the same each time
+    for kind, share in SHARES.items():
+        if at < share:
+            return kind
+        at -= share
+    return "candidate"
+
+
+def _chance() -> list[Vectors]:
+    dice = np.random.default_rng(5)
+    vectors = dice.standard_normal((TOPICS, 8, 384)).astype(np.float32)
+    return list(vectors / np.linalg.norm(vectors, axis=2, keepdims=True))
+
+
+def pages() -> dict[str, str]:
+    """Give the pages that are asked for: the memory is one that counts, the card one that waits."""
+    memory = Memory.objects.filter(state="live", trust="active").order_by("key")[1]
+    page = f"/admin/memories/memory/{memory.id}/change/"
+    # One word alone would be "the" in this store, and nobody asks that.
+    question = quote_plus(" ".join(memory.content.split()[:QUESTION_WORDS]))
+    return PAGES | {"memory": page, "memory's question": f"{page}?query={question}"}
+
+
+def queries() -> dict[str, int]:
+    """Count the queries of each page, once what stays in memory is there."""
+    client = Client(headers={"host": "127.0.0.1"})
+    client.force_login(User.objects.get(username=USER))
+    found = {name: _count(client, url) for name, url in pages().items()}
+    # A card with something near it costs more than one without: the dearest of some.
+    cards = Memory.objects.filter(trust="candidate").order_by("key")[:8]
+    dear = max(_count(client, f"/admin/review/card/candidate/{card.id}/") for card in cards)
+    return found | {"card, the dearest of 8": dear}
+
+
+def _count(client: Client, url: str) -> int:
+    """Give the fewest queries of three visits: in the first ones the process reads what it keeps in memory."""
+    counts = []
+    for _ in range(3):
+        with CaptureQueriesContext(connection) as seen:
+            answer = client.get(url)
+        if answer.status_code != 200:
+            raise SystemExit(f"{url} answered {answer.status_code}")
+        counts.append(len(seen))
+    return min(counts)
+
+
+def main() -> None:
+    """Do what is asked for; the answer is JSON on stdout."""
+    if sys.argv[1] == "queries":
+        print(json.dumps(queries()))
+        return
+    seeds = Path(sys.argv[4]) if len(sys.argv) > 4 else None
+    print(json.dumps(fill(int(sys.argv[2]), int(sys.argv[3]), seeds)))
+
+
+if __name__ == "__main__":
+    main()

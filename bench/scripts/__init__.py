@@ -1,0 +1,1 @@
+"""How well recall finds facts in several scripts: `python -m bench.scripts`."""

@@ -1,0 +1,177 @@
+"""Fills the store that LOCI_HOME names with made-up memories: `python -m bench.speed.store COUNT SEED_VECTORS`.
+
+Rows are written straight into the tables, as an import writes them, and the triggers feed both indexes from them; there are no audit rows, since
+what is measured is reading. Prints JSON: a token, and questions about each of the two groups that are measured.
+
+Vectors: SEEDS texts are embedded for real and kept in the file SEED_VECTORS. A memory's vector is a mixture of two of
+its topic's and noise, so that there are near ones and far ones as in real text.
+"""
+
+import json
+import random
+import sys
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import django
+import numpy as np
+from numpy.typing import NDArray
+
+django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/home.py
+
+# Only after Django is set up can these be imported.
+from django.conf import settings  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connection, transaction  # noqa: E402
+
+from access.groups import create_group  # noqa: E402
+from access.tokens import create_token, operator  # noqa: E402
+from bench.speed.texts import TOPICS, Vocabulary, load_vocabulary, make_question, make_texts  # noqa: E402
+from memories.embedding import get_encoder  # noqa: E402
+from memories.embedding.folder import model_folder  # noqa: E402
+from memories.language.cleaning import content_hash, fold_hash  # noqa: E402
+from memories.models import IndexState, Memory, Piece  # noqa: E402
+from memories.store.pieces import PIECES  # noqa: E402
+from memories.store.writes.executor import MEMORIES  # noqa: E402
+
+SEEDS = 3200
+NOISE = 0.3  # the length of the noise beside a vector of length 1
+ROWS_AT_ONCE = 5000
+MAIN, FOUR = "main", "four"  # groups with 90 % and 4 % of the memories; the others share the rest
+SMALL_GROUPS = 60
+QUESTIONS_EACH = 2000
+BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+
+Vectors = NDArray[np.float32]
+
+
+def main() -> None:
+    """Fill the store and print what a measurement needs to know of it."""
+    count, seed_file = int(sys.argv[1]), Path(sys.argv[2])
+    call_command("migrate", verbosity=0)
+    user, _ = User.objects.get_or_create(username="bench", defaults={"is_superuser": True})
+    secret = create_token(
+        operator(), user=user, name="speed", scopes=("read", "write", "create-group")
+    ).secret
+    vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
+    seeds = seed_vectors(vocabulary, seed_file)
+    groups = make_groups()
+    texts = make_texts(vocabulary, count, seed=count)
+    rooms = choose_rooms(groups, count)
+    write(texts, rooms, seeds)
+    names = {key: slug for slug, key in groups.items()}
+    questions = {
+        slug: _questions(
+            vocabulary, [t for (t, _), room in zip(texts, rooms, strict=True) if names[room] == slug]
+        )
+        for slug in (MAIN, FOUR)
+    }
+    fresh = [text for text, _ in make_texts(vocabulary, 500, seed=count + 1)]
+    json.dump({"secret": secret, "questions": questions, "fresh": fresh}, sys.stdout)
+
+
+def seed_vectors(vocabulary: Vocabulary, file: Path) -> list[Vectors]:
+    """Give each topic's real vectors, float32[n, 384]; embedded once and kept in `file`."""
+    texts = make_texts(vocabulary, SEEDS, seed=0)
+    if not file.exists():
+        encoded = get_encoder(timeout_s=60).encode([text for text, _ in texts])
+        np.save(file, encoded)
+    vectors = np.load(file)
+    own = [vectors[[i for i, (_, topic) in enumerate(texts) if topic == wanted]] for wanted in range(TOPICS)]
+    return [each if len(each) else vectors for each in own]
+
+
+def make_groups() -> dict[str, int]:
+    """Make the groups; give their keys by name."""
+    IndexState.objects.get_or_create(name="model", defaults={"value": get_encoder(timeout_s=60).model_id})
+    slugs = [MAIN, FOUR, *(f"small-{number}" for number in range(SMALL_GROUPS))]
+    return {slug: create_group(operator(), slug).key for slug in slugs}
+
+
+def choose_rooms(groups: dict[str, int], count: int) -> list[int]:
+    """Give each memory's group: every 25th in the one of 4 %, 6 in 100 in the small ones."""
+    small = [key for slug, key in groups.items() if slug.startswith("small")]
+    dice = random.Random(3)
+    shares = dice.choices([groups[MAIN], groups[FOUR], 0], weights=[90, 4, 6], k=count)
+    return [room or dice.choice(small) for room in shares]
+
+
+def write(texts: list[tuple[str, int]], rooms: list[int], seeds: list[Vectors]) -> None:
+    """Write the memories with their pieces."""
+    for start in range(0, len(texts), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        vectors = mixed_vectors([topic for _, topic in texts[part]], seeds, seed=start)
+        with transaction.atomic():
+            rows = zip(texts[part], rooms[part], strict=True)
+            memories = [
+                _memory(number, text, room) for number, ((text, _), room) in enumerate(rows, start + 1)
+            ]
+            MEMORIES.add(memories)
+            PIECES.add(_pieces(memories, vectors))
+        print(f"{start + len(vectors):,} memories", file=sys.stderr)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.execute("ANALYZE")
+
+
+def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vectors:
+    """Give unit vectors, float32[n, 384]: two of the topic's real ones mixed, and noise."""
+    dice = np.random.default_rng(seed)
+    mixed = np.empty((len(topics), 384), dtype=np.float32)
+    for row, topic in enumerate(topics):
+        own = seeds[topic]
+        first, second = own[dice.integers(len(own))], own[dice.integers(len(own))]
+        share = dice.random()
+        mixed[row] = share * first + (1 - share) * second
+    mixed += dice.standard_normal(mixed.shape).astype(np.float32) * (NOISE / 384**0.5)
+    unit: Vectors = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    return unit
+
+
+def _memory(number: int, text: str, room: int) -> Memory:
+    at = BEGAN + timedelta(seconds=30 * number)
+    return Memory(
+        id=uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
+        type="semantic",
+        scope="group",
+        author_name="bench",
+        content=text,
+        content_hash=content_hash(text),
+        fold_hash=fold_hash(text),
+        group_id=room,
+        created_at=at,
+        updated_at=at,
+        filter=f"ingroup{room}",
+    )
+
+
+def _pieces(memories: Sequence[Memory], vectors: Vectors) -> list[Piece]:
+    model = get_encoder(timeout_s=60).model_id
+    return [
+        Piece(
+            memory_id=memory.key,
+            ordinal=0,
+            start=0,
+            end=len(memory.content),
+            tokens=50,
+            embedding=vector.astype("<f4").tobytes(),
+            model=model,
+        )
+        for memory, vector in zip(memories, vectors, strict=True)
+    ]
+
+
+def _questions(vocabulary: Vocabulary, texts: list[str]) -> list[str]:
+    dice = random.Random(4)
+    asked: dict[str, Any] = {}
+    while len(asked) < QUESTIONS_EACH:
+        asked[make_question(vocabulary, dice, dice.choice(texts))] = None
+    return [*asked]
+
+
+if __name__ == "__main__":
+    main()
