@@ -28,7 +28,7 @@ MAX_ENTRIES = 14
 MAX_ADMIN_ENTRIES = 16  # one page a module
 # Parts of a package that Django or data make: no reader looks for a domain idea there.
 NOT_ENTRIES = frozenset({"__init__", "__main__", "apps", "admin", "management", "migrations", "static"})
-INSIDES = {"memories.store": frozenset({"decide", "existing", "prepare", "writes"})}
+INSIDES = {"memories.store": frozenset({"decide", "existing", "lookup", "prepare", "writes"})}
 # Names that Django asks for in several places.
 FRAMEWORK_CLASSES = frozenset({"Meta", "Command", "Config"})
 MAX_FILE_LINES = 400

@@ -1,8 +1,8 @@
 """The write path: everything that becomes a memory passes through store() or store_many().
 
-Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → existing (what is stored) →
-decide (pure, one draft at a time) → writes/executor (carries out the writes of one draft or of 256). store() returns
-after the commit.
+Read it in this order: prepare (checks, vectors, neighbours; before any transaction) → lookup (what is stored) → decide
+(pure, one draft at a time) → writes/executor (carries out the writes of one draft or of 256). store() returns after the
+commit.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,23 +17,21 @@ from access.errors import LociError
 from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import Draft
-from memories.models import Memory, Tombstone
+from memories.models import Memory
 from memories.store.decide import (
     Decision,
     Outcome,
-    WriteContext,
     decide_draft,
-    with_scope,
     withdrawn_doubt,
 )
-from memories.store.existing import Existing, find_exact, find_sources
+from memories.store.existing import find_exact
+from memories.store.lookup import add_existing, look_up_stored
 from memories.store.neighbours import (
     ComparedText,
     Neighbour,
     WithdrawnTexts,
 )
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
-from memories.store.tombstones import find_tombstones
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_successor
 from memories.store.writes.reinforce import REINFORCEMENT
@@ -150,62 +148,6 @@ def write_drafts(
     return [_result(decision, executor) for decision in decisions]
 
 
-def look_up_stored(
-    drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
-) -> tuple[list[WriteContext], Existing]:
-    """The drafts' contexts (scope, tombstones, neighbours) and what is stored of their texts.
-
-    The number of queries does not grow with the drafts.
-    """
-    sources = find_sources([(group.key, prepared.draft) for group, prepared in drafts])
-    scoped = []
-    for group, prepared in drafts:
-        draft = prepared.draft
-        source = sources.get((group.key, draft.source, draft.source_ref)) if draft.source_ref else None
-        replaces = prepared.superseded or (source.current if source is not None else None)
-        scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
-    existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
-    tombstones: dict[tuple[int, str], Tombstone] = {}
-    for group in {group.key: group for group, _ in scoped}.values():
-        texts = [prepared.draft.content for other, prepared in scoped if other.key == group.key]
-        tombstones |= {(group.key, text): found for text, found in find_tombstones(group, texts).items()}
-    neighbours = find_current_neighbours(scoped, withdrawn)
-    contexts = [
-        WriteContext(
-            prepared,
-            group,
-            tombstone=tombstones.get((group.key, prepared.draft.content)),
-            neighbours=neighbours[number],
-        )
-        for number, (group, prepared) in enumerate(scoped)
-    ]
-    return contexts, existing
-
-
-def find_current_neighbours(
-    drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
-) -> list[tuple[Neighbour, ...]]:
-    """Each draft's neighbours as they are now: all of them if it was probed, else the withdrawn ones."""
-    found: list[tuple[Neighbour, ...]] = [()] * len(drafts)
-    unprobed: dict[tuple[int, str], list[int]] = {}
-    for number, (group, prepared) in enumerate(drafts):
-        if prepared.found is not None:
-            found[number] = prepared.current_neighbours(group.key)
-        elif prepared.vector is not None:
-            unprobed.setdefault((group.key, prepared.embedded.model), []).append(number)
-    for (group_key, model), numbers in unprobed.items():
-        texts = withdrawn.setdefault(group_key, WithdrawnTexts(group_key, model))
-        texts.refresh()
-        pairs = [
-            (ComparedText.of(p.draft), v)
-            for _, p in (drafts[n] for n in numbers)
-            if (v := p.vector) is not None
-        ]
-        for number, neighbours in zip(numbers, texts.neighbours(pairs), strict=True):
-            found[number] = neighbours
-    return found
-
-
 def restated_withdrawn(
     texts: WithdrawnTexts, prepared: PreparedDraft, *, among: Collection[int] | None = None
 ) -> str:
@@ -218,19 +160,6 @@ def restated_withdrawn(
         return ""
     [neighbours] = texts.neighbours([(ComparedText.of(prepared.draft), vector)], among=among)
     return withdrawn_doubt(neighbours, prepared.draft.content)
-
-
-def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
-    """The context with what is stored of its text now, after the drafts before it."""
-    group, draft = context.group.key, context.draft
-    source = existing.source(group, draft)
-    return replace(
-        context,
-        source=source,
-        replaces=existing.current(context.prepared.superseded or (source.current if source else None)),
-        exact=existing.exact(group, draft),
-        former=existing.former(group, draft),
-    )
 
 
 def _result(decision: Decision | LociError, executor: Executor) -> StoreResult | LociError:
