@@ -29,7 +29,6 @@ from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
-from storage.wal_checkpoints import deferred_checkpoints
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -112,15 +111,11 @@ def store_many(
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
     checked = _batches((_checked(index, draft) for index, draft in enumerate(placed)), most=most)
     done: Batch = []
-    with (
-        deferred_checkpoints() as move_pages,
-        closing(_embedded(groups, checked, encoder, vectors)) as batches,
-    ):
+    with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
             with transaction.atomic():
                 _write(actor, groups, batch, withdrawn)
                 transaction.set_rollback(dry_run)
-            move_pages()
             done += batch
             if dry_run:
                 groups.found.clear()

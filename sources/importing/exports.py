@@ -41,7 +41,6 @@ from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
 from sources.importing.references import Targets, is_id
 from sources.importing.rows import build_row, insert_rows
-from storage.wal_checkpoints import deferred_checkpoints
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
@@ -114,14 +113,12 @@ def take_all(
     strict: bool,
 ) -> LineFault | None:
     """Import all batches. With `strict`, stop after the first batch with a rejected line and return that line."""
-    with deferred_checkpoints() as move_pages:
-        for batch in split_batches(lines):
-            faults = intake.take(batch)
-            move_pages()
-            if faults and strict:
-                return faults[0]
-            if on_progress is not None:
-                on_progress(batch[-1].number)
+    for batch in split_batches(lines):
+        faults = intake.take(batch)
+        if faults and strict:
+            return faults[0]
+        if on_progress is not None:
+            on_progress(batch[-1].number)
     return None
 
 
