@@ -26,6 +26,7 @@ from memories.admin.filters import GroupFilter, TagFilter
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
+from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.neighbourhood import find_neighbourhood
 from memories.language.plurals import format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
@@ -290,9 +291,9 @@ def parse_object_id(object_id: str) -> UUID:
 def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
-        (name.replace("_", " "), f"{before} → {after}")
-        for name, (before, after) in would.changes.items()
-        if name in ("state", "trust", "pinned")
+        (name.replace("_", " "), " → ".join(map(format_value, would.changes[name])))
+        for name in SHOWN_FIELDS
+        if name in would.changes
     )
     return Confirmation(
         title=f"{verb.button.label} this memory?",
