@@ -16,7 +16,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from access.actor import ADMIN, CREATE_GROUP, CURATE, READ, WRITE, Actor
+from access import SCOPES
+from access.actor import CREATE_GROUP, READ, WRITE, Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
@@ -28,13 +29,7 @@ from access.groups import entered_groups
 from access.models import ApiToken
 from access.tokens import NewToken, create_token, revoke_token
 
-SCOPES = (
-    (READ, "read: recall and inspect"),
-    (WRITE, "write: store, forget, dispute"),
-    (CURATE, "curate: approve, reject, pin, purge"),
-    (CREATE_GROUP, "create-group: create groups by storing into them"),
-    (ADMIN, "admin: change groups and members"),
-)
+SCOPE_CHOICES = [(scope, f"{scope}: {allows}") for scope, allows in SCOPES.items()]
 
 
 class TokenForm(forms.Form):
@@ -49,7 +44,7 @@ class TokenForm(forms.Form):
         widget=UnfoldAdminSelectWidget(),
     )
     scopes = forms.MultipleChoiceField(
-        choices=SCOPES, initial=[READ, WRITE], widget=UnfoldAdminCheckboxSelectMultipleWidget()
+        choices=SCOPE_CHOICES, initial=[READ, WRITE], widget=UnfoldAdminCheckboxSelectMultipleWidget()
     )
     groups = forms.MultipleChoiceField(
         required=False,
@@ -79,7 +74,7 @@ class TokenForm(forms.Form):
         if not choices:
             del self.fields["groups"], self.fields["default_group"]
         if not actor.may(CREATE_GROUP):
-            self.fields["scopes"].choices = [s for s in SCOPES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
+            self.fields["scopes"].choices = [s for s in SCOPE_CHOICES if s[0] != CREATE_GROUP]  # type: ignore[attr-defined]
 
     def create(self, actor: Actor) -> NewToken:
         """Create the token."""

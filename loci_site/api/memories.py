@@ -1,7 +1,6 @@
 """Routes for memories: store, list, read, edit, inspect, and the verbs."""
 
-from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -15,41 +14,22 @@ from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
 from memories.browse.serializers import change_json, inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
-from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
-from memories.lifecycle.verbs import ChangeResult
+from memories.lifecycle.verb import Face
+from memories.lifecycle.verbs import offered_by
 from memories.queries.versions import find_memory, head_of
 from memories.store import Outcome, store
 
 router = Router(tags=["memories"])
-VerbName = Literal[
-    "forget",
-    "restore",
-    "retract",
-    "dispute",
-    "verify",
-    "approve",
-    "reject",
-    "quarantine",
-    "pin",
-    "unpin",
-    "purge",
-]
+VERBS = offered_by(Face.REST)
+if TYPE_CHECKING:
+    VerbName = str
+else:
+    VerbName = Literal[tuple(VERBS)]
+*OTHERS, LAST = VERBS
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
-PINS: dict[str, Callable[..., ChangeResult]] = {"pin": verbs.pin, "unpin": verbs.unpin}
 NO_REASON = VerbIn()
-VERBS: dict[str, Callable[..., ChangeResult]] = {
-    "forget": verbs.forget,
-    "restore": verbs.restore,
-    "retract": verbs.retract,
-    "dispute": verbs.dispute,
-    "verify": verbs.verify,
-    "approve": verbs.approve,
-    "reject": verbs.reject,
-    "quarantine": verbs.quarantine,
-    "purge": verbs.purge,
-}
 
 
 @router.post("", response={**out.ERRORS, 200: out.StoredOut, 201: out.StoredOut, 202: out.StoredOut})
@@ -106,7 +86,8 @@ def delete_memory(
     dry_run: bool = False,
 ) -> HttpResponse:
     """Forget a memory, which can be restored, or retract or purge it with `verb`."""
-    return answer(change_json(VERBS[verb](actor_of(request), memory_id, reason=reason, dry_run=dry_run)))
+    done = VERBS[verb].apply(actor_of(request), memory_id, reason=reason, dry_run=dry_run)
+    return answer(change_json(done))
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
@@ -119,15 +100,17 @@ def inspect_one_memory(request: HttpRequest, memory_id: str, params: Query[Inspe
     return answer(inspection_json(inspection, is_person=actor.is_person))
 
 
-@router.post("/{memory_id}/{verb}", response={**out.ERRORS, 200: out.DoneOut})
+@router.post(
+    "/{memory_id}/{verb}",
+    response={**out.ERRORS, 200: out.DoneOut},
+    description=f"{', '.join(OTHERS)} or {LAST} a memory.".capitalize(),
+)
 def do_to_memory(
     request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NO_REASON
 ) -> HttpResponse:
-    """Forget, restore, retract, dispute, verify, approve, reject, quarantine, pin, unpin or purge a memory."""
-    actor = actor_of(request)
-    if verb in PINS:
-        return answer(change_json(PINS[verb](actor, memory_id, dry_run=body.dry_run)))
-    return answer(change_json(VERBS[verb](actor, memory_id, reason=body.reason, dry_run=body.dry_run)))
+    """Carry a verb out."""
+    done = VERBS[verb].apply(actor_of(request), memory_id, reason=body.reason, dry_run=body.dry_run)
+    return answer(change_json(done))
 
 
 def edited_json(edited: EditResult) -> dict[str, object]:

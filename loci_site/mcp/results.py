@@ -25,7 +25,7 @@ from memories.browse.stats import Stats
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_memory_count
-from memories.lifecycle.verbs import ChangeResult
+from memories.lifecycle.target import ChangeResult
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.recall import Item, RecallResult

@@ -26,7 +26,8 @@ from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice
 from memories.entities.store_relation import RelationDraft
 from memories.entities.store_relation import store_relation as save_relation
-from memories.lifecycle.verbs import ChangeResult, dispute, forget, purge, restore, retract
+from memories.lifecycle.verb import Face
+from memories.lifecycle.verbs import offered_by
 from memories.queries.versions import parse_id
 from memories.recall import RecallRequest, recall
 from memories.sessions.checkpoints import save_checkpoint
@@ -35,14 +36,8 @@ from memories.sessions.context_pack import get_context as build_context
 from memories.store import store
 from memories.types import Scope, Type
 
-Verb = Callable[..., ChangeResult]
-VERBS: dict[str, Verb] = {
-    "forget": forget,
-    "restore": restore,
-    "retract": retract,
-    "dispute": dispute,
-    "purge": purge,
-}
+VERBS = offered_by(Face.AGENTS)
+VERBS_HELP = "; ".join(verb.agents_help for verb in VERBS.values() if verb.agents_help)
 
 
 def enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
@@ -158,12 +153,11 @@ async def forget_memory(
     reason: str = "",
     dry_run: bool = False,
 ) -> CallToolResult:
-    """Withdraw a memory, or bring it back. forget hides it (restore undoes that); retract: it was wrong, its text stays
-    barred; dispute: doubtful, recall labels it; purge destroys it for ever (needs curate). If it was true and has
-    changed, store the new statement with supersedes instead. dry_run only shows the effect."""
+    """Withdraw a memory, or bring it back. {verbs}. If it was true and has changed, store the new statement with
+    supersedes instead. dry_run only shows the effect."""
     check_choice(verb, [*VERBS], field="verb")
     return await run_for_caller(
-        lambda actor: answers.done_answer(VERBS[verb](actor, id, reason=reason, dry_run=dry_run))
+        lambda actor: answers.done_answer(VERBS[verb].apply(actor, id, reason=reason, dry_run=dry_run))
     )
 
 
@@ -280,7 +274,7 @@ def declare(
         idempotent_hint=is_idempotent,
         open_world_hint=False,
     )
-    description = " ".join(inspect.cleandoc(fn.__doc__ or "").split())
+    description = " ".join(inspect.cleandoc(fn.__doc__ or "").split()).format(verbs=VERBS_HELP)
     tool = Tool.from_function(fn, description=description, annotations=annotations)
     tool.parameters = trim_schema(tool.parameters)
     schema = answer.model_json_schema(mode="validation")

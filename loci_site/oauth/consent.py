@@ -22,7 +22,7 @@ from access.models import Group
 from access.tokens import actor_for_user
 from loci_site.oauth.audience import audience_of
 from loci_site.oauth.grants import GrantedAccess, connect, name_of
-from loci_site.oauth.provider import SCOPES
+from loci_site.oauth.provider import OAUTH_SCOPES
 
 
 class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
@@ -46,7 +46,9 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
         self.audience = audience
         self.groups_by_slug: dict[str, Group] = {group.slug: group for group in entered_groups(actor)}
         requested = str(self.data.get("scope") or self.initial.get("scope") or "").split()
-        rights = [(name, label) for name, label in SCOPES.items() if name in requested and actor.may(name)]
+        rights = [
+            (name, label) for name, label in OAUTH_SCOPES.items() if name in requested and actor.may(name)
+        ]
         self.fields["rights"].choices = rights
         self.fields["rights"].initial = [name for name, _ in rights]
         self.fields["groups"].choices = [(slug, slug) for slug in self.groups_by_slug]

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-# The names of access.actor, which cannot be imported while settings load. Without `admin`: no tool needs it.
-SCOPES: dict[str, str] = {
-    "read": "Recall and read memories",
-    "write": "Store, correct, forget and dispute memories",
-    "curate": "Purge memories for ever, and everything else that a curator may do",
-    "create-group": "Create a group by storing into it",
-}
+from access import SCOPES
+
+# No tool needs the scope `admin`.
+OAUTH_SCOPES: dict[str, str] = {scope: allows for scope, allows in SCOPES.items() if scope != "admin"}
 ACCESS_TOKEN_S = 3600
 REFRESH_TOKEN_S = 30 * 24 * 3600  # from the expiry of the last access token
 REGISTRATION_TOKEN_S = 365 * 24 * 3600
@@ -32,7 +29,7 @@ BEST_PRACTICE = (
 def provider_settings(public_url: str) -> dict[str, Any]:
     """The setting OAUTH2_PROVIDER. The issuer is `public_url`, or if that is empty the address of the request."""
     return {
-        "SCOPES": SCOPES,
+        "SCOPES": OAUTH_SCOPES,
         "DEFAULT_SCOPES": ["read"],
         "PKCE_REQUIRED": True,
         "AUTHORIZATION_CODE_EXPIRE_SECONDS": CODE_S,

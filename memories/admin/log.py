@@ -21,19 +21,13 @@ from access.admin.page import LociAdmin, LociChangeList
 from access.audit import OWN, verify_chain
 from access.audit.operations import Operation
 from access.models import ApiToken, AuditEntry, AuditHead, Group
+from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
 
 SUBJECT_PREFIX = "token:"  # of the subject of a row about one token
-OPERATION_LABELS = {
-    "store": "success",
-    "refuse": "danger",
-    "reject": "danger",
-    "retract": "danger",
-    "purge": "danger",
-    "forget": "warning",
-    "dispute": "warning",
-}
+OPERATION_LABELS: dict[str, str] = {Operation.STORE: "success", Operation.REFUSE: "danger"}
+OPERATION_LABELS |= {verb.operation: verb.log_color for verb in VERBS.values() if verb.log_color}
 
 
 def visible_log(actor: Actor, rows: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:

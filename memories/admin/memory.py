@@ -20,17 +20,20 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.form_errors import show_error
 from access.admin.saved_filters import SavedFiltersMixin
 from access.errors import LociError
-from memories.admin.buttons import BUTTONS, RESTORABLE, Button
 from memories.admin.draft_form import DraftForm
 from memories.admin.edit_form import EditForm
 from memories.admin.filters import GroupFilter, TagFilter
 from memories.admin.memory_page import graph_json, page_context
 from memories.admin.pair_page import pair_view
 from memories.admin.search import find_by_words
+from memories.browse.history import SHOWN_FIELDS, format_value
 from memories.entities.neighbourhood import find_neighbourhood
 from memories.language.plurals import format_memory_count
 from memories.lifecycle.edit import EditOutcome, edit
-from memories.lifecycle.verbs import ChangeResult
+from memories.lifecycle.restore import RESTORABLE
+from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.verb import Verb
+from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import as_q, listed_by
@@ -176,46 +179,46 @@ class MemoryAdmin(SavedFiltersMixin):
 
     def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """Show the consequences of a verb, ask for the reason, then carry it out."""
-        button = BUTTONS.get(verb)
-        if button is None:
+        chosen = VERBS.get(verb)
+        if chosen is None:
             raise Http404
         actor = actor_of(request)
         memory = find_memory(actor, parse_object_id(object_id))
         # A verb that acts on a hidden row itself must keep that row.
-        memory = head_of(memory) if button.follows and memory.state not in RESTORABLE else memory
+        memory = head_of(memory) if chosen.button.follows and memory.state not in RESTORABLE else memory
         back = self.url("change", memory.id)
-        if button.other:
-            return pair_view(self, request, actor, memory, button)
+        if chosen.other:
+            return pair_view(self, request, actor, memory, chosen)
         try:
-            question = confirmation_of(button, memory, button.press(actor, memory, dry_run=True), back)
+            question = confirmation_of(chosen, memory, chosen.apply(actor, memory.id, dry_run=True), back)
             form = reason_form(request, question)
             if request.method != "POST" or not form.is_valid():
                 return render_confirmation(self, request, question, form)
-            done = button.press(actor, memory, reason=form.cleaned_data["reason"])
+            done = chosen.apply(actor, memory.id, reason=form.cleaned_data["reason"])
         except LociError as refusal:
             if refusal.status in (403, 404):
                 raise
             messages.error(request, str(refusal))
             return HttpResponseRedirect(back)
-        messages.success(request, describe_change(button, done))
+        messages.success(request, describe_change(chosen, done))
         return HttpResponseRedirect(back if done.certificate is None else self.url("changelist"))
 
     @admin.action(description="Approve")
     def approve_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
         """Approve the selected memories."""
-        self._press_each(request, BUTTONS["approve"], rows)
+        self._apply_to_each(request, VERBS["approve"], rows)
 
     @admin.action(description="Reject")
     def reject_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
         """Reject the selected memories."""
-        self._press_each(request, BUTTONS["reject"], rows)
+        self._apply_to_each(request, VERBS["reject"], rows)
 
     @admin.action(description="Forget")
     def forget_selected(self, request: HttpRequest, rows: QuerySet[Memory]) -> None:
         """Hide the selected memories from recall."""
-        self._press_each(request, BUTTONS["forget"], rows)
+        self._apply_to_each(request, VERBS["forget"], rows)
 
-    def _press_each(self, request: HttpRequest, button: Button, rows: QuerySet[Memory]) -> None:
+    def _apply_to_each(self, request: HttpRequest, verb: Verb, rows: QuerySet[Memory]) -> None:
         """Run a verb on each row; show how many were changed and why others were not."""
         chosen = list(rows[: MAX_AT_ONCE + 1])
         if len(chosen) > MAX_AT_ONCE:
@@ -226,12 +229,12 @@ class MemoryAdmin(SavedFiltersMixin):
         actor, done, refused = actor_of(request), 0, list[str]()
         for memory in chosen:
             try:
-                reason = "from the list" if button.asks_reason else ""
-                done += button.press(actor, memory, reason=reason).changed
+                reason = "from the list" if verb.button.needs_reason else ""
+                done += verb.apply(actor, memory.id, reason=reason).changed
             except LociError as refusal:
                 refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
         if done:
-            messages.success(request, f"{done} of {format_memory_count(len(chosen))} {button.past}.")
+            messages.success(request, f"{done} of {format_memory_count(len(chosen))} {verb.button.past}.")
         for line in refused[:MAX_ERRORS_SHOWN]:
             messages.error(request, line)
         if len(refused) > MAX_ERRORS_SHOWN:
@@ -285,26 +288,26 @@ def parse_object_id(object_id: str) -> UUID:
         raise Http404 from None
 
 
-def confirmation_of(button: Button, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
+def confirmation_of(verb: Verb, memory: Memory, would: ChangeResult, back: str) -> Confirmation:
     """The confirmation page of a verb, with the consequences of its dry run."""
     changed = tuple(
-        (name.replace("_", " "), f"{before} → {after}")
-        for name, (before, after) in would.changes.items()
-        if name in ("state", "trust", "pinned")
+        (name.replace("_", " "), " → ".join(map(format_value, would.changes[name])))
+        for name in SHOWN_FIELDS
+        if name in would.changes
     )
     return Confirmation(
-        title=f"{button.label} this memory?",
-        button=button.label,
+        title=f"{verb.button.label} this memory?",
+        button=verb.button.label,
         back=back,
         about=Truncator(memory.content).chars(300),
-        consequences=(*would.consequences, *button.warnings),
+        consequences=(*would.consequences, *verb.button.warnings),
         facts=changed,
-        is_dangerous=button.is_dangerous,
-        asks_reason=button.asks_reason,
+        is_dangerous=verb.button.is_dangerous,
+        asks_reason=verb.button.needs_reason if verb.takes_reason else None,
     )
 
 
-def describe_change(button: Button, done: ChangeResult) -> str:
+def describe_change(verb: Verb, done: ChangeResult) -> str:
     """The result of a verb in one sentence; of a purge, its certificate."""
     if (proof := done.certificate) is not None:
         return (
@@ -313,4 +316,4 @@ def describe_change(button: Button, done: ChangeResult) -> str:
             + "".join(f" Checked: {place}." for place in proof.checked)
             + "".join(f" Still there: {place}." for place in proof.remains)
         )
-    return f"The memory is {button.past}: {'; '.join(done.consequences)}."
+    return f"The memory is {verb.button.past}: {'; '.join(done.consequences)}."

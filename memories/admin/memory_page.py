@@ -10,12 +10,13 @@ from django.utils.text import Truncator
 
 from access.actor import WRITE, Actor
 from access.admin.page import LociAdmin
-from memories.admin.buttons import buttons_for
 from memories.admin.verdict import recall_verdict
 from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.entities.neighbourhood import Neighbourhood
 from memories.language.word_diff import DiffPart, diff_words
+from memories.lifecycle.verb import Verb
+from memories.lifecycle.verbs import VERBS
 from memories.models import REVIEWED_KINDS, Link, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.types import State
@@ -87,6 +88,14 @@ def page_context(admin: LociAdmin, actor: Actor, memory: Memory, *, query: str) 
         if may_write and memory.state == State.LIVE
         else "",
     }
+
+
+def buttons_for(actor: Actor, memory: Memory) -> list[Verb]:
+    """The verbs that fit the memory and that the actor has the right to use, most common first."""
+    fitting = [
+        verb for verb in VERBS.values() if verb.button.fits(memory) and actor.may(verb.right, memory.group_id)
+    ]
+    return sorted(fitting, key=lambda verb: verb.button.order)
 
 
 def graph_json(found: Neighbourhood, address: Callable[[Memory], str]) -> dict[str, Any]:

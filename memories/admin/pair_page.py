@@ -13,12 +13,9 @@ from access.admin.confirm import ReasonForm
 from access.admin.form_errors import show_error
 from access.admin.page import LociAdmin
 from access.errors import LociError
-from memories.admin.buttons import Button
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.verb import Verb
 from memories.models import Memory
-
-# The verbs' names of the argument that the form calls "other".
-OTHER_FIELDS = ("into", "by")
 
 
 class PairForm(ReasonForm):
@@ -38,11 +35,11 @@ class PairForm(ReasonForm):
     )
     field_order = ("other", "content", "reason")
 
-    def __init__(self, button: Button, data: Any = None, *, initial: dict[str, str] | None = None) -> None:
+    def __init__(self, verb: Verb, data: Any = None, *, initial: dict[str, str] | None = None) -> None:
         super().__init__(data)
         self.initial = dict(initial or {})
-        self.fields["other"].label = button.other
-        if not button.takes_text:
+        self.fields["other"].label = verb.button.other
+        if not verb.text:
             del self.fields["content"]
 
     def value(self, name: str) -> str:
@@ -51,42 +48,42 @@ class PairForm(ReasonForm):
 
 
 def pair_view(
-    admin: LociAdmin, request: HttpRequest, actor: Actor, memory: Memory, button: Button
+    admin: LociAdmin, request: HttpRequest, actor: Actor, memory: Memory, verb: Verb
 ) -> HttpResponse:
     """Ask for the other memory (`?other=` preselects it), then preview or carry out the verb."""
-    if not actor.may(button.right, memory.group_id):
+    if not actor.may(verb.right, memory.group_id):
         raise PermissionDenied(
-            f"You may not do this: it needs the right to {button.right} in the memory's group."
+            f"You may not do this: it needs the right to {verb.right} in the memory's group."
         )
     initial = {"other": request.GET["other"]} if "other" in request.GET else None
-    form = PairForm(button, request.POST if request.method == "POST" else None, initial=initial)
+    form = PairForm(verb, request.POST if request.method == "POST" else None, initial=initial)
     back = admin.url("change", memory.id)
     if request.method == "POST" and form.is_valid():
         is_preview = "preview" in request.POST
         try:
-            done = button.press(
+            done = verb.apply(
                 actor,
-                memory,
+                memory.id,
                 other=form.value("other"),
-                content=form.value("content"),
+                text=form.value("content"),
                 reason=form.value("reason"),
                 dry_run=is_preview,
             )
             if is_preview:
-                return render_pair_form(admin, request, button, form, memory, would=done)
-            messages.success(request, f"The memory is {button.past}: {'; '.join(done.consequences)}.")
+                return render_pair_form(admin, request, verb, form, memory, would=done)
+            messages.success(request, f"The memory is {verb.button.past}: {'; '.join(done.consequences)}.")
             return HttpResponseRedirect(back)
         except LociError as refusal:
-            if refusal.field in OTHER_FIELDS:
+            if refusal.field == verb.other:
                 refusal.field = "other"
             show_error(form, refusal)
-    return render_pair_form(admin, request, button, form, memory)
+    return render_pair_form(admin, request, verb, form, memory)
 
 
 def render_pair_form(
     admin: LociAdmin,
     request: HttpRequest,
-    button: Button,
+    verb: Verb,
     form: PairForm,
     memory: Memory,
     *,
@@ -94,9 +91,9 @@ def render_pair_form(
 ) -> HttpResponse:
     """Show the form with its memory, and the consequences after a preview."""
     context = {
-        "title": f"{button.label}?",
+        "title": f"{verb.button.label}?",
         "form": form,
-        "button": button.label,
+        "button": verb.button.label,
         "back": admin.url("change", memory.id),
         "memory": memory,
         "would": would,

@@ -22,21 +22,16 @@ from access.groups import entered_groups
 from memories.draft import check_choice
 from memories.queries.versions import parse_id
 from memories.review.card import link_card, memory_card
-from memories.review.decide import AT_ONCE, ReviewDecision, decide, decide_many
+from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many
 from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, may_review, review_deck
 from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
 MAX_CHOSEN = 100  # cards at once, as many as the list shows
-KEYS = (
-    ("a", "approve: recall returns it from now on"),
-    ("r", "reject: recall never returns it"),
-    ("e", "edit the text"),
-    ("m", "merge it into the selected memory"),
-    ("s", "replace the selected memory by it"),
-    ("x", "swap which of the two stays"),
-    ("d", "dismiss: both stay as they are"),
+KEYS = [(choice.key, choice.help) for choice in CHOICES.values() if choice.key]
+KEYS.insert(-1, ("x", "swap which of the two stays"))  # before 'dismiss'
+KEYS += [
     ("1 – 4", "select another memory"),
     ("j  →", "next card, without deciding"),
     ("k  ←", "previous card"),
@@ -44,8 +39,12 @@ KEYS = (
     ("u", "undo the last decision"),
     ("w", "give a reason (kept in the audit log)"),
     ("?", "this list"),
-)
-LABELS_AT_ONCE = {"approve": "Approve", "reject": "Reject", "dismiss": "Dismiss"}
+]
+# For the page's script.
+DECISIONS = [
+    {"verb": choice.verb, "key": choice.key, "past": choice.past, "takesOther": choice.takes_other}
+    for choice in CHOICES.values()
+]
 
 
 @require_GET
@@ -69,7 +68,8 @@ def page_view(request: HttpRequest) -> HttpResponse:
         "group": chosen,
         "may_review": may_review(actor),
         "keys": KEYS,
-        "at_once": [(verb, LABELS_AT_ONCE[verb]) for verb in AT_ONCE],
+        "decisions": DECISIONS,
+        "at_once": [(verb, CHOICES[verb].label) for verb in AT_ONCE],
     }
     request.current_app = admin.site.name
     return TemplateResponse(request, "admin/memories/review/page.html", context)
@@ -124,7 +124,7 @@ def undo_view(request: HttpRequest) -> HttpResponse:
 def many_view(request: HttpRequest) -> HttpResponse:
     """Carry out many decisions, or preview them (`preview=1`); the response lists those that failed."""
     verb = request.POST.get("verb", "")
-    check_choice(verb, list(AT_ONCE), field="verb")
+    check_choice(verb, AT_ONCE, field="verb")
     chosen = request.POST.getlist("chosen")
     if not 1 <= len(chosen) <= MAX_CHOSEN:
         raise InvalidInput(f"Choose 1 to {MAX_CHOSEN} cards.", field="chosen")

@@ -5,7 +5,7 @@ from typing import Any
 from memories.browse.inspection import Inspection, RecallReason
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
-from memories.lifecycle.verbs import ChangeResult
+from memories.lifecycle.target import ChangeResult
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
 from memories.queries.labels import label_of

@@ -1,8 +1,12 @@
-"""The verbs of a memory, one function each: check the right, change the rows and audit, in one transaction."""
+"""The verbs of a memory: check the right, change the rows and audit, in one transaction.
+
+`VERBS` at the end is their registry, which REST, MCP, the commands and the admin read. Add a verb here: a function, and
+its entry.
+"""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -15,10 +19,10 @@ from access.errors import Conflict
 from memories.draft import clean_reason
 from memories.lifecycle.approve import carry_out_approval
 from memories.lifecycle.merge import merge
-from memories.lifecycle.move_references import move_references, moves_to_json
 from memories.lifecycle.purge import find_purge_targets, purge_rows
-from memories.lifecycle.restore import restore
+from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import retract
+from memories.lifecycle.supersede import supersede
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
@@ -29,19 +33,30 @@ from memories.lifecycle.target import (
     require_right,
     require_state,
 )
+from memories.lifecycle.verb import (
+    EVERYBODY,
+    PEOPLE,
+    Face,
+    Verb,
+    VerbButton,
+    is_doubtful,
+    is_live,
+    is_live_unlike,
+    is_trusted,
+)
 from memories.models import Memory
-from memories.queries.versions import find_head_to_replace, find_memory
-from memories.store import valid_time_end
-from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_replaced
-from memories.store.policy import policy_doubt
-from memories.types import Scope, State, Trust, Type
+from memories.queries.versions import find_memory
+from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
+from memories.types import State, Trust
 
 __all__ = [
+    "VERBS",
     "ChangeResult",
     "approve",
     "dispute",
     "forget",
     "merge",
+    "offered_by",
     "pin",
     "purge",
     "quarantine",
@@ -78,61 +93,6 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
             actor, memory, Operation.FORGET, new, consequences,
             reason=reason, dry_run=dry_run, follow_up=follow_up,
         )  # fmt: skip
-
-
-def supersede(
-    actor: Actor, old_id: str | UUID, by_id: str | UUID, *, reason: str = "", dry_run: bool = False
-) -> ChangeResult:
-    """Replace one live memory by another: the old one was true until now and stays as history.
-
-    An entity passes on its relations, names and links. Each memory keeps its own chain of versions.
-
-    Raises:
-        Conflict: one of the two is not live, both are the same, or the successor is visible to fewer people.
-        NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
-    """
-    old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
-    by = find_head(actor, by_id, right=WRITE, field="by")
-    check_successor(actor, old, by)
-    now = timezone.now()
-    new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
-
-    def follow_up() -> DerivedChanges:
-        moves = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else []
-        gone = withdraw_replaced(actor, old)
-        return DerivedChanges(gone, payload={"by": str(by.id), "moved": moves_to_json(moves)})
-
-    consequences = (f"{by.id} takes its place, and its id leads there",)
-    done = change_fields(
-        actor, old, Operation.SUPERSEDE, new, consequences,
-        reason=reason, dry_run=dry_run, follow_up=follow_up,
-    )  # fmt: skip
-    return replace(done, successor=by.id)
-
-
-def check_successor(actor: Actor, old: Memory, by: Memory) -> None:
-    """Raise Conflict if `by` may not replace `old`."""
-    require_state(old, State.LIVE, verb="supersede")
-    require_state(by, State.LIVE, verb="supersede")
-    if old.root_key == by.root_key:
-        raise Conflict("Both ids lead to the same memory.", hint="Nothing was changed.", field="by")
-    if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
-        raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
-    if by.trust not in (Trust.ACTIVE, Trust.VERIFIED):
-        raise Conflict(
-            f"{by.id} is {by.trust}; a successor must be active or verified.",
-            hint="Approve it first.",
-            field="by",
-        )
-    if by.scope == Scope.GROUP and (old.scope == Scope.GLOBAL or by.group_id != old.group_id):
-        raise Conflict(
-            f"{by.id} is visible only in the group '{by.group.slug}', {old.id} is not.",
-            hint="Name a successor that is visible wherever this memory is.",
-            field="by",
-        )
-    doubt = policy_doubt(actor, old.group, by.confidence)
-    if doubt and not (actor.is_person and actor.may(CURATE, old.group_id)):
-        raise Conflict(f"Nothing was changed: {doubt}.", hint="A curator can do it.")
 
 
 def dispute(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
@@ -257,3 +217,62 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> C
     return change_fields(
         actor, memory, operation, {"pinned": pinned}, (consequence,), reason="", dry_run=dry_run
     )
+
+
+def is_retractable(memory: Memory) -> bool:
+    """True if the memory is live or hidden, or was superseded by nothing."""
+    is_loose = memory.state == State.SUPERSEDED and memory.superseded_by_id is None
+    return is_loose or memory.state in (State.LIVE, *RESTORABLE)
+
+
+# In the order in which commands, REST and MCP list them.
+VERBS: Final[dict[str, Verb]] = {
+    verb.name: verb
+    for verb in (
+        Verb("forget", forget, Operation.FORGET, WRITE, "hide it; 'restore' brings it back", EVERYBODY,
+             VerbButton("Forget", "forgotten", "visibility_off", 120, is_live),
+             agents_help="forget hides it (restore undoes that)", log_color="warning"),
+        Verb("restore", restore, Operation.RESTORE, WRITE,
+             "bring it back, undo a merge, or restore a former version", EVERYBODY,
+             VerbButton("Restore", "restored", "undo", 100, lambda m: m.state in RESTORABLE, follows=False)),
+        # The same function; only the button differs, as a former version needs another right.
+        Verb("restore-version", restore, Operation.RESTORE, CURATE, "restore a former version", (),
+             VerbButton("Restore this version", "restored", "history", 110,
+                        lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, follows=False)),
+        Verb("retract", retract, Operation.RETRACT, WRITE, "withdraw it as wrong, and store the right text", EVERYBODY,
+             VerbButton("Retract", "retracted", "cancel", 130, is_retractable, needs_reason=True, is_dangerous=True),
+             text="successor", agents_help="retract: it was wrong, its text stays barred", log_color="danger"),
+        Verb("dispute", dispute, Operation.DISPUTE, WRITE, "mark it as doubtful", EVERYBODY,
+             VerbButton("Dispute", "disputed", "help", 50, is_trusted, needs_reason=True),
+             agents_help="dispute: doubtful, recall labels it", log_color="warning"),
+        Verb("verify", verify, Operation.VERIFY, CURATE, "confirm it", PEOPLE,
+             VerbButton("Verify", "verified", "verified", 20, is_live_unlike(Trust.VERIFIED))),
+        Verb("approve", approve, Operation.TRUST, CURATE, "activate a candidate", PEOPLE,
+             VerbButton("Approve", "approved", "check", 10, is_doubtful)),
+        Verb("reject", reject, Operation.TRUST, CURATE, "reject it; its text is refused from now on", PEOPLE,
+             VerbButton("Reject", "rejected", "block", 30, is_live_unlike(Trust.REJECTED),
+                        needs_reason=True, is_dangerous=True)),
+        Verb("quarantine", quarantine, Operation.TRUST, CURATE, "keep its text away from agents", PEOPLE,
+             VerbButton("Quarantine", "quarantined", "gpp_bad", 40, is_live_unlike(Trust.QUARANTINED),
+                        needs_reason=True, is_dangerous=True)),
+        Verb("pin", pin, Operation.PIN, CURATE, "protect it from decay and put it into every context pack", PEOPLE,
+             VerbButton("Pin", "pinned", "keep", 60, lambda m: is_live(m) and not m.pinned), takes_reason=False),
+        Verb("unpin", unpin, Operation.UNPIN, CURATE, "remove the pin", PEOPLE,
+             VerbButton("Unpin", "unpinned", "keep_off", 70, lambda m: is_live(m) and m.pinned), takes_reason=False),
+        # REST has routes of their own for the verbs that take two memories.
+        Verb("merge", merge, Operation.MERGE, CURATE, "merge it into another memory", (Face.COMMAND,),
+             VerbButton("Merge into another", "merged", "merge", 80, is_live, other="Merge into"),
+             other="into", text="content"),
+        Verb("supersede", supersede, Operation.SUPERSEDE, WRITE, "replace it by an existing memory", (Face.COMMAND,),
+             VerbButton("Replace by another", "superseded", "swap_horiz", 90, is_live, other="Replace by"), other="by"),
+        Verb("purge", purge, Operation.PURGE, CURATE, "destroy it irreversibly", EVERYBODY,
+             VerbButton("Purge", "purged", "delete_forever", 140, lambda _: True, needs_reason=True, is_dangerous=True,
+                        follows=False, warnings=("all of its versions are destroyed", "this cannot be undone")),
+             agents_help="purge destroys it for ever (needs curate)", log_color="danger"),
+    )
+}  # fmt: skip
+
+
+def offered_by(face: Face) -> dict[str, Verb]:
+    """The verbs that an interface offers."""
+    return {name: verb for name, verb in VERBS.items() if face in verb.offered}

@@ -1,7 +1,7 @@
 """One card of the review deck: the memory or link to decide about, its neighbours, evidence and authorship."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
 from memories.models.link import ON_APPROVAL
 from memories.queries.versions import find_memory, head_of, heads_of
 from memories.queries.visibility import listed_by
+from memories.review.decide import CHOICES, Choice
 from memories.review.links import visible_links
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
@@ -70,18 +71,6 @@ class Authorship:
     via: str = ""
     client: str = ""
     token: str = ""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A decision that the card offers: its key, and the effect of undoing it; empty if it cannot be undone."""
-
-    verb: str
-    key: str
-    label: str
-    undo: str
-    takes_other: bool = False
-    is_dangerous: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,30 +150,25 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link)
 
 
-APPROVE: Final = Choice("approve", "a", "Approve", "it waits again")
-REJECT: Final = Choice("reject", "r", "Reject", "its former trust comes back", is_dangerous=True)
-EDIT: Final = Choice("edit", "e", "Edit", "the former text is the newest version again")
-MERGE: Final = Choice("merge", "m", "Merge", "the two are separate again", takes_other=True)
-SUPERSEDE: Final = Choice("supersede", "s", "Replace", "both are live again", takes_other=True)
-DISMISS: Final = Choice("dismiss", "d", "Dismiss", "the link is open again")
-_REPLACING: Final = "the former text is the newest version again; this one stays as history"
+UNDO_REPLACING: Final = "the former text is the newest version again; this one stays as history"
 
 
 def choices_of(kind: CardKind, beside: Sequence[ComparedMemory]) -> tuple[Choice, ...]:
     """The decisions that a card of this kind offers, in the order of its buttons."""
+    approve, reject = CHOICES["approve"], CHOICES["reject"]
+    edit, merge, replace_other = CHOICES["edit"], CHOICES["merge"], CHOICES["supersede"]
     if kind == CardKind.CONFLICT:
-        return (SUPERSEDE, DISMISS, MERGE, REJECT, EDIT)
+        return (replace_other, CHOICES["dismiss"], merge, reject, edit)
     if kind == CardKind.DUPLICATE:
-        return (MERGE, DISMISS, SUPERSEDE, REJECT, EDIT)
-    approve = APPROVE
+        return (merge, CHOICES["dismiss"], replace_other, reject, edit)
     if kind == CardKind.DISPUTED:
-        approve = Choice("approve", "a", "It is right", "it is disputed again")
+        approve = replace(approve, label="It is right", undo="it is disputed again")
     elif any(one.replaced_on_approval for one in beside):
-        approve = Choice("approve", "a", "Approve", _REPLACING)
+        approve = replace(approve, undo=UNDO_REPLACING)
     if kind == CardKind.QUARANTINED:
-        return (approve, REJECT)
-    pair = (MERGE, SUPERSEDE) if any(one.counts for one in beside) else ()
-    return (approve, REJECT, EDIT, *pair)
+        return (approve, reject)
+    pair = (merge, replace_other) if any(one.counts for one in beside) else ()
+    return (approve, reject, edit, *pair)
 
 
 def card_kind(memory: Memory, *, is_promoted: bool) -> CardKind:

@@ -1,6 +1,7 @@
 """Carry out a review decision: one verb, or a few that belong together, and the link that it settles.
 
-Each decision returns the numbers of the audit rows that it wrote; `memories.review.undo` undoes it from them.
+`CHOICES` at the end is the registry of decisions, which the cards, the page and its script read. Each decision returns
+the numbers of the audit rows that it wrote; `memories.review.undo` undoes it from them.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +26,6 @@ from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
 from memories.types import Trust
 
-VERBS: Final = ("approve", "reject", "edit", "edit-approve", "merge", "supersede", "dismiss")
-AT_ONCE: Final = ("approve", "reject", "dismiss")  # verbs for many memories at once
 MAX_AT_ONCE: Final = 500
 
 
@@ -63,6 +62,30 @@ class DecisionResults:
     failed: tuple[tuple[UUID, str], ...]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A decision as the Review offers it.
+
+    `key` presses its button; without a key it has none. `past` is the outcome in a word, `help` its line in the list of
+    keys, and `undo` the effect of undoing it, empty if it cannot be undone. `takes_other`: it is about two memories;
+    `takes_text`: with a new text, which is embedded before the transaction; `at_once`: for many memories at once.
+    `preview` is its name in the preview of recall; without one, it is not previewed.
+    """
+
+    verb: str
+    carry_out: Callable[[Actor, ReviewDecision], list[DecisionResult]]
+    key: str
+    label: str
+    past: str
+    help: str = ""
+    undo: str = ""
+    preview: str = ""
+    takes_other: bool = False
+    takes_text: bool = False
+    is_dangerous: bool = False
+    at_once: bool = False
+
+
 def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> DecisionResult:
     """Carry a decision out; with `dry_run` only return the consequences.
 
@@ -74,10 +97,11 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
         Conflict: somebody else decided meanwhile, or the verb does not fit.
     """
     require_person(actor, "review")
-    check_choice(decision.verb, list(VERBS), field="verb")
-    embeds = decision.content and decision.verb in ("edit", "edit-approve", "merge")
+    check_choice(decision.verb, list(CHOICES), field="verb")
+    choice = CHOICES[decision.verb]
+    embeds = decision.content and choice.takes_text
     with nullcontext() if embeds and not dry_run else transaction.atomic():
-        steps = STEPS[decision.verb](actor, decision)
+        steps = choice.carry_out(actor, decision)
         if decision.link and decision.verb != "dismiss":
             steps += settle_link(actor, decision)
         if dry_run:
@@ -103,7 +127,7 @@ def decide_many(
             field="ids",
         )
     for decision in decisions:
-        check_choice(decision.verb, list(AT_ONCE), field="verb")
+        check_choice(decision.verb, AT_ONCE, field="verb")
     done, failed = list[DecisionResult](), list[tuple[UUID, str]]()
     for decision in decisions:
         try:
@@ -210,12 +234,23 @@ def _last_entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
     return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1])
 
 
-STEPS: Final[dict[str, Callable[[Actor, ReviewDecision], list[DecisionResult]]]] = {
-    "approve": approve_one,
-    "reject": reject_one,
-    "edit": edit_text,
-    "edit-approve": edit_and_approve,
-    "merge": merge_pair,
-    "supersede": replace_other,
-    "dismiss": dismiss_link,
-}
+# In the order of the list of keys.
+CHOICES: Final[dict[str, Choice]] = {
+    choice.verb: choice
+    for choice in (
+        Choice("approve", approve_one, "a", "Approve", "Approved", "approve: recall returns it from now on",
+               undo="it waits again", preview="approve", at_once=True),
+        Choice("reject", reject_one, "r", "Reject", "Rejected", "reject: recall never returns it",
+               undo="its former trust comes back", preview="reject", is_dangerous=True, at_once=True),
+        Choice("edit", edit_text, "e", "Edit", "Edited", "edit the text",
+               undo="the former text is the newest version again", takes_text=True),
+        Choice("edit-approve", edit_and_approve, "", "Save and approve", "Edited and approved", takes_text=True),
+        Choice("merge", merge_pair, "m", "Merge", "Merged", "merge it into the selected memory",
+               undo="the two are separate again", preview="merge", takes_other=True, takes_text=True),
+        Choice("supersede", replace_other, "s", "Replace", "Replaced", "replace the selected memory by it",
+               undo="both are live again", preview="replace", takes_other=True),
+        Choice("dismiss", dismiss_link, "d", "Dismiss", "Dismissed", "dismiss: both stay as they are",
+               undo="the link is open again", at_once=True),
+    )
+}  # fmt: skip
+AT_ONCE: Final = [verb for verb, choice in CHOICES.items() if choice.at_once]

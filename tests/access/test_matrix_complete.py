@@ -1,5 +1,6 @@
 """The matrix covers everything that Loci offers, and nothing else."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -8,17 +9,26 @@ from django.core.management import get_commands
 from django.urls import URLPattern, URLResolver, get_resolver
 from mcp import Client
 
-from access.actor import Actor, Via
+from access.actor import CURATE, WRITE, Actor, Via
 from access.tokens import operator
 from loci_site.api import api
 from loci_site.mcp.server import LociServer
 from loci_site.mcp.tools import TOOLS
 from loci_site.oauth.urls import urlpatterns as oauth_patterns
 from maintenance.schedule import JOBS
+from memories.lifecycle.verb import Face
+from memories.lifecycle.verbs import offered_by
 from tests.access.matrix import PLACES, read_matrix
 from tests.access.rights_page import PAGE, rights_page
 
 OURS = ("storage", "access", "relations", "memories", "sources", "maintenance", "loci_site")
+# The right that a rule of the matrix demands in the memory's group.
+RIGHTS = {
+    "memory-write": WRITE,
+    "memory-curate": CURATE,
+    "person-curate": CURATE,
+    "person-verify": CURATE,
+}
 # Django's admin makes these for each model; what each model's own pages say of them is tested by rule.
 EACH_MODEL = ("changelist", "add", "history", "delete", "change")
 
@@ -58,6 +68,22 @@ def test_every_tool_resource_and_prompt_is_in_the_matrix() -> None:
 
     resources, prompts = async_to_sync(listed)()
     assert (declared("tool"), declared("resource"), declared("prompt")) == (set(TOOLS), resources, prompts)
+
+
+def test_every_verb_of_rest_is_in_the_matrix_with_its_right() -> None:
+    rules = {face.name.rpartition("/")[2]: face.rule for face in read_matrix().of("rest")}
+    rules = {name.removeprefix("{verb=").removesuffix("}"): rule for name, rule in rules.items()}
+    for name, verb in offered_by(Face.REST).items():
+        assert name in rules, f"matrix.txt has no line for the verb '{name}' over REST"
+        assert RIGHTS[rules[name]] == verb.right, name
+
+
+def test_every_verb_of_agents_is_in_the_matrix_with_its_right() -> None:
+    faces = [face for face in read_matrix().of("tool") if face.name == "forget_memory"]
+    rules = {json.loads(face.sent).get("verb", "forget"): face.rule for face in faces}
+    for name, verb in offered_by(Face.AGENTS).items():
+        assert name in rules, f"matrix.txt has no line for forget_memory with the verb '{name}'"
+        assert RIGHTS[rules[name]] == verb.right, name
 
 
 def test_every_page_is_in_the_matrix() -> None:

@@ -63,7 +63,11 @@ def make_world() -> World:
     places = {"own": _fill(ledger, "ordinary"), "foreign": _fill(garden, MARKER), "missing": _nothing()}
     shared = _memory(garden, "The bell rings at noon everywhere.", scope="global")
     other = _memory(garden, "The bell is made of bronze.", scope="global")
-    places["global"] = places["foreign"] | {"memory": str(shared.id), "other": str(other.id)}
+    places["global"] = (
+        places["foreign"]
+        | {"memory": str(shared.id), "other": str(other.id)}
+        | _set_aside(garden, "", scope="global")
+    )
     places["own"]["upload"] = _upload(users["curator"], "ordinary")
     places["foreign"]["upload"] = _upload(users["owner"], MARKER)
     secrets = _secrets(users, garden)
@@ -135,7 +139,16 @@ def _fill(group: Group, word: str) -> Place:
         "relation": str(tied.id),
         "recall": str(asked.pk),
         "group_id": str(group.id),
-    }
+    } | _set_aside(group, word)
+
+
+def _set_aside(group: Group, word: str, *, scope: str = "group") -> Place:
+    """A forgotten memory and a pinned one."""
+    forgotten = _memory(group, f"The {word} cellar is dry in summer.", scope=scope)
+    Memory.objects.filter(pk=forgotten.pk).update(state="forgotten", retired_at=timezone.now())
+    pinned = _memory(group, f"The {word} stairs have forty steps.", scope=scope)
+    Memory.objects.filter(pk=pinned.pk).update(pinned=True)
+    return {"forgotten": str(forgotten.id), "pinned": str(pinned.id)}
 
 
 def _upload(user: User, word: str) -> str:
@@ -157,6 +170,8 @@ def _nothing() -> Place:
         "memory",
         "other",
         "candidate",
+        "forgotten",
+        "pinned",
         "tombstone",
         "run",
         "group_id",

@@ -11,7 +11,8 @@ const rows = list ? [...list.children] : [];
 const UNDO_KEY = "loci-review-undo"; // decisions that can be undone, also after a reload
 const STATUS_KEY = "loci-review-said"; // status to show after a reload
 const EFFECT_AFTER_MS = 350; // skipping through cards runs no recall
-const WORDS = { approve: "Approved", reject: "Rejected", edit: "Edited", "edit-approve": "Edited and approved", merge: "Merged", supersede: "Replaced", dismiss: "Dismissed" };
+const DECISIONS = new Map(JSON.parse(document.getElementById("review-decisions").textContent).map((each) => [each.verb, each]));
+const pastOf = (verb) => DECISIONS.get(verb).past;
 
 const isWide = window.matchMedia("(min-width: 1000px)"); // as in review.css: list and card side by side
 
@@ -124,7 +125,7 @@ function other() {
 /* The fields of a decision: this memory and the other one, swapped if the user swapped them. */
 function fields(verb, extra = {}) {
   const shown = card();
-  const two = verb === "merge" || verb === "supersede";
+  const two = DECISIONS.get(verb).takesOther;
   const beside = other();
   const own = { id: shown.dataset.memory, other: two ? beside.id : "" };
   const turned = two && swapped ? { id: own.other, other: own.id } : own;
@@ -171,10 +172,10 @@ async function decide(verb, extra = {}) {
   clearTimeout(effectTimer);
   try {
     const answer = await send(`${url}decide/`, fields(verb, extra));
-    const words = `${WORDS[verb]}: ${begin(row)}`;
-    done([row], WORDS[verb]);
+    const words = `${pastOf(verb)}: ${begin(row)}`;
+    done([row], pastOf(verb));
     keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
-    say(`${WORDS[verb]}: ${answer.said.join("; ")}.`);
+    say(`${pastOf(verb)}: ${answer.said.join("; ")}.`);
     // The next card may show the memory that was just decided.
     fetched.clear();
     await forth();
@@ -290,7 +291,7 @@ async function decideMany(verb) {
   try {
     const would = await send(`${url}many/`, { ...given, preview: "1" });
     const box = dialog("many");
-    fill(box, would, some, `${WORDS[verb]}: ${would.done} of ${some.length}?`);
+    fill(box, would, some, `${pastOf(verb)}: ${would.done} of ${some.length}?`);
     const go = box.querySelector("[data-many-go]");
     go.hidden = !would.done;
     go.textContent = `Yes, ${would.done}`;
@@ -299,10 +300,10 @@ async function decideMany(verb) {
     const answer = await send(`${url}many/`, given);
     const failed = new Set(answer.failed.map((each) => each.id));
     const decided = some.filter((row) => !failed.has(row.dataset.id));
-    done(decided, WORDS[verb]);
+    done(decided, pastOf(verb));
     some.forEach((row) => { row.querySelector("input").checked = false; });
     count();
-    const words = `${WORDS[verb]}: ${answer.done} of ${some.length}`;
+    const words = `${pastOf(verb)}: ${answer.done} of ${some.length}`;
     keep([...decisions(), { rows: decided.map(keyOf), entries: answer.entries, words }]);
     fetched.clear();
     say(`${words}. “u” undoes all of them.`);
@@ -381,13 +382,12 @@ async function editText(isMerge) {
 
 /* Keys and clicks */
 
+function press(verb) {
+  if (verb === "edit") editText();
+  else decide(verb);
+}
+
 const KEYS = {
-  a: () => decide("approve"),
-  r: () => decide("reject"),
-  m: () => decide("merge"),
-  s: () => decide("supersede"),
-  d: () => decide("dismiss"),
-  e: () => editText(),
   u: undo,
   j: () => show(at + 1),
   ArrowRight: () => show(at + 1),
@@ -430,13 +430,16 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
+for (const { verb, key } of DECISIONS.values()) {
+  if (key) KEYS[key] = () => press(verb);
+}
+
 const DO = { help: KEYS["?"], swap, undo, next: KEYS.j, previous: KEYS.k };
 root.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.do) DO[button.dataset.do]();
-  else if (button.dataset.verb === "edit") editText();
-  else if (button.dataset.verb) decide(button.dataset.verb);
+  else if (button.dataset.verb) press(button.dataset.verb);
   else if (button.dataset.manyVerb) decideMany(button.dataset.manyVerb);
   else if (button.matches(".review-row")) show(rows.indexOf(button.closest("li")));
 });

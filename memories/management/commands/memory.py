@@ -1,7 +1,6 @@
 """`manage.py memory`: the verbs of a memory, for the operator."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any, Final
 
 from django.core.management.base import CommandParser
@@ -11,9 +10,10 @@ from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
 from memories.language.plurals import format_count, format_memory_count
 from memories.language.timestamps import parse_moment
-from memories.lifecycle import verbs
 from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit
-from memories.lifecycle.verbs import ChangeResult
+from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.verb import Face
+from memories.lifecycle.verbs import offered_by
 from memories.management.output import FaceCommand, printable, read_text
 from memories.types import Type
 
@@ -25,27 +25,9 @@ examples:
   manage.py memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
   manage.py memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
 """
-HELP: Final = {
-    "forget": "hide it; 'restore' brings it back",
-    "restore": "bring it back, undo a merge, or restore a former version",
-    "retract": "withdraw it as wrong, and store the right text",
-    "dispute": "mark it as doubtful",
-    "verify": "confirm it",
-    "approve": "activate a candidate",
-    "reject": "reject it; its text is refused from now on",
-    "quarantine": "keep its text away from agents",
-    "pin": "protect it from decay and put it into every context pack",
-    "unpin": "remove the pin",
-    "merge": "merge it into another memory",
-    "supersede": "replace it by an existing memory",
-    "edit": "write a new version, or change fields such as tags",
-    "purge": "destroy it irreversibly",
-}
-PLAIN_VERBS: Final[dict[str, Callable[..., ChangeResult]]] = {
-    name: getattr(verbs, name)
-    for name in ("forget", "restore", "dispute", "verify", "approve", "reject", "quarantine")
-}
-PINS: Final[dict[str, Callable[..., ChangeResult]]] = {"pin": verbs.pin, "unpin": verbs.unpin}
+VERBS: Final = offered_by(Face.COMMAND)
+HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
+HELP.insert(-1, ("edit", "write a new version, or change fields such as tags"))  # 'purge' comes last
 EDITED: Final = {
     EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",
@@ -64,7 +46,7 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        parsers = {name: actions.add_parser(name, help=text) for name, text in HELP.items()}
+        parsers = {name: actions.add_parser(name, help=text) for name, text in HELP}
         for name, action in parsers.items():
             action.add_argument("id", help="the memory's id")
             if name == "merge":
@@ -81,7 +63,7 @@ class Command(FaceCommand):
                 )
             if name == "purge":
                 action.add_argument("--yes", action="store_true", help="confirm")
-            if name not in PINS:
+            if name == "edit" or VERBS[name].takes_reason:
                 action.add_argument("--reason", default="", help="kept in the audit log")
             action.add_argument(
                 "--dry-run", action="store_true", help="show the consequences, change nothing"
@@ -136,25 +118,21 @@ def add_edit_fields(action: argparse.ArgumentParser) -> None:
 
 def run_verb(options: dict[str, Any]) -> ChangeResult:
     """Run the verb as the operator."""
-    actor, verb, id_, dry_run = operator(), options["verb"], options["id"], options["dry_run"]
-    if verb in PINS:
-        return PINS[verb](actor, id_, dry_run=dry_run)
-    how = {"reason": options["reason"], "dry_run": dry_run}
-    if verb in PLAIN_VERBS:
-        return PLAIN_VERBS[verb](actor, id_, **how)
-    if verb == "merge":
-        return verbs.merge(actor, id_, options["into"], content=read_text(options["content"]), **how)
-    if verb == "supersede":
-        return verbs.supersede(actor, id_, options["by"], **how)
-    if verb == "retract":
-        return verbs.retract(actor, id_, successor=read_text(options["successor"], field="successor"), **how)
-    if not (options["yes"] or dry_run):
+    verb = VERBS[options["verb"]]
+    if verb.name == "purge" and not (options["yes"] or options["dry_run"]):
         raise InvalidInput(
             "A purge cannot be undone.",
             hint="Preview it with --dry-run, then confirm with --yes.",
             field="yes",
         )
-    return verbs.purge(actor, id_, **how)
+    return verb.apply(
+        operator(),
+        options["id"],
+        other=options.get(verb.other, ""),
+        text=read_text(options[verb.text], field=verb.text) if verb.text else "",
+        reason=options.get("reason", ""),
+        dry_run=options["dry_run"],
+    )
 
 
 def read_edit(options: dict[str, Any]) -> EditDraft:

@@ -1,5 +1,7 @@
 """Changes made in the browser reach the rows and the audit log."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -63,6 +65,18 @@ def test_a_button_asks_then_does_and_is_logged(
         "admin",
     )
     assert entry.payload_row.payload["reason"] == ("" if verb in ("pin", "unpin") else "for a reason")
+
+
+def test_the_question_shows_every_field_that_a_person_would_see_change(
+    owner: Client, remember: Remember
+) -> None:
+    memory = remember("The port is 8081.")
+    past = datetime(2024, 5, 3, tzinfo=UTC)
+    Memory.objects.filter(pk=memory.pk).update(state="forgotten", expires_at=past)
+    asked = owner.get(page(memory, "restore")).content.decode()
+    assert "<dt>state</dt><dd>forgotten → live</dd>" in asked
+    assert "<dt>expires at</dt><dd>2024-05-03 00:00 → —</dd>" in asked
+    assert "decayed at" not in asked
 
 
 def test_a_purge_needs_a_reason_and_says_what_it_destroyed(owner: Client, remember: Remember) -> None:

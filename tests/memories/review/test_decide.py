@@ -14,7 +14,7 @@ from memories.lifecycle.verbs import forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
-from memories.review.decide import MAX_AT_ONCE, ReviewDecision, decide, decide_many
+from memories.review.decide import CHOICES, MAX_AT_ONCE, ReviewDecision, decide, decide_many
 from memories.review.preview import preview_effect
 from memories.review.queue import review_deck
 from memories.review.undo import take_back
@@ -370,3 +370,9 @@ def test_what_is_approved_comes_into_the_answer(alice: User, ledger: Group) -> N
     assert effect.question == NEW
     assert [card.id for card in review_deck(person(alice)).cards] == [queued.id]
     assert preview_effect(person(alice), ReviewDecision("reject", queued.id)).is_unchanged
+
+
+def test_every_button_of_a_card_has_a_key_of_its_own_and_can_be_undone() -> None:
+    buttons = [choice for choice in CHOICES.values() if choice.key]
+    assert len({choice.key for choice in buttons}) == len(buttons) == 6
+    assert all(choice.help and choice.undo and choice.past for choice in buttons)

@@ -1,0 +1,73 @@
+"""Superseding one memory by another: the old one was true until now and stays as history."""
+
+from dataclasses import replace
+from uuid import UUID
+
+from django.utils import timezone
+
+from access.actor import CURATE, WRITE, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict
+from memories.lifecycle.move_references import move_references, moves_to_json
+from memories.lifecycle.target import ChangeResult, change_fields, find_head, require_right, require_state
+from memories.models import Memory
+from memories.queries.versions import find_head_to_replace, find_memory
+from memories.store import valid_time_end
+from memories.store.derived import DerivedChanges, withdraw_replaced
+from memories.store.policy import policy_doubt
+from memories.types import Scope, State, Trust, Type
+
+
+def supersede(
+    actor: Actor, old_id: str | UUID, by_id: str | UUID, *, reason: str = "", dry_run: bool = False
+) -> ChangeResult:
+    """Replace one live memory by another: the old one was true until now and stays as history.
+
+    An entity passes on its relations, names and links. Each memory keeps its own chain of versions.
+
+    Raises:
+        Conflict: one of the two is not live, both are the same, or the successor is visible to fewer people.
+        NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
+    """
+    old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
+    by = find_head(actor, by_id, right=WRITE, field="by")
+    check_successor(actor, old, by)
+    now = timezone.now()
+    new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
+
+    def follow_up() -> DerivedChanges:
+        moves = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else []
+        gone = withdraw_replaced(actor, old)
+        return DerivedChanges(gone, payload={"by": str(by.id), "moved": moves_to_json(moves)})
+
+    consequences = (f"{by.id} takes its place, and its id leads there",)
+    done = change_fields(
+        actor, old, Operation.SUPERSEDE, new, consequences,
+        reason=reason, dry_run=dry_run, follow_up=follow_up,
+    )  # fmt: skip
+    return replace(done, successor=by.id)
+
+
+def check_successor(actor: Actor, old: Memory, by: Memory) -> None:
+    """Raise Conflict if `by` may not replace `old`."""
+    require_state(old, State.LIVE, verb="supersede")
+    require_state(by, State.LIVE, verb="supersede")
+    if old.root_key == by.root_key:
+        raise Conflict("Both ids lead to the same memory.", hint="Nothing was changed.", field="by")
+    if (old.type == Type.ENTITY) != (by.type == Type.ENTITY):
+        raise Conflict(f"One is {old.type}, the other {by.type}.", hint="Nothing was changed.", field="by")
+    if by.trust not in (Trust.ACTIVE, Trust.VERIFIED):
+        raise Conflict(
+            f"{by.id} is {by.trust}; a successor must be active or verified.",
+            hint="Approve it first.",
+            field="by",
+        )
+    if by.scope == Scope.GROUP and (old.scope == Scope.GLOBAL or by.group_id != old.group_id):
+        raise Conflict(
+            f"{by.id} is visible only in the group '{by.group.slug}', {old.id} is not.",
+            hint="Name a successor that is visible wherever this memory is.",
+            field="by",
+        )
+    doubt = policy_doubt(actor, old.group, by.confidence)
+    if doubt and not (actor.is_person and actor.may(CURATE, old.group_id)):
+        raise Conflict(f"Nothing was changed: {doubt}.", hint="A curator can do it.")

@@ -1,0 +1,108 @@
+"""One entry of the registry of verbs, `VERBS` in verbs.py: what a verb does, and how each interface offers it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from access.actor import Actor
+from access.audit.operations import Operation
+from memories.lifecycle.target import ChangeResult
+from memories.models import Memory
+from memories.types import State, Trust
+
+DOUBTFUL: Final = frozenset({Trust.CANDIDATE, Trust.DISPUTED, Trust.REJECTED, Trust.QUARANTINED})
+
+
+class Face(StrEnum):
+    """An interface that offers verbs by name. Each verb also has a button in the admin."""
+
+    COMMAND = "loci memory VERB ID"
+    REST = "POST /api/memories/{id}/VERB"
+    AGENTS = "forget_memory"
+
+
+PEOPLE: Final = (Face.COMMAND, Face.REST)
+EVERYBODY: Final = (Face.COMMAND, Face.REST, Face.AGENTS)
+
+
+@dataclass(frozen=True)
+class VerbButton:
+    """A verb on a memory's page. It is shown if `fits`; the verb itself decides what is allowed.
+
+    `order` places it among the buttons, the most common first. `follows`: on an old version's page, it acts on the
+    current version. `other` is the label of the second memory's field.
+    """
+
+    label: str
+    past: str
+    icon: str
+    order: int
+    fits: Callable[[Memory], bool]
+    needs_reason: bool = False
+    is_dangerous: bool = False
+    follows: bool = True
+    warnings: tuple[str, ...] = ()
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of a memory.
+
+    `run` takes the actor and the memory's id, the keyword `dry_run`, and the arguments named here: `reason` unless
+    `takes_reason` is False, the id of a second memory as `other`, and a new text as `text`. `right` is the right that it
+    needs in the memory's group, `help` its line in `loci memory --help`, `agents_help` its part of the description of
+    `forget_memory`, and `log_color` the colour of its rows in the audit log: warning, danger or none.
+    """
+
+    name: str
+    run: Callable[..., ChangeResult]
+    operation: Operation
+    right: str
+    help: str
+    offered: tuple[Face, ...]
+    button: VerbButton
+    takes_reason: bool = True
+    other: str = ""
+    text: str = ""
+    agents_help: str = ""
+    log_color: str = ""
+
+    def apply(
+        self,
+        actor: Actor,
+        id_: str | UUID,
+        *,
+        other: str = "",
+        text: str = "",
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> ChangeResult:
+        """Run the verb; arguments that it does not take are ignored. A dry run returns the consequences."""
+        ids = (id_, other) if self.other else (id_,)
+        taken: dict[str, Any] = {"reason": reason} if self.takes_reason else {}
+        if self.text:
+            taken[self.text] = text
+        return self.run(actor, *ids, dry_run=dry_run, **taken)
+
+
+def is_live(memory: Memory) -> bool:
+    """True if the memory is live."""
+    return memory.state == State.LIVE
+
+
+def is_doubtful(memory: Memory) -> bool:
+    """True if the memory is live and somebody has to decide about it."""
+    return is_live(memory) and memory.trust in DOUBTFUL
+
+
+def is_trusted(memory: Memory) -> bool:
+    """True if the memory is live and active or verified."""
+    return is_live(memory) and memory.trust in (Trust.ACTIVE, Trust.VERIFIED)
+
+
+def is_live_unlike(trust: Trust) -> Callable[[Memory], bool]:
+    """A condition: the memory is live and has another trust."""
+    return lambda memory: is_live(memory) and memory.trust != trust
