@@ -34,8 +34,9 @@ from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import State
 from sources.exporting import export
-from sources.importing.exports import restore_export
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.exports import restore_export
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, ON_THE_MACHINE, Wanted, tellers

@@ -23,7 +23,7 @@ from memories.search.base import search_index
 from memories.sessions.checkpoints import save_checkpoint
 from relations.models import Relation, RelationEvidence
 from sources.exporting import export
-from sources.importing.exports import restore_export
+from sources.importing.formats.exports import restore_export
 from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, Wanted, tellers
 from tests.acceptance.storage import backup_bytes, begin_clean, file_bytes, holders

@@ -26,7 +26,8 @@ from memories.models import Link, Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, HANDED_OUT, ON_THE_MACHINE, Wanted, tellers

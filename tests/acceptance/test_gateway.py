@@ -17,8 +17,9 @@ from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
-from sources.importing.exports import restore_export
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.exports import restore_export
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests import architecture
 from tests.acceptance.house import House, command
 from tests.memories.builders import fresh, keep, kept
@@ -46,7 +47,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
     "sources/importing/audit_chain.py": "the log of an export",
-    "sources/importing/exports.py": "the successors of an export's rows",
+    "sources/importing/formats/exports.py": "the successors of an export's rows",
 }
 LOG = "access/audit/__init__.py"  # makes its own rows by copying as well
 WRITES = frozenset(

@@ -22,7 +22,8 @@ from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import Scope
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, Wanted, tellers

@@ -9,13 +9,15 @@ if __name__ == "__main__":
     django.setup()
     from access.tokens import operator
     from memories.store import bulk as batch
-    from sources.importing import texts as jsonl
+    from sources.importing import drafts
+    from sources.importing.formats.texts import import_lines
+    from sources.importing.importer import LineRules
 
-    batch.BATCH_DRAFTS = jsonl.LINES_AT_ONCE = 20
+    batch.BATCH_DRAFTS = drafts.LINES_AT_ONCE = 20
     path = Path(sys.argv[1])
 
     def say(line: int) -> None:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    jsonl.import_lines(operator(), path, jsonl.LineRules(path.stem), on_progress=say)
+    import_lines(operator(), path, LineRules(path.stem), on_progress=say)

@@ -21,9 +21,10 @@ from memories.search.base import search_index
 from memories.store import store
 from memories.store.threads import refresh_threads
 from sources.exporting import export
-from sources.importing import exports as restoring
-from sources.importing.exports import RestoreReport, restore_export
+from sources.importing.formats import exports as restoring
+from sources.importing.formats.exports import restore_export
 from sources.importing.lines import StrictStop
+from sources.importing.reports import RestoreReport
 from storage.ids import new_id
 from tests.people import agent, person
 from tests.sources.rich import fill

@@ -19,8 +19,10 @@ from memories.lifecycle.verbs import retract
 from memories.models import Memory
 from memories.store import bulk as batch
 from memories.store import store
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules, source_name
 from sources.importing.lines import LineFault, StrictStop
-from sources.importing.texts import LineRules, LinesReport, import_lines, source_name
+from sources.importing.reports import LinesReport
 from tests.people import agent, person
 
 pytestmark = pytest.mark.django_db
