@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from access import audit
 from access.actor import Actor
@@ -12,6 +13,7 @@ from memories.draft import Draft
 from memories.embedding import Encoder
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
+from sources.importing.importer import LineRules
 from sources.importing.lines import LineFault, StrictStop
 from sources.importing.reports import LinesReport
 
@@ -61,25 +63,27 @@ def numbered_draft(number: int, build: Callable[[], Draft]) -> NumberedDraft:
 
 def import_drafts(
     actor: Actor,
-    drafts: Iterable[NumberedDraft],
-    source: str,
+    path: Path,
+    rules: LineRules,
     *,
+    read: Callable[[Path, LineRules], Iterable[NumberedDraft]],
     encoder: Encoder | None = None,
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
     strict: bool = False,
 ) -> LinesReport:
-    """Store every draft as a memory, in order, and log the import.
+    """Store every draft that `read` finds in a file as a memory, in order, and log the import.
 
     A draft is stored once for each group, `source` and `source_ref`: a repeated call continues where the last one
     stopped. A rejected line is left out completely and reported by number. `on_progress` receives the last finished line.
 
     Raises:
+        NotFound: the file cannot be opened.
         StrictStop: `strict`, and a line was rejected; the lines before it are stored.
     """
     counts: Counter[str] = Counter()
     faults: list[LineFault] = []
-    for part in split_batches(drafts, strict=strict):
+    for part in split_batches(read(path, rules), strict=strict):
         result = store_many(
             actor,
             part.drafts,
@@ -102,10 +106,10 @@ def import_drafts(
         if strict and faults:
             break
     if not dry_run:
-        log_import(actor, source, counts)
+        log_import(actor, rules.source, counts)
     if strict and faults:
         raise StrictStop(f"Line {faults[0].line}: {faults[0].why}", hint="The lines before it are stored.")
-    return make_report(source, counts, faults)
+    return make_report(rules.source, counts, faults)
 
 
 def split_batches(drafts: Iterable[NumberedDraft], *, strict: bool) -> Iterator[DraftBatch]:

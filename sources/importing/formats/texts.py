@@ -1,21 +1,18 @@
 """Import of conversation turns and texts as JSON lines: {id, text, group, timestamp, session, speaker}."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from access.actor import Actor
 from access.errors import InvalidInput
 from memories.draft import Draft, check_draft
-from memories.embedding import Encoder
 from memories.language.timestamps import FORMS, parse_moment
 from memories.types import Type
 from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
 from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import first_bytes, read_lines
-from sources.importing.reports import LinesReport
 
 # Fields that become columns; all others are kept as metadata.
 COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
@@ -24,33 +21,6 @@ COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
 def is_text(path: Path) -> bool:
     """True for a file that is not binary: this is the format of last resort, which explains each line that it rejects."""
     return path.is_file() and b"\0" not in first_bytes(path)
-
-
-def import_lines(
-    actor: Actor,
-    path: Path,
-    rules: LineRules,
-    *,
-    encoder: Encoder | None = None,
-    on_progress: Callable[[int], object] | None = None,
-    dry_run: bool = False,
-    strict: bool = False,
-) -> LinesReport:
-    """Store every line of a file as a memory, as `import_drafts()` describes.
-
-    Raises:
-        NotFound: the file cannot be opened.
-        StrictStop: `strict`, and a line was rejected; the lines before it are stored.
-    """
-    return import_drafts(
-        actor,
-        read_drafts(path, rules),
-        rules.source,
-        encoder=encoder,
-        on_progress=on_progress,
-        dry_run=dry_run,
-        strict=strict,
-    )
 
 
 def read_drafts(path: Path, rules: LineRules) -> Iterator[NumberedDraft]:
@@ -108,6 +78,7 @@ def parse_timestamp(value: Any) -> datetime | None:
     return parse_moment(value, field="timestamp")
 
 
+import_lines = partial(import_drafts, read=read_drafts)
 TEXTS = Importer(
     name="lines",
     description="JSON lines, one object per line with id and text, and optionally group, timestamp, session and speaker",

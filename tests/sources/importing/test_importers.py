@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 from django.core.management import CommandError, call_command
 
-from access.errors import InvalidInput, NotFound
+from access.errors import InvalidInput, LociError, NotFound
 from access.models import Group
 from access.tokens import operator
 from memories.models import Memory
@@ -64,6 +64,25 @@ def test_each_format_is_recognised_and_its_report_rendered(importer: Importer, t
     assert report.as_text().endswith(".")
     assert lines
     assert Memory.objects.count() == 0
+
+
+@pytest.mark.parametrize("importer", IMPORTERS, ids=NAMES)
+@pytest.mark.parametrize(
+    "inserted", [b"\xff", b"\x00", b"\n\n{", None], ids=["no-utf8", "nul", "lines", "cut"]
+)
+def test_a_damaged_file_is_an_error_with_a_reason(
+    importer: Importer, inserted: bytes | None, tmp_path: Path
+) -> None:
+    path = sample(importer, tmp_path)
+    raw = path.read_bytes()
+    middle = raw.index(b"ledger") + 1
+    path.write_bytes(raw[:middle] + (b"" if inserted is None else inserted + raw[middle:]))
+    try:
+        faults = [fault.why for fault in importer.run(operator(), path, LineRules("notes")).faults]
+    except LociError as error:
+        faults = [str(error)]
+    assert all(faults)
+    assert faults
 
 
 @pytest.mark.parametrize("raw", [b"", b"\n \n", b"oops", b"\xff", b"[1]\n", b'{"a": "' + b"x" * FIRST_BYTES])
