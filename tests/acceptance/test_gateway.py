@@ -59,7 +59,7 @@ def writers(root: Path) -> dict[str, int]:
     """Give the files that make, change or delete rows of memories, each with a line that does."""
     return {
         source.path: line
-        for source in architecture.sources(root, folders=architecture.ROOMS)
+        for source in architecture.sources(root, folders=architecture.LAYERS)
         for line in _written(source.tree)
     }
 

@@ -20,7 +20,7 @@ OBJECTS = {
     "memories/memory/filters": "filter",
     "access/apitoken": "token",
     "access/auditentry": "entry",
-    "explore/rooms": "group",
+    "explore/groups": "group",
     "review/card": "candidate",
     "app/memories": "memory",
 }

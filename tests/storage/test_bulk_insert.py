@@ -136,11 +136,11 @@ def test_one_row_by_its_columns_may_have_nothing_of_its_own() -> None:
 
 
 def test_a_word_of_choices_is_written_as_its_text_and_a_moment_of_every_save_is_set() -> None:
-    made = [Group(slug=f"room-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(6)]
+    made = [Group(slug=f"group-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(6)]
     GROUPS.add(made)
     found = {group.slug: group for group in Group.objects.all()}
     assert {group.policy for group in found.values()} == {"all"}
-    assert [found[f"room-{n}"].policy_confidence for n in range(6)] == [n / 8 for n in range(6)]
+    assert [found[f"group-{n}"].policy_confidence for n in range(6)] == [n / 8 for n in range(6)]
     assert all(found[group.slug].updated_at == group.updated_at for group in made)
 
 

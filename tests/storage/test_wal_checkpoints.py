@@ -46,7 +46,7 @@ def cache() -> int:
 def write(pages: int) -> None:
     """Write about so many pages in one transaction."""
     with transaction.atomic():
-        group = Group.objects.create(slug=f"room-{Group.objects.count()}")
+        group = Group.objects.create(slug=f"group-{Group.objects.count()}")
         group.instructions = "x" * 4096 * pages
         group.save()
 

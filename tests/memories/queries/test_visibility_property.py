@@ -81,10 +81,10 @@ def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
 
 def is_allowed(m: Memory, v: Visibility) -> bool:
     """The rule in plain words: where, what, and when."""
-    return _is_in_room(m, v) and _is_kind(m, v) and _is_in_time(m, v)
+    return _is_in_group(m, v) and _is_kind(m, v) and _is_in_time(m, v)
 
 
-def _is_in_room(m: Memory, v: Visibility) -> bool:
+def _is_in_group(m: Memory, v: Visibility) -> bool:
     if v.scope and m.scope != v.scope:
         return False
     if v.groups is None:
@@ -156,11 +156,11 @@ class World:
 
 def build(rows: list[dict[str, Any]]) -> World:
     Memory.objects.all().delete()
-    groups = [Group.objects.get_or_create(slug=f"room{n}")[0] for n in range(3)]
+    groups = [Group.objects.get_or_create(slug=f"group{n}")[0] for n in range(3)]
     memories = []
     for number, fields in enumerate(rows):
-        room = groups[fields["group"]]
-        memory = row(room, f"lighthouse {number}", **{**fields, "group": room})
+        group = groups[fields["group"]]
+        memory = row(group, f"lighthouse {number}", **{**fields, "group": group})
         # Two pieces each: a memory is one hit however many of its pieces are near.
         add_piece(memory, unit_vector(number), ordinal=0)
         add_piece(memory, unit_vector(number + 1000), ordinal=1)

@@ -111,13 +111,13 @@ QUESTIONS = st.builds(
 
 def is_marked(row: PieceRow, v: Visibility) -> bool:
     """The rule in plain words, as far as the table knows it."""
-    in_room = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
+    in_group = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
     is_withdrawn = row.state == "retracted" and row.type in v.retracted_types
     is_type = not v.types or row.type in v.types or is_withdrawn
     kind = row.state in v.states and row.trust in v.trusts and is_type
     counts = v.states != {"live"} or row.until > NOW_MS
     in_time = (v.after is None or row.at >= NOW_MS) and (v.before is None or row.at <= NOW_MS)
-    return in_room and kind and counts and in_time and v.scope in ("", row.scope)
+    return in_group and kind and counts and in_time and v.scope in ("", row.scope)
 
 
 @settings(max_examples=60, deadline=None)
