@@ -44,7 +44,7 @@ DAYS = 45  # so long ago the team began
 def people() -> dict[str, User]:
     """Make five people: an owner, a curator, a contributor, a reader, and one who belongs nowhere.
 
-    alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the pages for everybody.
+    alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the workspace.
     """
     return {
         "alice": User.objects.create_superuser("alice", password=PASSWORD),

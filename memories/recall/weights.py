@@ -13,7 +13,7 @@ from memories.types import Trust
 
 @dataclass(frozen=True)
 class Tuning:
-    """Weights of mode hybrid, in one object so that evaluation can take each step out and fit the weights anew.
+    """Weights of mode hybrid, in one object so that evaluation can take each step out and fit the weights again.
 
     One set for every kind of text: coordinate ascent on all development sets at once, then rounded. Five-fold
     cross-validation over groups confirms it (docs/recall.md, "How the weights were chosen"). Fields with another origin

@@ -51,7 +51,7 @@ READERS = HANDED_OUT | ON_THE_MACHINE
 # What a copy that came in again may be: waiting for a person, or a wording of one that waits.
 OF_COPIES = (
     "candidate",
-    "merged: its text went into another memory",
+    "merged: combined into another memory",
     "superseded: was true until 2026-04-20",
 )
 

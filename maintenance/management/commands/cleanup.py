@@ -1,4 +1,4 @@
-"""`manage.py cleanup`: forget memories of hardly any confidence that nobody recalls, or preview it."""
+"""`manage.py cleanup`: forget memories of low confidence that were not recalled recently, or preview it."""
 
 from typing import Final
 
