@@ -19,5 +19,5 @@ class Command(CycleCommand):
 
     kind = "cleanup"
     uses_model = False
-    help = "Forget memories of hardly any confidence that have not been recalled for a long time."
+    help = "Forget memories of low confidence that have not been recalled for a long time."
     examples = EXAMPLES
