@@ -56,7 +56,7 @@ class Source:
 
 
 def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
-    """Give every Python file under the folders; migrations are written by Django and left out."""
+    """Every Python file under the folders, without migrations, which Django writes."""
     paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
     return [
         Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
 
 
 def imported_modules(source: Source) -> Iterator[tuple[int, str]]:
-    """Give the line and the full name of each module that a file imports; relative imports stay in their layer."""
+    """Line and full name of each module that a file imports; relative imports stay in their layer."""
     for node in source.nodes(ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -215,7 +215,7 @@ def hidden_imports(root: Path) -> list[str]:
 
 
 def function_lengths(root: Path) -> list[tuple[int, str]]:
-    """Give the length of every function without its docstring, and where it stands."""
+    """Length of every function without its docstring, and its location."""
     return [
         (length_of(function), f"{source.path}:{function.lineno}: {function.name}")
         for source in sources(root, folders=LAYERS)

@@ -1,4 +1,4 @@
-"""Deletion: what was destroyed is absent from what is made anew, and from every place that shared it."""
+"""Deletion: a destroyed text is absent from rebuilt indexes and from every place that shared it."""
 
 import io
 from pathlib import Path
@@ -47,7 +47,7 @@ def wanted(memory: Memory, group: str = "ledger") -> Wanted:
 
 
 def test_absent_after_a_reindex_and_a_restart(house: House) -> None:
-    """What was purged is in no index that is made again from the rows, and no restarted process finds it."""
+    """A purged text is in no rebuilt index, and no restarted process finds it."""
     memory = kept(house.person, SECRET, group="ledger", scope="group")
     kept(house.person, BESIDE, group="ledger", scope="group")
     assert tellers(EVERYWHERE, house, wanted(memory), "Quokkazebu") == [*EVERYWHERE]

@@ -56,7 +56,7 @@ WRITES = frozenset(
 
 
 def writers(root: Path) -> dict[str, int]:
-    """Give the files that make, change or delete rows of memories, each with a line that does."""
+    """The files that create, change or delete rows of memories, each with such a line."""
     return {
         source.path: line
         for source in architecture.sources(root, folders=architecture.LAYERS)
@@ -184,7 +184,7 @@ def _tools(house: House) -> dict[str, set[str]]:
 
 
 def test_an_agent_brings_no_verified_rows_in_with_an_export(house: House, bob: User, tmp_path: Path) -> None:
-    """An export holds trust as it was; only who looks after the whole store takes one in."""
+    """An export keeps each row's trust; only an admin of the whole store may import one."""
     memory = kept(house.person, FREE, group="ledger")
     verbs.verify(house.person, memory.id)
     file = tmp_path / "all.jsonl"

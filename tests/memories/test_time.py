@@ -114,7 +114,7 @@ BY_HAND = {"expired and retired", "compacted, not retired"}
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Move the clock to so many days from NOW, where it stands first."""
+    """Move the clock to a number of days from NOW."""
 
     def move(days: int) -> None:
         monkeypatch.setattr("django.utils.timezone.now", lambda: day(days))

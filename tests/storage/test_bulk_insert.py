@@ -19,7 +19,7 @@ WORDS = ["store", "100 %s", "größe", "line\nend", "'quoted'", ""]
 
 
 def entry(seq: int) -> AuditEntry:
-    """Give an unsaved row: some columns are the same in all, some differ, some have nothing in some rows or in all."""
+    """An unsaved row: some columns are equal in all rows, some differ, some are empty in some rows or in all."""
     return AuditEntry(
         seq=seq,
         at=NOON + timedelta(microseconds=seq // 3),
@@ -35,7 +35,7 @@ def entry(seq: int) -> AuditEntry:
 
 
 def columns_of(seqs: range) -> list[tuple[object, ...]]:
-    """Give all columns of the rows with these numbers but their keys and numbers, as the database has them."""
+    """All columns of the rows with these numbers, except keys and numbers, as stored."""
     names = [f.column for f in AuditEntry._meta.concrete_fields if f.name not in ("key", "seq", "hash")]
     chosen = ", ".join(f'"{name}"' for name in names)
     with connection.cursor() as cursor:

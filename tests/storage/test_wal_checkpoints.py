@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def waiting() -> int:
-    """Give the number of pages that stand in the WAL and not yet in the file."""
+    """Number of pages in the WAL that are not yet in the file."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(NOOP)")
         _busy, pages, moved = cursor.fetchone()
@@ -23,21 +23,21 @@ def waiting() -> int:
 
 
 def in_wal() -> int:
-    """Give the number of pages that stand in the WAL, moved or not."""
+    """Number of pages in the WAL, moved or not."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(NOOP)")
         return int(cursor.fetchone()[1])
 
 
 def usual() -> int:
-    """Give after how many pages a commit moves them."""
+    """Number of pages after which a commit moves them."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_autocheckpoint")
         return int(cursor.fetchone()[0])
 
 
 def cache() -> int:
-    """Give how many pages the connection keeps, below nought in KiB."""
+    """Size of the connection's page cache: pages, or KiB if negative."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA cache_size")
         return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""Asking REST about the past: the moments reach every route that shows texts, and what is history says so."""
+"""Questions about the past over REST: the times reach every route that returns texts, and history is labelled."""
 
 from collections.abc import Callable
 from typing import Any

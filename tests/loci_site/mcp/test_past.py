@@ -21,7 +21,7 @@ OLD = "superseded: was true until 2026-04-26"
 
 @pytest.fixture
 def ledger(groups: dict[str, Group], monkeypatch: pytest.MonkeyPatch) -> Group:
-    """The clock stands at NOW."""
+    """Stop the clock at NOW."""
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     return groups["ledger"]
 

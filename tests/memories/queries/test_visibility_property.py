@@ -115,7 +115,7 @@ def _is_in_time(m: Memory, v: Visibility) -> bool:
 
 
 def _was_true(m: Memory, v: Visibility) -> bool:
-    """`as_of` reads valid time; of an event that it had happened is all that is asked."""
+    """`as_of` reads valid time; an event only needs to have happened."""
     moment = v.as_of or v.known_at
     assert moment is not None
     if (m.valid_from and m.valid_from > moment) or _has_expired(m, moment):
@@ -128,7 +128,7 @@ def _was_true(m: Memory, v: Visibility) -> bool:
 
 
 def _was_known(m: Memory, v: Visibility) -> bool:
-    """`known_at` reads record time; without it the question is asked with what is known now."""
+    """`known_at` reads record time; without it, present knowledge applies."""
     # A summary or the end of a time to live is no correction: the text was not wrong.
     is_withdrawn = m.retired_at is not None and m.state not in ("compacted", "expired")
     if v.known_at is None:

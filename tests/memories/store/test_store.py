@@ -1,4 +1,4 @@
-"""What becomes of a text that is stored: new, said before, nearly said before, or another fact."""
+"""Outcomes of a store: new, same text, nearly the same text, or another fact."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Imports a file in small parts and says each line that is done, so that a test can kill it in the middle."""
+"""Imports a file in small batches and prints each finished line, so that a test can kill it in the middle."""
 
 import sys
 from pathlib import Path

@@ -78,7 +78,7 @@ Take = Callable[..., RestoreReport]
 
 
 def number(lines: Lines, kind: str, **row: Any) -> int:
-    """Give the place of the line of a kind whose row has these values."""
+    """Index of the line of a kind whose row has these values."""
     return next(
         at
         for at, line in enumerate(lines)
@@ -307,7 +307,7 @@ def test_junk_in_any_column_is_told_or_taken_never_a_crash(
 
 @pytest.fixture
 def talk(alice: User, ledger: Group) -> Lines:
-    """An export of three turns of a thread and of a fact in two versions; nothing of it is here any more."""
+    """An export of three turns of a thread and of a fact in two versions, all of it deleted here."""
     me = person(alice)
     for text in ("One.", "Two.", "Three."):
         store(me, Draft(text, group="ledger", type="episodic", thread="tea"))

@@ -1,4 +1,4 @@
-"""JSON lines become memories, each as it is; a bad line is told and nothing of it is written."""
+"""JSON lines become memories; a bad line is reported and nothing of it is written."""
 
 import json
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ RULES = LineRules("chat")
 
 
 def written(path: Path, *lines: Any) -> Path:
-    """Write a file; what is text or bytes stands as it is, the rest as JSON."""
+    """Write a file: text and bytes unchanged, everything else as JSON."""
     raw = [
         x if isinstance(x, bytes) else (x if isinstance(x, str) else json.dumps(x)).encode() for x in lines
     ]
@@ -44,7 +44,7 @@ def line(id_: Any, text: Any = "A text.", /, **more: Any) -> dict[str, Any]:
 
 
 def numbers(report: LinesReport) -> tuple[int, int, int, int, int, int]:
-    """Give lines, created, unchanged, reinforced, queued, failed."""
+    """Lines, created, unchanged, reinforced, queued, failed."""
     return (
         report.lines, report.created, report.unchanged, report.reinforced, report.queued, len(report.faults),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The vectors in memory follow the database: what anybody wrote is found by the next search, what is gone is not."""
+"""The vectors in memory follow the database: the next search finds what any process wrote, and nothing deleted."""
 
 import os
 import subprocess
@@ -66,7 +66,7 @@ def remembered(ledger: Group, seed: int, /, **fields: object) -> Memory:
 
 
 def near(ledger: Group, seed: int, **fields: object) -> list[int]:
-    """Give the memories found, nearest first; fails where the table in memory was not asked."""
+    """The memories found, nearest first; fails if the table in memory was not used."""
     assert following.current_table(read_progress()) is not None
     return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(ledger, **fields), limit=5)]
 

@@ -24,7 +24,7 @@ Vectors = NDArray[np.float32]
 
 
 def vectors(count: int, *, seed: int = 1) -> Vectors:
-    """Give unit vectors in clusters, as real ones lie."""
+    """Unit vectors in clusters, like real ones."""
     dice = np.random.default_rng(seed)
     middles = dice.standard_normal((max(count // 25, 1), 384))
     made = middles[dice.integers(len(middles), size=count)] + 0.8 * dice.standard_normal((count, 384))
@@ -52,7 +52,7 @@ def table_of(rows: list[PieceRow], *, exact_mb: int = 64) -> VectorTable:
 
 
 def found(table: VectorTable, vector: Vectors, v: Visibility, *, wanted: int, held: Vectors) -> list[int]:
-    """Ask for the nearest pieces; vectors that are not in memory are read from `held`, where piece 1 is row 0."""
+    """The nearest pieces; vectors not in memory are read from `held`, where piece 1 is row 0."""
 
     def read(pieces: Keys) -> Vectors:
         return held[pieces - 1]
