@@ -89,7 +89,7 @@ def rows() -> list[tuple[str, str, str]]:
     """Each trait with its mark and what is measured."""
     traced, lengths = trace(), [length for length, _ in architecture.function_lengths(REPOSITORY)]
     private, functions = private_functions()
-    code, tests = lines(architecture.ROOMS), lines(("tests",))
+    code, tests = lines(architecture.LAYERS), lines(("tests",))
     return [
         ("entries of the fullest package (admin packages 16)", "≤ 14", str(most_entries())),
         (
@@ -121,7 +121,7 @@ def rows() -> list[tuple[str, str, str]]:
 def most_entries() -> int:
     """Entries of the package that has most, packages of admin pages left out."""
     entries: dict[str, set[str]] = {}
-    for source in architecture.sources(REPOSITORY, folders=architecture.ROOMS):
+    for source in architecture.sources(REPOSITORY, folders=architecture.LAYERS):
         *folders, name = source.path.removesuffix(".py").split("/")
         for depth, entry in enumerate([*folders, name][1:], start=1):
             if entry not in architecture.NOT_ENTRIES and "admin" not in folders:
@@ -133,7 +133,7 @@ def private_functions() -> tuple[int, int]:
     """Private module-level functions, and all of them."""
     names = [
         node.name
-        for source in architecture.sources(REPOSITORY, folders=architecture.ROOMS)
+        for source in architecture.sources(REPOSITORY, folders=architecture.LAYERS)
         for node in source.tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

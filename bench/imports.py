@@ -3,8 +3,8 @@
 Three kinds, each into an empty store of its own in a temporary folder, by the functions that `manage.py import` calls:
 
 - vectors  drafts with ready vectors, one after the other (memories.store.bulk.store_many)
-- export   an export of that store with its vectors and its whole log (sources.importing.exports)
-- texts    lines of raw text of about 50 tokens, embedded by the real model (sources.importing.texts)
+- export   an export of that store with its vectors and its whole log (sources.importing.formats.exports)
+- texts    lines of raw text of about 50 tokens, embedded by the real model (sources.importing.formats.texts)
 
 Rows are memories; each comes with its words and its vector indexed, and with its row in the log. The rate of record is by
 CPU time, since other work on the machine slows the clock. `last/first` compares the last tenth of the rows with the first.

@@ -34,8 +34,9 @@ from memories.models import Memory  # noqa: E402
 from memories.search.base import search_index  # noqa: E402
 from memories.store.bulk import store_many  # noqa: E402
 from sources.exporting import export  # noqa: E402
-from sources.importing.exports import restore_export  # noqa: E402
-from sources.importing.texts import LineRules, import_lines  # noqa: E402
+from sources.importing.formats.exports import restore_export  # noqa: E402
+from sources.importing.formats.texts import import_lines  # noqa: E402
+from sources.importing.importer import LineRules  # noqa: E402
 
 ROWS_AT_ONCE = 5000
 SEEDS, EXPORT, TEXTS = "seeds.npy", "export.jsonl", "texts.jsonl"

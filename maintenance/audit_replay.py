@@ -72,7 +72,7 @@ def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
 
     Raises:
         NotFound: no such memory is visible, it was not stored yet, or the log no longer reaches back that far.
-        NotPermitted: the memory is visible in all groups, but the actor may not read its own group, whose log this is.
+        NotPermitted: the memory is visible in every group, but the actor may not read its own group, whose log this is.
         InvalidInput: the time has no time zone or is in the future.
     """
     memory = find_memory(actor, id_)

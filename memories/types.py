@@ -8,39 +8,39 @@ from django.db.models import TextChoices
 class Type(TextChoices):
     """Kind of memory."""
 
-    EPISODIC = "episodic", "episodic: an event, something that happened"
+    EPISODIC = "episodic", "episodic: an event"
     SEMANTIC = "semantic", "semantic: a fact"
-    PROCEDURAL = "procedural", "procedural: a way of doing something"
-    ENTITY = "entity", "entity: who or what something is"
+    PROCEDURAL = "procedural", "procedural: how to do something"
+    ENTITY = "entity", "entity: a person or thing"
 
 
 class Scope(TextChoices):
     """Groups in which a memory is visible."""
 
-    GLOBAL = "global", "global: seen in every group"
-    GROUP = "group", "group: seen in its own group alone"
+    GLOBAL = "global", "global: visible in every group"
+    GROUP = "group", "group: visible only in its own group"
 
 
 class State(TextChoices):
     """Whether a memory counts, and if not, why."""
 
-    LIVE = "live", "live: counts"
-    SUPERSEDED = "superseded", "superseded: was true, a newer memory replaces it"
-    RETRACTED = "retracted", "retracted: was wrong and is withdrawn"
+    LIVE = "live", "live: current"
+    SUPERSEDED = "superseded", "superseded: was true, replaced by a newer memory"
+    RETRACTED = "retracted", "retracted: withdrawn because it was wrong"
     FORGOTTEN = "forgotten", "forgotten: hidden, can be restored"
-    MERGED = "merged", "merged: its text went into another memory"
-    COMPACTED = "compacted", "compacted: a summary stands for it"
-    EXPIRED = "expired", "expired: its time to live ran out"
+    MERGED = "merged", "merged: combined into another memory"
+    COMPACTED = "compacted", "compacted: replaced by a summary"
+    EXPIRED = "expired", "expired: its time to live ended"
 
 
 class Trust(TextChoices):
     """How far a memory is trusted."""
 
-    CANDIDATE = "candidate", "candidate: waits for a person"
+    CANDIDATE = "candidate", "candidate: waits for review"
     ACTIVE = "active", "active: in use"
     VERIFIED = "verified", "verified: a person confirmed it"
-    DISPUTED = "disputed", "disputed: somebody doubts it"
-    REJECTED = "rejected", "rejected: a person turned it down"
+    DISPUTED = "disputed", "disputed: reported as possibly wrong"
+    REJECTED = "rejected", "rejected: declined in review"
     QUARANTINED = "quarantined", "quarantined: held back as unsafe"
 
 

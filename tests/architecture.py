@@ -8,7 +8,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-# Each room may import itself and these.
+# Each layer may import itself and these.
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "access": frozenset({"storage"}),
     "storage": frozenset(),
@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "maintenance": frozenset({"storage", "access", "relations", "memories"}),
     "loci_site": frozenset({"storage", "access", "relations", "memories", "sources", "maintenance"}),
 }
-ROOMS = tuple(MAY_IMPORT)
+LAYERS = tuple(MAY_IMPORT)
 OTHER_CODE = ("tests", "bench")
 FORBIDDEN_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "core", "manager", "misc"})
 SQLITE_LIBRARIES = frozenset({"sqlite3", "pysqlite3", "sqlean", "apsw"})
@@ -48,7 +48,7 @@ class Source:
         return ast.parse(self.text)
 
     @property
-    def room(self) -> str:
+    def layer(self) -> str:
         return self.path.split("/", 1)[0]
 
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
@@ -56,7 +56,7 @@ class Source:
 
 
 def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
-    """Give every Python file under the folders; migrations are written by Django and left out."""
+    """Every Python file under the folders, without migrations, which Django writes."""
     paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
     return [
         Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def sources(root: Path, *, folders: tuple[str, ...]) -> list[Source]:
 
 
 def imported_modules(source: Source) -> Iterator[tuple[int, str]]:
-    """Give the line and the full name of each module that a file imports; relative imports stay in their room."""
+    """Line and full name of each module that a file imports; relative imports stay in their layer."""
     for node in source.nodes(ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -75,14 +75,14 @@ def imported_modules(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def wrong_directions(root: Path) -> list[str]:
-    """A room imports only what stands above it."""
+    """A layer imports only the layers below it."""
     return [
-        f"{source.path}:{line}: {source.room} imports {module}"
-        for source in sources(root, folders=ROOMS)
+        f"{source.path}:{line}: {source.layer} imports {module}"
+        for source in sources(root, folders=LAYERS)
         for line, module in imported_modules(source)
         if (top := module.split(".", 1)[0]) in MAY_IMPORT
-        and top != source.room
-        and top not in MAY_IMPORT[source.room]
+        and top != source.layer
+        and top not in MAY_IMPORT[source.layer]
     ]
 
 
@@ -113,7 +113,7 @@ def _cycle(edges: dict[str, set[str]]) -> list[str]:
 
 def _module_imports(root: Path) -> dict[str, set[str]]:
     """Modules of the layers, each with those that it imports."""
-    files = {_module_name(source.path): source for source in sources(root, folders=ROOMS)}
+    files = {_module_name(source.path): source for source in sources(root, folders=LAYERS)}
     return {
         name: {found for target in _targets(source) if (found := _known(target, files)) and found != name}
         for name, source in files.items()
@@ -149,7 +149,7 @@ def _known(target: str, modules: dict[str, Source]) -> str:
 def crowded_packages(root: Path) -> list[str]:
     """A package shows a dozen entries, not a hall of modules."""
     entries: dict[str, set[str]] = defaultdict(set)
-    for source in sources(root, folders=(*ROOMS, "bench")):
+    for source in sources(root, folders=(*LAYERS, "bench")):
         *folders, name = source.path.removesuffix(".py").split("/")
         for depth, entry in enumerate([*folders, name][1:], start=1):
             if entry not in NOT_ENTRIES:
@@ -164,7 +164,7 @@ def crowded_packages(root: Path) -> list[str]:
 def doubled_class_names(root: Path) -> list[str]:
     """One class, one name."""
     places: dict[str, list[str]] = defaultdict(list)
-    for source in sources(root, folders=ROOMS):
+    for source in sources(root, folders=LAYERS):
         for node in source.nodes(ast.ClassDef):
             if isinstance(node, ast.ClassDef) and node.name not in FRAMEWORK_CLASSES:
                 places[node.name].append(f"{source.path}:{node.lineno}")
@@ -175,7 +175,7 @@ def reached_insides(root: Path) -> list[str]:
     """The insides of a package are its own; others take what its `__init__` offers."""
     return [
         f"{source.path}:{line}: imports {module}"
-        for source in sources(root, folders=ROOMS)
+        for source in sources(root, folders=LAYERS)
         for line, module in imported_modules(source)
         for package, parts in INSIDES.items()
         if not source.path.startswith(f"{package.replace('.', '/')}/")
@@ -188,7 +188,7 @@ def foreign_sqlite(root: Path) -> list[str]:
     """One place chooses the SQLite library; everything else takes Django's connection."""
     return [
         f"{source.path}:{line}: imports {module}"
-        for source in sources(root, folders=ROOMS + OTHER_CODE)
+        for source in sources(root, folders=LAYERS + OTHER_CODE)
         if not source.path.startswith(SQLITE_PLACE)
         for line, module in imported_modules(source)
         if module.split(".", 1)[0] in SQLITE_LIBRARIES or module.startswith("django.db.backends.sqlite3")
@@ -198,7 +198,7 @@ def foreign_sqlite(root: Path) -> list[str]:
 def hidden_imports(root: Path) -> list[str]:
     """An import inside a function carries its reason and the mark."""
     found = []
-    for source in sources(root, folders=ROOMS):
+    for source in sources(root, folders=LAYERS):
         lines = source.text.splitlines()
         inside = {
             node.lineno
@@ -215,10 +215,10 @@ def hidden_imports(root: Path) -> list[str]:
 
 
 def function_lengths(root: Path) -> list[tuple[int, str]]:
-    """Give the length of every function without its docstring, and where it stands."""
+    """Length of every function without its docstring, and its location."""
     return [
         (length_of(function), f"{source.path}:{function.lineno}: {function.name}")
-        for source in sources(root, folders=ROOMS)
+        for source in sources(root, folders=LAYERS)
         for function in source.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
         if isinstance(function, FunctionNode)
     ]
@@ -242,7 +242,7 @@ def long_files(root: Path) -> list[str]:
     """One file, one idea."""
     return [
         f"{source.path}:1: has {lines} lines"
-        for source in sources(root, folders=ROOMS + OTHER_CODE)
+        for source in sources(root, folders=LAYERS + OTHER_CODE)
         if (lines := source.text.count("\n")) > MAX_FILE_LINES
     ]
 
@@ -251,7 +251,7 @@ def vague_names(root: Path) -> list[str]:
     """A module is named after its noun."""
     return [
         f"{source.path}:1: {part} says nothing"
-        for source in sources(root, folders=ROOMS + OTHER_CODE)
+        for source in sources(root, folders=LAYERS + OTHER_CODE)
         for part in Path(source.path).with_suffix("").parts
         if part in FORBIDDEN_NAMES
     ]

@@ -1,4 +1,4 @@
-"""What every test stands on; `tests/settings.py` has made the home folder before this is read."""
+"""Fixtures of all tests; `tests/settings.py` has created the home folder before."""
 
 import os
 import shutil

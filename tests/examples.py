@@ -6,5 +6,5 @@ TIMES = int(os.environ.get("LOCI_TEST_EXAMPLES", "1"))
 
 
 def examples(few: int) -> int:
-    """Give the number of examples for this run."""
+    """Number of examples for this run."""
     return few * TIMES

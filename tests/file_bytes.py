@@ -8,7 +8,7 @@ _READ = "import shutil, sys; shutil.copyfileobj(open(sys.argv[1], 'rb'), sys.std
 
 
 def bytes_of(path: Path) -> bytes:
-    """Give a file's bytes, read by a process of its own.
+    """A file's bytes, read by a separate process.
 
     Where a process closes any handle of a file, POSIX takes its locks on that file away, SQLite's own among them: the
     next process that opens the database would think itself alone and remove the log beside it.

@@ -1,4 +1,4 @@
-"""Homes with empty tables, copied from one that is made once for all test processes: fifty migrations take seconds."""
+"""Homes with empty tables, copied from one made once for all test processes: migrating takes seconds."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ def with_tables(home: Path) -> Path:
 
 
 def migrated() -> Path:
-    """Give the database to copy from."""
+    """The database to copy from."""
     made = SHARED / "migrated"
     with (SHARED / "migrated.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -7,7 +7,7 @@ from memories.embedding import Encoder, ModelUnavailable, get_encoder
 
 @pytest.fixture(scope="session", autouse=True)
 def encoder() -> Encoder | None:
-    """Give the encoder once it is loaded, so that no store finds it half loaded; None where there is none."""
+    """The encoder, once loaded, so that no store finds it half loaded; None if there is none."""
     try:
         return get_encoder(timeout_s=60)
     except ModelUnavailable:

@@ -1,4 +1,4 @@
-"""Who appears in the tests: alice owns everything, bob is a contributor of one group, charlie belongs to none."""
+"""People of the tests: alice owns everything, bob is a contributor of one group, charlie belongs to none."""
 
 from collections.abc import Iterable
 
@@ -39,7 +39,7 @@ def bob(ledger: Group) -> User:
 
 @pytest.fixture
 def charlie(db: None) -> User:
-    """A stranger: a user who belongs to no group."""
+    """A user without a group."""
     return User.objects.create_user("charlie", password="a-long-password")
 
 
@@ -51,7 +51,7 @@ def make_token(
     groups: Iterable[Group] = (),
     default_group: Group | None = None,
 ) -> tuple[ApiToken, str]:
-    """Give a token of the user and its secret."""
+    """A token of the user and its secret."""
     made = create_token(
         operator(), user=user, name=name, scopes=scopes, groups=groups, default_group=default_group
     )
@@ -59,7 +59,7 @@ def make_token(
 
 
 def person(user: User) -> Actor:
-    """Give the Actor of a user who is logged in."""
+    """The Actor of a logged-in user."""
     return actor_for_user(user, via=Via.ADMIN)
 
 
@@ -71,6 +71,6 @@ def agent(
     groups: Iterable[Group] = (),
     default_group: Group | None = None,
 ) -> Actor:
-    """Give the Actor of an agent that holds a new token of the user."""
+    """The Actor of an agent with a new token of the user."""
     token, _ = make_token(user, name=name, scopes=scopes, groups=groups, default_group=default_group)
     return actor_for_token(token, via=Via.MCP)

@@ -1,4 +1,4 @@
-"""The measuring programs say which option is wrong and what is allowed, before they build anything."""
+"""The measuring programs name the wrong option and the allowed values before they build anything."""
 
 import argparse
 import subprocess

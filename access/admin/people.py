@@ -85,7 +85,7 @@ class PersonAdmin(UserAdmin, SuperusersOnly):  # type: ignore[type-arg, misc]  #
             return "deactivated"
         if user.is_superuser:
             return "superuser"
-        return "may enter the admin" if user.is_staff else "pages for everybody"
+        return "may enter the admin" if user.is_staff else "workspace only"
 
     @column("groups")
     def reach(self, user: User) -> str:

@@ -27,7 +27,7 @@ def set_private(actor: Actor, slug: str, *, private: bool) -> Group:
         count = group.memories.filter(scope="global").count() if private else 0
         if count:
             raise Conflict(
-                f"'{group.slug}' has {count} global {'memory' if count == 1 else 'memories'}, which every group would still see.",
+                f"'{group.slug}' has {count} global {'memory' if count == 1 else 'memories'}, which would stay visible in every group.",
                 hint="Store them again with the scope 'group' and purge the global ones first. Forgotten, superseded"
                 " and retracted ones count too: they stay readable, and some can be restored.",
                 field="private",

@@ -74,10 +74,10 @@ class Migration(migrations.Migration):
                     "policy",
                     models.CharField(
                         choices=[
-                            ("none", "none: every write counts at once"),
-                            ("below", "below: writes under the group's confidence wait"),
-                            ("agents", "agents: writes that come through a token wait"),
-                            ("all", "all: every write waits"),
+                            ("none", "none: writes take effect at once"),
+                            ("below", "below: writes below the group's confidence wait for review"),
+                            ("agents", "agents: writes through a token wait for review"),
+                            ("all", "all: every write waits for review"),
                         ],
                         default="none",
                         max_length=8,

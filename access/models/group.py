@@ -16,10 +16,10 @@ SLUG_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,79}$"
 class CandidatePolicy(models.TextChoices):
     """Which writes into a group start as candidates that wait for approval."""
 
-    NONE = "none", "none: every write counts at once"
-    BELOW = "below", "below: writes under the group's confidence wait"
-    AGENTS = "agents", "agents: writes that come through a token wait"
-    ALL = "all", "all: every write waits"
+    NONE = "none", "none: writes take effect at once"
+    BELOW = "below", "below: writes below the group's confidence wait for review"
+    AGENTS = "agents", "agents: writes through a token wait for review"
+    ALL = "all", "all: every write waits for review"
 
 
 class Role(models.TextChoices):

@@ -44,7 +44,7 @@ DAYS = 45  # so long ago the team began
 def people() -> dict[str, User]:
     """Make five people: an owner, a curator, a contributor, a reader, and one who belongs nowhere.
 
-    alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the pages for everybody.
+    alice may do everything; alice, bob and charlie may enter the admin; mia and vera only the workspace.
     """
     return {
         "alice": User.objects.create_superuser("alice", password=PASSWORD),
@@ -55,7 +55,7 @@ def people() -> dict[str, User]:
     }
 
 
-def rooms(alice: Actor, who: dict[str, User]) -> None:
+def make_groups(alice: Actor, who: dict[str, User]) -> None:
     """Make three groups and their members; agents' writes into the support group wait."""
     for slug, title in [
         ("ledger", "Ledger service"),
@@ -157,7 +157,7 @@ def fill_store(*, decisions: int = 90, traits: int = len(TRAITS)) -> dict[str, s
     with travel(timezone.now() - timedelta(days=DAYS)) as clock:
         who = people()
         alice = actor_for_user(who["alice"], via=Via.ADMIN)
-        rooms(alice, who)
+        make_groups(alice, who)
         made = create_token(alice, user=who["alice"], name="coding agent", scopes=["read", "write"])
         agent = actor_for_secret(made.secret, via=Via.MCP, client="claude-code 2.1")
         create_token(alice, user=who["bob"], name="support bot", scopes=["read", "write"])

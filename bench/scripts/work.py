@@ -43,13 +43,13 @@ def main(report: Sequence[str]) -> None:
 
 def _shares(facts: Sequence[Fact], mode: str) -> list[float]:
     """Give the shares of the questions whose fact is the first, and among the first five."""
-    room = recallable_by(operator(), Memory.objects.select_related("group")[0].group)
+    visible = recallable_by(operator(), Memory.objects.select_related("group")[0].group)
     names = dict(Memory.objects.values_list("key", "content"))
     encoder = get_encoder(timeout_s=60.0)
     first = among = 0
     for fact in facts:
         question = understand(fact.question, encoder=encoder)
-        found = [names[key] for key, _ in rank_keys(question, room, mode=mode, trace=Trace())[:5]]
+        found = [names[key] for key, _ in rank_keys(question, visible, mode=mode, trace=Trace())[:5]]
         first += found[:1] == [fact.text]
         among += fact.text in found
     return [first / len(facts), among / len(facts)]

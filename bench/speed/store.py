@@ -61,12 +61,13 @@ def main() -> None:
     seeds = seed_vectors(vocabulary, seed_file)
     groups = make_groups()
     texts = make_texts(vocabulary, count, seed=count)
-    rooms = choose_rooms(groups, count)
-    write(texts, rooms, seeds)
+    group_keys = choose_groups(groups, count)
+    write(texts, group_keys, seeds)
     names = {key: slug for slug, key in groups.items()}
     questions = {
         slug: _questions(
-            vocabulary, [t for (t, _), room in zip(texts, rooms, strict=True) if names[room] == slug]
+            vocabulary,
+            [t for (t, _), group_key in zip(texts, group_keys, strict=True) if names[group_key] == slug],
         )
         for slug in (MAIN, FOUR)
     }
@@ -92,23 +93,24 @@ def make_groups() -> dict[str, int]:
     return {slug: create_group(operator(), slug).key for slug in slugs}
 
 
-def choose_rooms(groups: dict[str, int], count: int) -> list[int]:
+def choose_groups(groups: dict[str, int], count: int) -> list[int]:
     """Give each memory's group: every 25th in the one of 4 %, 6 in 100 in the small ones."""
     small = [key for slug, key in groups.items() if slug.startswith("small")]
     dice = random.Random(3)
     shares = dice.choices([groups[MAIN], groups[FOUR], 0], weights=[90, 4, 6], k=count)
-    return [room or dice.choice(small) for room in shares]
+    return [group_key or dice.choice(small) for group_key in shares]
 
 
-def write(texts: list[tuple[str, int]], rooms: list[int], seeds: list[Vectors]) -> None:
+def write(texts: list[tuple[str, int]], group_keys: list[int], seeds: list[Vectors]) -> None:
     """Write the memories with their pieces."""
     for start in range(0, len(texts), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
         vectors = mixed_vectors([topic for _, topic in texts[part]], seeds, seed=start)
         with transaction.atomic():
-            rows = zip(texts[part], rooms[part], strict=True)
+            rows = zip(texts[part], group_keys[part], strict=True)
             memories = [
-                _memory(number, text, room) for number, ((text, _), room) in enumerate(rows, start + 1)
+                _memory(number, text, group_key)
+                for number, ((text, _), group_key) in enumerate(rows, start + 1)
             ]
             MEMORIES.add(memories)
             PIECES.add(_pieces(memories, vectors))
@@ -132,7 +134,7 @@ def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vect
     return unit
 
 
-def _memory(number: int, text: str, room: int) -> Memory:
+def _memory(number: int, text: str, group_key: int) -> Memory:
     at = BEGAN + timedelta(seconds=30 * number)
     return Memory(
         id=uuid.UUID(int=(int(at.timestamp() * 1000) << 80) | (7 << 76) | (2 << 62) | number),
@@ -142,10 +144,10 @@ def _memory(number: int, text: str, room: int) -> Memory:
         content=text,
         content_hash=content_hash(text),
         fold_hash=fold_hash(text),
-        group_id=room,
+        group_id=group_key,
         created_at=at,
         updated_at=at,
-        filter=f"ingroup{room}",
+        filter=f"ingroup{group_key}",
     )
 
 

@@ -71,7 +71,7 @@ NAVIGATION: list[dict[str, Any]] = [
     {
         "title": "Explore",
         "items": [
-            sidebar_item("Groups", "meeting_room", "explore_rooms"),
+            sidebar_item("Groups", "meeting_room", "explore_groups"),
             sidebar_item("Recall playground", "science", "explore_recall"),
             sidebar_item("Graph", "hub", "explore_graph"),
             sidebar_item("Timeline", "timeline", "explore_timeline"),

@@ -24,7 +24,7 @@ RECENT = 20
 MAX_RESULTS = 20
 # People read a page: more than an agent's context takes, and few enough to be fast.
 PAGE_TOKENS = 12_000
-GROUP_IN_SESSION = "people-room"
+GROUP_IN_SESSION = "workspace-group"
 FLAGGABLE = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 # Superseded and merged texts are shown on the page of the memory that replaced them.
 OWN_STATES = tuple(state for state in State.values if state not in (State.SUPERSEDED, State.MERGED))

@@ -191,7 +191,10 @@ class Maintenance:
     promote_at_least: int = key(3, "Similar events needed to propose a fact for approval.", low=2, high=1_000)
     promote_cosine: float = key(0.88, "Minimum cosine at which events state the same fact.", low=0.5, high=1)
     cleanup_confidence: float = key(
-        0.05, "Memories below this confidence are forgotten when nobody recalls them any more.", low=0, high=1
+        0.05,
+        "Memories below this confidence are forgotten unless they were recalled recently.",
+        low=0,
+        high=1,
     )
     cleanup_idle_days: float = key(
         90, "Time without a recall before such a memory is forgotten.", unit="days", low=0, high=36_500

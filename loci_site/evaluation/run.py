@@ -18,7 +18,8 @@ from memories.queries.visibility import recallable_by
 from memories.recall import rank_keys
 from memories.recall.question import understand
 from memories.recall.trace import Trace
-from sources.importing.texts import CORPUS, LineRules, import_lines
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import CORPUS, LineRules
 
 QUERIES = "queries.jsonl"
 SPLIT = "split.json"

@@ -12,7 +12,7 @@ from loci_site.evaluation.abstention import AbstentionPoint, Judgement, curve
 from loci_site.evaluation.metrics import Scores, difference_interval
 from loci_site.evaluation.run import ModeReport, QuerySet
 from memories.recall.weights import STEPS
-from sources.importing.texts import CORPUS
+from sources.importing.importer import CORPUS
 
 ANSWERABLE = "answerable"  # kind of the questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")

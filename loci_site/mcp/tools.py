@@ -73,7 +73,7 @@ async def store_memory(
     content: Annotated[str, Field(description="one statement that stands alone")],
     type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
     group: Group = "",
-    scope: Annotated[str, enum_schema(Scope.values, "global: for every group")] = "",
+    scope: Annotated[str, enum_schema(Scope.values, "global: visible in every group")] = "",
     thread: Annotated[str, Field(description="conversation it belongs to")] = "",
     tags: tuple[str, ...] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,

@@ -56,7 +56,7 @@ def connect(actor: Actor, user: "User", application: Application, allowed: Grant
         if before is None:
             return Connection.objects.create(application=application, user=user, token=made.token)
         if ApiToken.objects.filter(pk=before.token.pk, revoked_at=None).update(revoked_at=timezone.now()):
-            payload = {"action": "revoke", "name": before.token.name, "why": "allowed anew"}
+            payload = {"action": "revoke", "name": before.token.name, "why": "allowed again"}
             audit.append(actor, Operation.TOKEN, subject=f"token:{before.token.id}", payload=payload)
         before.token = made.token
         before.save(update_fields=["token"])

@@ -12,7 +12,7 @@ from memories.embedding.loader import call_c_library
 # lock; with short ones a week of the simulated year went from 69 s to 6. Shorter ones still cost more turns: at 0.5 ms a
 # tenth fewer questions are answered by eight threads.
 TURN_S = 0.001
-# Python looks through all objects now and then for cycles that nobody holds any more: with a server's million this stops
+# Python looks through all objects now and then for cycles that nothing refers to: with a server's million this stops
 # every thread for 120 ms, and one answer in fifty was late. What is there after the start stays, and is left out.
 YOUNG: Final = (
     10_000  # new objects between two looks at the young ones; Python's 700 come twice in each recall

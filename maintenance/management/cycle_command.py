@@ -17,6 +17,7 @@ from maintenance.management.run_output import print_changes, print_steps
 from maintenance.models import Run, RunStatus
 from maintenance.runs.listing import run_json
 from maintenance.runs.preview import RunPreview, preview_cycle
+from maintenance.runs.wording import step_words
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
 
@@ -88,7 +89,7 @@ def parse_plan(actor: Actor, options: dict[str, Any], *, kind: str, bar: "tqdm[A
 
     def report(progress: RunProgress) -> None:
         bar.total, bar.n = progress.groups, progress.groups_done
-        bar.set_postfix_str(f"{progress.group}: {progress.step}")
+        bar.set_postfix_str(f"{progress.group}: {step_words(progress.step)}")
 
     share = options["max_share"]
     if share is not None and not 0 <= share <= 1:

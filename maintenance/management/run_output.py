@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from maintenance.runs.preview import PreviewedChange
+from maintenance.runs.wording import step_words
 from memories.management.output import FaceCommand
 
 
@@ -11,7 +12,7 @@ def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
     """Print one line per step."""
     rows = [
         [
-            step["step"],
+            step_words(step["step"]),
             ", ".join(f"{name} {count}" for name, count in step["counts"].items()) or "–",
             str(step["batches"]),
             f"{step['seconds']:.2f} s",
@@ -25,7 +26,7 @@ def print_steps(command: FaceCommand, steps: Sequence[dict[str, Any]]) -> None:
 
 def print_changes(command: FaceCommand, changes: Sequence[PreviewedChange], *, total: int) -> None:
     """Print one line per row that was or would be changed, and the number of changes that are not listed."""
-    rows = [[c.step, c.id[-12:], change_text(c), c.text or c.table] for c in changes]
+    rows = [[step_words(c.step), c.id[-12:], change_text(c), c.text or c.table] for c in changes]
     if rows:
         command.print_table(rows, header=["step", "id", "change", "memory"])
     if total > len(rows):

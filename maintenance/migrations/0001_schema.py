@@ -42,11 +42,11 @@ class Migration(migrations.Migration):
                     "status",
                     models.CharField(
                         choices=[
-                            ("running", "running: at work, or stopped midway and to be resumed"),
+                            ("running", "running: in progress, or interrupted and to be resumed"),
                             ("done", "done: finished"),
                             ("failed", "failed: stopped by an error"),
-                            ("stopped", "stopped: it would have touched more than its share"),
-                            ("undone", "undone: taken back"),
+                            ("stopped", "stopped: it would have changed too many memories"),
+                            ("undone", "undone: its changes were reverted"),
                         ],
                         default="running",
                         max_length=10,

@@ -11,11 +11,11 @@ from storage.ids import new_id
 class RunStatus(models.TextChoices):
     """The status of a run."""
 
-    RUNNING = "running", "running: at work, or stopped midway and to be resumed"
+    RUNNING = "running", "running: in progress, or interrupted and to be resumed"
     DONE = "done", "done: finished"
     FAILED = "failed", "failed: stopped by an error"
-    STOPPED = "stopped", "stopped: it would have touched more than its share"
-    UNDONE = "undone", "undone: taken back"
+    STOPPED = "stopped", "stopped: it would have changed too many memories"
+    UNDONE = "undone", "undone: its changes were reverted"
 
 
 class Run(models.Model):

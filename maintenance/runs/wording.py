@@ -24,6 +24,7 @@ SINGULAR = {
     "possible duplicates": "possible duplicate",
     "conflicts": "conflict",
 }
+STEP_WORDS = {"findings": "duplicates and conflicts"}  # the others are shown by their names
 EMPTY_VALUE = "nothing"
 MAX_VALUE_CHARS = 60
 
@@ -75,7 +76,7 @@ def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
     whole = sum(read_number(step, "seconds") for step in steps) or 1.0
     return [
         ShownStep(
-            name=str(step.get("step", "")),
+            name=step_words(str(step.get("step", ""))),
             counts=format_counts(step.get("counts", {})),
             seconds=read_number(step, "seconds"),
             batches=int(read_number(step, "batches")),
@@ -84,6 +85,11 @@ def format_steps(steps: Sequence[dict[str, Any]]) -> list[ShownStep]:
         )
         for step in steps
     ]
+
+
+def step_words(name: str) -> str:
+    """A step's name for people."""
+    return STEP_WORDS.get(name, name)
 
 
 def read_number(step: dict[str, Any], name: str) -> float:
@@ -95,7 +101,7 @@ def read_number(step: dict[str, Any], name: str) -> float:
 def format_changes(changes: Iterable[PreviewedChange]) -> list[tuple[str, list[ShownChange]]]:
     """The changes grouped by step, in the order in which they were made."""
     return [
-        (step, [format_change(change) for change in of_step])
+        (step_words(step), [format_change(change) for change in of_step])
         for step, of_step in groupby(changes, key=lambda change: change.step)
     ]
 

@@ -37,7 +37,7 @@ def stem(word: str) -> str:
     return _PLURAL.sub("", word) if len(word) > 3 else word
 
 
-def root(word: str) -> str:
+def strip_endings(word: str) -> str:
     """The word without its common endings: "rotated" and "rotation" become one. Only for counting shared words."""
     word = stem(_IRREGULAR.get(word, word))
     for ending in _ENDINGS:

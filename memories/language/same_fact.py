@@ -16,7 +16,7 @@ from memories.language.function_words import (
     UNITS,
     bearing_words,
     content_words,
-    root,
+    strip_endings,
 )
 
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -87,7 +87,9 @@ def share_words(old: str, new: str) -> bool:
 
     All but MAX_OWN_WORDS content words of one are in the other, and the shared ones are MIN_SHARED of all.
     """
-    left, right = ({root(w) for w in content_words(fold(text[:MAX_COMPARED_CHARS]))} for text in (old, new))
+    left, right = (
+        {strip_endings(w) for w in content_words(fold(text[:MAX_COMPARED_CHARS]))} for text in (old, new)
+    )
     own = min(len(left - right), len(right - left))
     return own <= MAX_OWN_WORDS and len(left & right) >= MIN_SHARED * len(left | right)
 

@@ -101,10 +101,10 @@ class Migration(migrations.Migration):
                     "type",
                     models.CharField(
                         choices=[
-                            ("episodic", "episodic: an event, something that happened"),
+                            ("episodic", "episodic: an event"),
                             ("semantic", "semantic: a fact"),
-                            ("procedural", "procedural: a way of doing something"),
-                            ("entity", "entity: who or what something is"),
+                            ("procedural", "procedural: how to do something"),
+                            ("entity", "entity: a person or thing"),
                         ],
                         max_length=10,
                     ),
@@ -113,8 +113,8 @@ class Migration(migrations.Migration):
                     "scope",
                     models.CharField(
                         choices=[
-                            ("global", "global: seen in every group"),
-                            ("group", "group: seen in its own group alone"),
+                            ("global", "global: visible in every group"),
+                            ("group", "group: visible only in its own group"),
                         ],
                         max_length=6,
                     ),
@@ -124,13 +124,13 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("live", "live: counts"),
-                            ("superseded", "superseded: was true, a newer memory replaces it"),
-                            ("retracted", "retracted: was wrong and is withdrawn"),
+                            ("live", "live: current"),
+                            ("superseded", "superseded: was true, replaced by a newer memory"),
+                            ("retracted", "retracted: withdrawn because it was wrong"),
                             ("forgotten", "forgotten: hidden, can be restored"),
-                            ("merged", "merged: its text went into another memory"),
-                            ("compacted", "compacted: a summary stands for it"),
-                            ("expired", "expired: its time to live ran out"),
+                            ("merged", "merged: combined into another memory"),
+                            ("compacted", "compacted: replaced by a summary"),
+                            ("expired", "expired: its time to live ended"),
                         ],
                         default="live",
                         max_length=10,
@@ -140,11 +140,11 @@ class Migration(migrations.Migration):
                     "trust",
                     models.CharField(
                         choices=[
-                            ("candidate", "candidate: waits for a person"),
+                            ("candidate", "candidate: waits for review"),
                             ("active", "active: in use"),
                             ("verified", "verified: a person confirmed it"),
-                            ("disputed", "disputed: somebody doubts it"),
-                            ("rejected", "rejected: a person turned it down"),
+                            ("disputed", "disputed: reported as possibly wrong"),
+                            ("rejected", "rejected: declined in review"),
                             ("quarantined", "quarantined: held back as unsafe"),
                         ],
                         default="active",
@@ -306,7 +306,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("retracted", "retracted: it was wrong"),
-                            ("purged", "purged: somebody asked for it to be destroyed"),
+                            ("purged", "purged: destroyed on request"),
                         ],
                         max_length=10,
                     ),
@@ -336,7 +336,7 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("duplicate", "duplicate: may say the same thing"),
+                            ("duplicate", "duplicate: may state the same fact"),
                             ("conflict", "conflict: cannot both be true"),
                             ("derived", "derived: the first was made from the second"),
                             ("evidence", "evidence: the second supports the first"),
@@ -349,8 +349,8 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("open", "open: waits for a decision"),
-                            ("settled", "settled: somebody acted on it"),
-                            ("dismissed", "dismissed: there was nothing to do"),
+                            ("settled", "settled: a person acted on it"),
+                            ("dismissed", "dismissed: no action needed"),
                         ],
                         default="open",
                         max_length=10,

@@ -13,7 +13,7 @@ ON_APPROVAL = "on_approval"  # in a link's evidence: what approving its candidat
 class LinkKind(models.TextChoices):
     """How two memories are linked."""
 
-    DUPLICATE = "duplicate", "duplicate: may say the same thing"
+    DUPLICATE = "duplicate", "duplicate: may state the same fact"
     CONFLICT = "conflict", "conflict: cannot both be true"
     DERIVED = "derived", "derived: the first was made from the second"
     EVIDENCE = "evidence", "evidence: the second supports the first"
@@ -27,8 +27,8 @@ class LinkStatus(models.TextChoices):
     """Review status of a link that a person decides on."""
 
     OPEN = "open", "open: waits for a decision"
-    SETTLED = "settled", "settled: somebody acted on it"
-    DISMISSED = "dismissed", "dismissed: there was nothing to do"
+    SETTLED = "settled", "settled: a person acted on it"
+    DISMISSED = "dismissed", "dismissed: no action needed"
 
 
 class Link(models.Model):

@@ -12,7 +12,7 @@ class TombstoneKind(models.TextChoices):
     """Why a text may not come back."""
 
     RETRACTED = "retracted", "retracted: it was wrong"
-    PURGED = "purged", "purged: somebody asked for it to be destroyed"
+    PURGED = "purged", "purged: destroyed on request"
 
 
 class Tombstone(models.Model):

@@ -28,18 +28,18 @@ def label_of_state(memory: Memory, now: datetime) -> str:
         if not has_lapsed(memory, now):
             return ""
         if memory.expires_at is not None and memory.expires_at <= now:
-            return f"expired{_dated(' since', memory.expires_at)}: its time to live is over"
+            return f"expired{_dated(' since', memory.expires_at)}: its time to live ended"
         return f"ended: was true{_dated(' until', memory.valid_to)}"
     if memory.state == State.SUPERSEDED:
         return label_of_superseded(memory)
     if memory.state == State.RETRACTED:
         return f"retracted{_dated(' since', memory.retired_at)}: it was wrong"
     if memory.state == State.EXPIRED:
-        return f"expired{_dated(' since', memory.expires_at)}: its time to live is over"
+        return f"expired{_dated(' since', memory.expires_at)}: its time to live ended"
     if memory.state == State.COMPACTED:
-        return "compacted: a summary stands for it"
+        return "compacted: replaced by a summary"
     if memory.state == State.MERGED:
-        return "merged: its text went into another memory"
+        return "merged: combined into another memory"
     return f"{memory.state}{_dated(' since', memory.retired_at)}"
 
 

@@ -30,7 +30,7 @@ def _latest_access(at: str) -> Greatest:
     return Greatest(Coalesce("last_accessed", moment, output_field=TextField()), moment)
 
 
-# One update per recalled memory: compiling each anew took an eighth of a busy server's time.
+# One update per recalled memory: compiling each again took an eighth of a busy server's time.
 _ACCESSED = CompiledUpdate(
     lambda count, at, key: (
         Memory.objects.filter(key=key),

@@ -9,20 +9,18 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from access.actor import WRITE, Actor
 from access.groups import entered_groups
 from memories.types import Scope, Type
-from sources.importing.texts import LineRules
+from sources.importing import ENDINGS, describe_formats
+from sources.importing.importer import LineRules
 from sources.uploads import SentUpload
-
-ACCEPTED = ".jsonl,.ndjson,.json"
 
 
 class UploadForm(forms.Form):
     """A file and the rules for its lines."""
 
     file = forms.FileField(
-        help_text="An export of Loci, or one JSON object per line with id and text, and optionally group, timestamp, "
-        "session and speaker.",
+        help_text=f"Accepted: {describe_formats()}.",
         allow_empty_file=True,  # receive_upload() rejects it with a reason
-        widget=forms.FileInput(attrs={"accept": ACCEPTED, "class": "loci-file"}),
+        widget=forms.FileInput(attrs={"accept": ",".join(ENDINGS), "class": "loci-file"}),
     )
     group = forms.ChoiceField(
         required=False,

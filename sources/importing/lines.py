@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from access.errors import InvalidInput, NotFound
 
 READ_BYTES = 2**20  # per read
+FIRST_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,57 @@ class RawLine:
     why: str = ""
 
 
+def open_file(path: Path) -> BinaryIO:
+    """An import file, opened for reading.
+
+    Raises:
+        NotFound: it cannot be opened.
+    """
+    try:
+        return path.open("rb", buffering=READ_BYTES)
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.", field="file") from None
+
+
+def first_bytes(path: Path) -> bytes:
+    """The beginning of a file, by which its format is recognised.
+
+    Raises:
+        NotFound: the file cannot be opened.
+    """
+    with open_file(path) as file:
+        return file.read(FIRST_BYTES)
+
+
+def first_object(path: Path) -> dict[str, Any]:
+    """The JSON object on a file's first line; empty if there is none, or if the line is longer than FIRST_BYTES.
+
+    Raises:
+        NotFound: the file cannot be opened.
+    """
+    return parse_line(1, first_bytes(path).lstrip().split(b"\n", 1)[0]).value
+
+
+def count_lines(path: Path) -> int:
+    """Number of lines of a file, including a last one without a line end.
+
+    Raises:
+        NotFound: the file cannot be opened.
+    """
+    count, last = 0, b"\n"
+    with open_file(path) as file:
+        while chunk := file.read(READ_BYTES):
+            count, last = count + chunk.count(b"\n"), chunk[-1:]
+    return count + (last != b"\n")
+
+
 def read_lines(path: Path) -> Iterator[RawLine]:
     """The lines of a JSON lines file, without blank ones.
 
     Raises:
         NotFound: the file cannot be opened.
     """
-    try:
-        file = path.open("rb", buffering=READ_BYTES)
-    except OSError as error:
-        raise NotFound(f"{path} cannot be read: {error.strerror}.", field="file") from None
-    with file:
+    with open_file(path) as file:
         for number, raw in enumerate(file, start=1):
             if raw.strip():
                 yield parse_line(number, raw)

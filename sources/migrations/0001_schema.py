@@ -29,12 +29,12 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("check", "check: it is to be looked through"),
-                            ("checked", "checked: it waits for its person to say yes"),
-                            ("import", "import: it is to be imported"),
-                            ("done", "done: what could be taken is in the store"),
-                            ("failed", "failed: nothing more is done with it"),
-                            ("discarded", "discarded: it was taken back before it was imported"),
+                            ("check", "check: waiting to be checked"),
+                            ("checked", "checked: waiting for confirmation"),
+                            ("import", "import: waiting to be imported"),
+                            ("done", "done: imported"),
+                            ("failed", "failed: not imported"),
+                            ("discarded", "discarded: removed before it was imported"),
                         ],
                         default="check",
                         max_length=12,

@@ -10,12 +10,12 @@ from storage.ids import new_id
 class UploadState(models.TextChoices):
     """Progress of an uploaded file."""
 
-    CHECK = "check", "check: it is to be looked through"
-    CHECKED = "checked", "checked: it waits for its person to say yes"
-    IMPORT = "import", "import: it is to be imported"
-    DONE = "done", "done: what could be taken is in the store"
-    FAILED = "failed", "failed: nothing more is done with it"
-    DISCARDED = "discarded", "discarded: it was taken back before it was imported"
+    CHECK = "check", "check: waiting to be checked"
+    CHECKED = "checked", "checked: waiting for confirmation"
+    IMPORT = "import", "import: waiting to be imported"
+    DONE = "done", "done: imported"
+    FAILED = "failed", "failed: not imported"
+    DISCARDED = "discarded", "discarded: removed before it was imported"
 
 
 class Upload(models.Model):

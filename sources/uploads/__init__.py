@@ -22,11 +22,12 @@ from access.actor import CREATE_GROUP, WRITE, Actor, Via
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, TooLarge
 from access.groups import find_group
 from access.tokens import actor_for_user
-from sources.importing import import_file
-from sources.importing.exports import RestoreReport
-from sources.importing.texts import LineRules, LinesReport
+from sources.importing import choose_importer
+from sources.importing.importer import LineRules
+from sources.importing.lines import count_lines
+from sources.importing.reports import ImportReport
 from sources.models import Upload, UploadState
-from sources.uploads.files import count_lines, file_of, remove_file, write_file
+from sources.uploads.files import file_of, remove_file, write_file
 
 log = logging.getLogger(__name__)
 # Measured: a dry run takes a few hundred microseconds per line, an import a few milliseconds for each vector.
@@ -37,12 +38,6 @@ RECORDS_KEPT = timedelta(days=30)  # of finished imports
 DEAD_AFTER = timedelta(minutes=10)
 MAX_FAULTS = 200
 MAX_WAITING = 20  # unfinished files of one person
-WORDS = {
-    "created": "created",
-    "unchanged": "unchanged",
-    "reinforced": "restated",
-    "queued": "waiting for a curator",
-}
 TO_DO = (UploadState.CHECK, UploadState.IMPORT)
 
 
@@ -213,14 +208,14 @@ def delete_old_uploads() -> int:
     return count + Upload.objects.filter(finished_at__lt=now - RECORDS_KEPT).delete()[0]
 
 
-def import_upload(upload: Upload, *, dry_run: bool) -> LinesReport | RestoreReport:
+def import_upload(upload: Upload, *, dry_run: bool) -> ImportReport:
     """Import an upload's file with its sender's present rights, recording the progress."""
     path = file_of(upload)
     if not path.exists():
         raise NotFound("The file no longer exists.", hint="Upload it again.")
     rules = LineRules(upload.source, upload.group, upload.type, upload.scope)
     rows = Upload.objects.filter(pk=upload.pk)
-    return import_file(
+    return choose_importer(path).run(
         sender_actor(upload.user_id),
         path,
         rules,
@@ -238,7 +233,7 @@ def sender_actor(user_id: int) -> Actor:
 
 
 def finish_upload(
-    upload: Upload, state: UploadState, *, report: LinesReport | RestoreReport | None = None, error: str = ""
+    upload: Upload, state: UploadState, *, report: ImportReport | None = None, error: str = ""
 ) -> None:
     """Store the result unless the file was discarded meanwhile; delete the file if no import is to follow."""
     is_over = state != UploadState.CHECKED
@@ -247,7 +242,7 @@ def finish_upload(
     with transaction.atomic():
         rows.update(
             state=state,
-            report=report_counts(report) if report else [],
+            report=report.counts() if report else [],
             faults=[[fault.line, fault.why[:500]] for fault in faults[:MAX_FAULTS]],
             fault_count=len(faults),
             lines_done=F("line_count"),
@@ -257,15 +252,6 @@ def finish_upload(
         )
     if is_over:
         remove_file(upload)
-
-
-def report_counts(report: LinesReport | RestoreReport) -> list[list[object]]:
-    """The non-zero counts of a report, as pairs of a word and a number."""
-    if isinstance(report, LinesReport):
-        return [[word, getattr(report, name)] for name, word in WORDS.items() if getattr(report, name)]
-    added: list[list[object]] = [[f"{kind} added", count] for kind, count in report.added.items() if count]
-    unchanged = sum(report.unchanged.values())
-    return [*added, *([["lines already in the store", unchanged]] if unchanged else [])]
 
 
 def check_size(size: int) -> None:

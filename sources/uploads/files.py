@@ -15,7 +15,6 @@ from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
-CHUNK_BYTES = 1 << 20
 ENDED_BY_PURGE = "It contained a text that has been purged. Remove that text and upload the file again."
 
 
@@ -42,15 +41,6 @@ def write_file(upload: Upload, chunks: Iterable[bytes]) -> None:
 def remove_file(upload: Upload) -> None:
     """Delete the file if it still exists."""
     file_of(upload).unlink(missing_ok=True)
-
-
-def count_lines(path: Path) -> int:
-    """Number of lines of a file, including a last one without a line end."""
-    count, last = 0, b"\n"
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            count, last = count + chunk.count(b"\n"), chunk[-1:]
-    return count + (last != b"\n")
 
 
 class UploadedFiles:

@@ -23,7 +23,7 @@ def import_backend(library: ModuleType) -> ModuleType:
 
 @contextmanager
 def substitute_modules(names: dict[str, ModuleType]) -> Iterator[None]:
-    """Replace `sqlite3` by `names` in `sys.modules` and import the backend anew during the block."""
+    """Replace `sqlite3` by `names` in `sys.modules` and import the backend again during the block."""
     package = sys.modules[BACKEND]
     attributes = dict(vars(package))
     before = {name: sys.modules.pop(name) for name in [*sys.modules] if _is_substituted(name)}

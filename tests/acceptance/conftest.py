@@ -1,4 +1,4 @@
-"""People with their faces, the real model loaded once, a clock that is moved, and folders that begin empty."""
+"""People with their interfaces, the real model loaded once, an adjustable clock, and empty folders."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ Clock = Callable[[datetime], None]
 
 @pytest.fixture(scope="session", autouse=True)
 def encoder() -> Encoder:
-    """Give the encoder once it is loaded: a promise that was kept without vectors is none."""
+    """The encoder, once loaded: a promise kept without vectors proves nothing."""
     return get_encoder(timeout_s=60)
 
 
@@ -32,7 +32,7 @@ def no_backups() -> Iterator[None]:
 
 @pytest.fixture
 def house(alice: User, ledger: object, garden: object, bob: object) -> House:
-    """Alice, who owns everything and has a browser and an agent, in a store of two groups."""
+    """Alice, a superuser with a browser and an agent, in a store of two groups."""
     return House.of(alice)
 
 

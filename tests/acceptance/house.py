@@ -44,7 +44,7 @@ class House:
         return actor_for_secret(self.secret, via="mcp")
 
     def rest(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
-        """Give the status and the text of a REST answer."""
+        """Status and text of a REST answer."""
         client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {self.secret}"})
         sent: dict[str, Any] = {} if method == "get" else {"data": json.dumps(body or {})}
         if sent:
@@ -53,13 +53,13 @@ class House:
         return response.status_code, plain(response.content.decode())
 
     def page(self, address: str) -> str:
-        """Give a page of the admin as the person's browser gets it."""
+        """An admin page as the person's browser receives it."""
         client = Client(raise_request_exception=False)
         client.force_login(User.objects.get(pk=self.user.pk))
         return str(client.get(address, follow=True).content.decode())
 
     def mcp(self, work: Any) -> Any:
-        """Run `work` with a client that is connected to the real MCP server."""
+        """Run `work` with a client connected to the real MCP server."""
         actor = self.agent
 
         async def find() -> Actor:
@@ -80,7 +80,7 @@ class House:
         return self.mcp(work)
 
     def tool_text(self, name: str, **arguments: Any) -> str:
-        """Give all that a tool's answer says, as text and as structured content."""
+        """A tool's whole answer: text and structured content."""
         result = self.tool(name, **arguments)
         texts = [block.text for block in result.content]
         return "\n".join([*texts, json.dumps(result.structured_content, ensure_ascii=False)])
@@ -107,7 +107,7 @@ class House:
 
 
 def command(*words: str | Path) -> str:
-    """Give what a command prints, or why it would not."""
+    """A command's output, or its error."""
     out = io.StringIO()
     try:
         call_command(*map(str, words), stdout=out, stderr=out)
@@ -119,7 +119,7 @@ def command(*words: str | Path) -> str:
 
 
 def plain(text: str) -> str:
-    """Give JSON with its letters as they are."""
+    """JSON without escaped letters."""
     try:
         return json.dumps(json.loads(text), ensure_ascii=False)
     except ValueError:

@@ -35,7 +35,7 @@ Reader = Callable[[House, Wanted], str]
 
 
 def tellers(readers: dict[str, Reader], house: House, wanted: Wanted, mark: str) -> list[str]:
-    """Give the readers that tell a text with this mark, however they spell it, in the readers' order."""
+    """The readers that return a text with this mark, in any spelling, in the readers' order."""
     return [name for name, read in readers.items() if fold(mark) in fold(_said(read, house, wanted))]
 
 
@@ -47,7 +47,7 @@ def _said(read: Reader, house: House, wanted: Wanted) -> str:
 
 
 def told(actor: Actor, asked: RecallRequest) -> str:
-    """Give all texts of an answer, the nearest of one that was not found included."""
+    """All texts of an answer, with the closest matches if nothing was found."""
     answer = recall(actor, asked)
     return "\n".join(item.text for item in (*answer.items, *answer.nearest))
 

@@ -28,13 +28,13 @@ def database_path() -> Path:
 
 
 def file_bytes() -> dict[str, bytes]:
-    """Give the database's files by name, as they are: nothing is checkpointed first."""
+    """The database's files by name, without a checkpoint first."""
     path = database_path()
     return {one.name: bytes_of(one) for one in path.parent.glob(f"{path.name}*")}
 
 
 def shadow_bytes() -> dict[str, bytes]:
-    """Give every row of each index's own tables: words, documents, positions, chunks of vectors."""
+    """Every row of each index's own tables: words, documents, positions, chunks of vectors."""
     found = {}
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -50,7 +50,7 @@ def _bytes(value: object) -> bytes:
 
 
 def backup_bytes(folder: Path) -> dict[str, bytes]:
-    """Give each managed backup, as it is and unpacked."""
+    """Each managed backup, packed and unpacked."""
     found = {}
     for archive in (backup.path for backup in managed_backups()):
         place = folder / archive.stem
@@ -62,7 +62,7 @@ def backup_bytes(folder: Path) -> dict[str, bytes]:
 
 
 def log_bytes() -> dict[str, bytes]:
-    """Give the log files of this home."""
+    """The log files of this home."""
     folder = Path(settings.LOCI.home) / "logs"
     return (
         {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -72,5 +72,5 @@ def log_bytes() -> dict[str, bytes]:
 
 
 def holders(places: dict[str, bytes], traces: list[bytes]) -> list[str]:
-    """Give the places in which one of the traces stands, in whatever case."""
+    """The places that contain one of the traces, in any case."""
     return [name for name, data in places.items() if any(t in data or t in data.lower() for t in traces)]

@@ -1,4 +1,4 @@
-"""Five ways in which what was stored stops being right, each with what was told before and is to be told after."""
+"""Five ways in which a stored text stops being right, each with the expected answers before and after."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class Story:
 
 @dataclass
 class World:
-    """A store in which a story is told, and its clock."""
+    """The store of a story, and its clock."""
 
     house: House
     clock: Clock
@@ -67,7 +67,7 @@ class World:
     memory: Memory = field(init=False)
 
     def store(self) -> None:
-        """Store the old text and what stands beside it, as things stood on the first day."""
+        """Store the old text and the texts beside it, as of the first day."""
         self.clock(STORED)
         self.memory = kept(
             self.house.agent, self.story.text, group="ledger", **{"valid_from": STORED} | self.story.stored
@@ -112,7 +112,7 @@ def _flip(world: World, memory: Memory) -> None:
 
 
 def _retract(world: World, memory: Memory) -> None:
-    """It was never so, and nobody knows what is right."""
+    """It was never true, and nobody knows what is right."""
     assert not world.house.tool("forget_memory", id=str(memory.id), verb="retract").is_error
 
 

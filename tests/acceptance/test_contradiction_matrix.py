@@ -34,8 +34,9 @@ from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import State
 from sources.exporting import export
-from sources.importing.exports import restore_export
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.exports import restore_export
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, ON_THE_MACHINE, Wanted, tellers
@@ -50,7 +51,7 @@ READERS = HANDED_OUT | ON_THE_MACHINE
 # What a copy that came in again may be: waiting for a person, or a wording of one that waits.
 OF_COPIES = (
     "candidate",
-    "merged: its text went into another memory",
+    "merged: combined into another memory",
     "superseded: was true until 2026-04-20",
 )
 
@@ -60,7 +61,7 @@ def wanted(world: World) -> Wanted:
 
 
 def told(world: World, question: str, **moments: Any) -> list[tuple[str, str]]:
-    """Give what recall answers, each text with its label, best first."""
+    """Recall's answer: each text with its label, best first."""
     asked = RecallRequest(question, group="ledger", narrowing=Narrowing(**moments))
     return [(item.text, item.label) for item in recall(world.house.agent, asked).items]
 
@@ -109,7 +110,7 @@ def missing_by_id(world: World) -> set[str]:
 
 
 def stale_rows(world: World, said: Any) -> Iterator[dict[str, Any]]:
-    """Give each memory of a JSON answer that tells the old text."""
+    """Each memory of a JSON answer that contains the old text."""
     if isinstance(said, dict):
         if world.story.old in str(said.get("content", said.get("text", ""))) and "id" in said:
             yield said
@@ -164,7 +165,7 @@ def is_stale(world: World, memory: Memory) -> bool:
 
 
 def is_dated(world: World) -> bool:
-    """Say whether the old text is told by events alone, which carry their day."""
+    """True if only events, which carry their day, contain the old text."""
     rows = Memory.objects.filter(content__contains=world.story.old, state=State.LIVE)
     return bool(rows) and not any(is_stale(world, row) and not label_of(row) for row in rows)
 
@@ -187,7 +188,7 @@ Way = Callable[[World, Path], None]
 
 
 def again(world: World) -> Draft:
-    """Give the old text as it was stored; what had an end has it again, without one it would be another claim."""
+    """The old text as it was stored, with its end if it had one: without it, it would be another claim."""
     return Draft(world.story.text, group="ledger", **world.story.stored)
 
 
@@ -251,7 +252,7 @@ def holds_over_time(world: World, folder: Path) -> None:
 
 
 def history_is_knowable(world: World) -> None:
-    """Who asks what was true or believed then is told the old text, with its label, also after cycles and a rebuild."""
+    """A question about what was true or known then returns the old text with its label, also after cycles and a rebuild."""
     world.store()
     story, moment = world.story, Narrowing(**world.story.then)
     world.clock(THEN + DAY)
@@ -275,7 +276,7 @@ def history_is_knowable(world: World) -> None:
 
 
 def summaries_and_packs_follow(world: World) -> None:
-    """A pinned memory's place in the pack goes to what is right; a summary tells no event that was taken back."""
+    """A pinned memory's place in the pack goes to its correction; a summary contains no retracted event."""
     world.store()
     verbs.pin(world.house.person, world.memory.id)
     events = happen(WEEK, start=STORED, step=DAY / 4)
@@ -333,7 +334,7 @@ COLUMNS: dict[str, Column] = {
 def test_another_stores_export_brings_it_in_as_history_or_not_at_all(
     house: House, clock: Clock, tmp_path: Path, row: str
 ) -> None:
-    """A store that knows nothing of the change may be taken in: what is stale here does not count again by that."""
+    """Importing a store that does not know of the change does not revive what is outdated here."""
     world = World(house, clock, STORIES[row])
     world.store()
     old_export(world, tmp_path)
@@ -357,7 +358,7 @@ def test_cell(house: House, clock: Clock, tmp_path: Path, row: str, column: str)
 
 
 def table() -> str:
-    """Give the matrix as a table in Markdown; the tests above hold what it says."""
+    """The matrix as a Markdown table; the tests above check its contents."""
     head = ["", *(column.title for column in COLUMNS.values())]
     rows = [[row, *("yes" for _ in COLUMNS)] for row in STORIES]
     lines = [head, ["---"] * len(head), *rows]

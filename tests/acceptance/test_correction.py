@@ -1,4 +1,4 @@
-"""Correction: what was wrong or has changed is told as what it is, and goes on being so."""
+"""Correction: what was wrong or has changed is labelled as such, and stays so."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -36,7 +36,7 @@ def wanted(memory: Memory) -> Wanted:
 
 
 def worked_over(moment: datetime) -> None:
-    """Do everything that makes the indexes anew or goes over all rows: a cycle, a rebuild, a repair, a re-embed."""
+    """Run everything that rebuilds indexes or visits all rows: a cycle, a rebuild, a repair, a re-embed."""
     Run.objects.all().delete()
     run_cycle(operator(), RunPlan(now=moment, max_share=1))
     search_index().rebuild()
@@ -48,7 +48,7 @@ def worked_over(moment: datetime) -> None:
     "way", ["superseded", "edited", "retracted with a successor", "disputed and replaced"]
 )
 def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -> None:
-    """What is right is told first, and what was wrong by nobody, before and after every index was made anew."""
+    """Recall returns the correction first and never the wrong text, before and after every index is rebuilt."""
     clock(NOON - 10 * DAY)
     old = kept(house.person, FIRST, group="ledger", confidence=1.0, importance=10)
     for _ in range(5):  # being asked for often does not make a text true
@@ -74,7 +74,7 @@ def test_a_correction_survives_a_reindex(house: House, clock: Clock, way: str) -
 
 
 def test_a_retraction_needs_no_replacement(house: House, clock: Clock) -> None:
-    """What is wrong can be taken back by who does not know what is right; then Loci says that it knows nothing."""
+    """A wrong text can be retracted without knowing what is right; then Loci answers that it knows nothing."""
     clock(NOON - 10 * DAY)
     wrong = kept(house.agent, FIRST, group="ledger")
     beside = kept(house.agent, BESIDE, group="ledger")

@@ -1,4 +1,4 @@
-"""Deletion: what was destroyed is absent from what is made anew, and from every place that shared it."""
+"""Deletion: a destroyed text is absent from rebuilt indexes and from every place that shared it."""
 
 import io
 from pathlib import Path
@@ -23,7 +23,7 @@ from memories.search.base import search_index
 from memories.sessions.checkpoints import save_checkpoint
 from relations.models import Relation, RelationEvidence
 from sources.exporting import export
-from sources.importing.exports import restore_export
+from sources.importing.formats.exports import restore_export
 from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, Wanted, tellers
 from tests.acceptance.storage import backup_bytes, begin_clean, file_bytes, holders
@@ -47,7 +47,7 @@ def wanted(memory: Memory, group: str = "ledger") -> Wanted:
 
 
 def test_absent_after_a_reindex_and_a_restart(house: House) -> None:
-    """What was purged is in no index that is made again from the rows, and no restarted process finds it."""
+    """A purged text is in no rebuilt index, and no restarted process finds it."""
     memory = kept(house.person, SECRET, group="ledger", scope="group")
     kept(house.person, BESIDE, group="ledger", scope="group")
     assert tellers(EVERYWHERE, house, wanted(memory), "Quokkazebu") == [*EVERYWHERE]

@@ -26,7 +26,8 @@ from memories.models import Link, Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import EVERYWHERE, HANDED_OUT, ON_THE_MACHINE, Wanted, tellers
@@ -75,7 +76,7 @@ class Protocol:
         return Wanted(self.question, self.words, str(self.id))
 
     def tell(self) -> list[str]:
-        """Give the readers that owe silence and tell the text."""
+        """The readers that return the text although they must not."""
         readers = EVERYWHERE if self.destroys else HANDED_OUT | ON_THE_MACHINE
         return tellers(readers, self.house, self.wanted(), MARK)
 
@@ -99,7 +100,7 @@ class Protocol:
         import_lines(self.house.person, source, LineRules(source="handbook", group="ledger"))
 
     def run_jobs(self, *, days: int) -> None:
-        """Do all that Loci does of itself, so many days later; the purge of backups included."""
+        """Run every scheduled job some days later, including the purge of backups."""
         self.now += days * DAY
         self.clock(self.now)
         run_cycle(operator(), RunPlan(now=self.now, max_share=1))

@@ -1,4 +1,4 @@
-"""Evidence: what was made from memories leads back to them, falls with them, and can be made again from them."""
+"""Evidence: derived data leads back to its memories, falls with them, and can be rebuilt from them."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -99,7 +99,7 @@ def test_a_verified_fact_stays_and_a_person_is_told(house: House, alice: User) -
 
 
 def damage() -> None:
-    """Break everything that is derived: words, vectors, contexts, pieces."""
+    """Damage all derived data: words, vectors, contexts, pieces."""
     # The pieces of two rows are gone, and the vectors of the others stand for the wrong texts.
     Piece.objects.filter(memory__content=UNRELATED[0]).delete()
     Memory.objects.filter(thread__isnull=False).update(context="what never stood beside it")
@@ -109,7 +109,7 @@ def damage() -> None:
 
 
 def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: Group) -> None:
-    """Indexes, contexts, pieces and vectors are made anew from the rows, and then answer as they did before."""
+    """Indexes, contexts, pieces and vectors are rebuilt from the rows, and answer as before."""
     happen(TOMATOES)
     happen(ALIKE, step=timedelta(days=1))
     for at, text in enumerate(UNRELATED):
@@ -142,6 +142,6 @@ def test_everything_can_be_rebuilt_from_the_retained_rows(house: House, ledger: 
 
 
 def _vectors(state: dict[str, object]) -> list[tuple[int, int, int]]:
-    """Give of each memory's piece its place and model; the key of a piece made anew is another."""
+    """Position and model of each memory's pieces; rebuilt pieces get new keys."""
     pieces = state["memories_piece"].values()  # type: ignore[attr-defined]
     return sorted((piece["memory_id"], piece["ordinal"], len(piece["embedding"] or b"")) for piece in pieces)

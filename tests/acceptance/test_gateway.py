@@ -17,8 +17,9 @@ from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export
-from sources.importing.exports import restore_export
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.exports import restore_export
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests import architecture
 from tests.acceptance.house import House, command
 from tests.memories.builders import fresh, keep, kept
@@ -46,7 +47,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/pieces.py": "the pieces of a text",
     "sources/importing/rows.py": "an export's lines",
     "sources/importing/audit_chain.py": "the log of an export",
-    "sources/importing/exports.py": "the successors of an export's rows",
+    "sources/importing/formats/exports.py": "the successors of an export's rows",
 }
 LOG = "access/audit/__init__.py"  # makes its own rows by copying as well
 WRITES = frozenset(
@@ -55,10 +56,10 @@ WRITES = frozenset(
 
 
 def writers(root: Path) -> dict[str, int]:
-    """Give the files that make, change or delete rows of memories, each with a line that does."""
+    """The files that create, change or delete rows of memories, each with such a line."""
     return {
         source.path: line
-        for source in architecture.sources(root, folders=architecture.ROOMS)
+        for source in architecture.sources(root, folders=architecture.LAYERS)
         for line in _written(source.tree)
     }
 
@@ -183,7 +184,7 @@ def _tools(house: House) -> dict[str, set[str]]:
 
 
 def test_an_agent_brings_no_verified_rows_in_with_an_export(house: House, bob: User, tmp_path: Path) -> None:
-    """An export holds trust as it was; only who looks after the whole store takes one in."""
+    """An export keeps each row's trust; only an admin of the whole store may import one."""
     memory = kept(house.person, FREE, group="ledger")
     verbs.verify(house.person, memory.id)
     file = tmp_path / "all.jsonl"

@@ -62,7 +62,7 @@ def test_k_is_an_upper_bound(full: House, mode: str) -> None:
 
 
 def test_k_is_an_upper_bound_on_every_face(full: House) -> None:
-    """The tool and REST keep to it as the service does, and refuse a number that is none."""
+    """The tool and REST obey it as the service does, and refuse what is not a number."""
     tool = full.tool("recall_memory", query=QUESTION, group="ledger", max_results=4).structured_content
     assert len(tool["results"]) == tool["count"] == 4
     status, said = full.rest("post", "/recall", {"query": QUESTION, "group": "ledger", "max_results": 4})
@@ -78,7 +78,7 @@ Counter = Callable[[str], int]
 
 @pytest.mark.parametrize("budget", [50, 120, 400, 1500])
 def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
-    """An answer's texts with what stands beside each take no more tokens than were allowed; the rest is told."""
+    """An answer's texts with their labels stay within the token budget; the answer says what was cut."""
     found = recall(full.agent, RecallRequest(QUESTION, group="ledger", max_results=40, token_budget=budget))
     spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD_TOKENS for item in found.items)  # type: ignore[arg-type]
     assert spent == found.tokens <= budget

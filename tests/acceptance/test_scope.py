@@ -1,4 +1,4 @@
-"""Scope: who may see what is decided inside the store, by every face alike."""
+"""Scope: the store decides who sees what, the same for every interface."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -34,7 +34,7 @@ def wanted(memory: Memory, *, group: str) -> Wanted:
 
 
 def test_another_groups_text_never_comes_back(house: House, bob: User, garden: Group) -> None:
-    """What is stored in a group is told to nobody outside it, by no face, not even to who knows its id."""
+    """No interface returns a group's memories to outsiders, not even by id."""
     theirs = kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
     ours = kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
     stranger = House.of(bob, scopes=("read", "write", "curate"))
@@ -89,7 +89,7 @@ def test_a_caller_cannot_widen_its_scope(
 
 
 def test_a_group_left_out_is_a_default_or_an_error_and_never_all(house: House, ledger: Group) -> None:
-    """Who names no group is asked for one, unless the token has one of its own."""
+    """A write without a group asks for one, unless the token has its own."""
     kept(house.person, THEIRS, group="garden", scope=Scope.GROUP)
     kept(house.person, OURS, group="ledger", scope=Scope.GROUP)
     with pytest.raises(GroupRequired, match="garden"):

@@ -22,7 +22,8 @@ from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many
 from memories.types import Scope
-from sources.importing.texts import LineRules, import_lines
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules
 from tests.acceptance.conftest import Clock
 from tests.acceptance.house import House
 from tests.acceptance.reading import HANDED_OUT, Wanted, tellers
@@ -42,12 +43,12 @@ Withdraw = Callable[..., object]
 
 
 def handed_out(house: House, id_: object) -> list[str]:
-    """Give the faces that tell the withdrawn text, or one that was disguised."""
+    """The interfaces that return the withdrawn text or a disguised one."""
     return tellers(HANDED_OUT, house, Wanted(id=str(id_), **WANTED), "Quokkazebu")
 
 
 def is_refused(work: Callable[[], object]) -> bool:
-    """Say whether a text was refused, in an answer or by an error."""
+    """True if a text was refused, by an answer or by an error."""
     try:
         done = work()
     except LociError:
@@ -223,7 +224,7 @@ def test_no_twin_outlives_a_withdrawal(house: House, withdraw: Withdraw, twin: d
 
 
 def test_a_purge_names_the_twin_that_it_leaves(house: House) -> None:
-    """A twin with versions of other words is not destroyed: the certificate says where the text still stands."""
+    """A memory with the same text and other versions is not destroyed: the certificate says where the text remains."""
     wrong = kept(house.person, WRONG, group="ledger")
     twin = kept(house.person, "Ask Carla for the key.", group="ledger", type="procedural")
     edit(house.person, twin.id, EditDraft(content=WRONG))

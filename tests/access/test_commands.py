@@ -140,7 +140,9 @@ def test_members_are_set_and_taken_out(bob: User, ledger: Group) -> None:  # noq
 
 def test_a_group_with_global_memories_is_not_made_private_by_accident(ledger: Group) -> None:  # noqa: F811
     store(operator(), Draft("The port is 8081", group="ledger", scope="global"))
-    with pytest.raises(CommandError, match="'ledger' has 1 global memory, which every group would still see"):
+    with pytest.raises(
+        CommandError, match="'ledger' has 1 global memory, which would stay visible in every group"
+    ):
         run("group", "update", "ledger", "--private", "yes")
     ledger.refresh_from_db()
     assert not ledger.private

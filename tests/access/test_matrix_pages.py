@@ -13,21 +13,15 @@ from tests.access.matrix import Face, read_matrix
 from tests.access.world import MARKER, World, make_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-# What stands in an address below each model's pages.
+# The object in a page's address: that of the model's name in the world, or this one.
 OBJECTS = {
-    "memories/memory": "memory",
-    "memories/link": "link",
-    "memories/tombstone": "tombstone",
     "memories/recalllog": "recall",
-    "relations/relation": "relation",
-    "maintenance/run": "run",
     "access/group": "group_id",
     "memories/memory/filters": "filter",
     "access/apitoken": "token",
     "access/auditentry": "entry",
-    "explore/rooms": "group",
+    "explore/groups": "group",
     "review/card": "candidate",
-    "sources/upload": "upload",
     "app/memories": "memory",
 }
 WORDS = {"form": "jsonl", "verb": "forget", "action": "forget", "kind": "candidate"}
@@ -50,15 +44,17 @@ def at(face: Face, place: dict[str, str]) -> str:
     if "<" not in face.name:
         return f"/{face.name}"
     filled = re.sub(r"<\w*:?(\w+)>", lambda m: WORDS.get(m[1], m[0]), face.name)
+    if "<" not in filled:
+        return f"/{filled}"
+    kind = object_in(filled)
+    return "/" + re.sub(r"<[^>]+>", place[kind], filled) if kind in place else ""
+
+
+def object_in(name: str) -> str:
+    """The world's name of the object that a page is about."""
     # The longest prefix: a memory's filters are no memories.
-    kinds = [
-        kind
-        for prefix, kind in sorted(OBJECTS.items(), key=lambda one: -len(one[0]))
-        if f"{prefix}/" in filled
-    ]
-    if "<" in filled and not kinds:
-        return ""
-    return "/" + re.sub(r"<[^>]+>", place[kinds[0]] if kinds else "", filled)
+    kinds = sorted((prefix for prefix in OBJECTS if f"{prefix}/" in name), key=len)
+    return OBJECTS[kinds[-1]] if kinds else "".join(name.split("/")[2:3])  # admin/app/model/…
 
 
 def browser(user: User | None) -> Client:

@@ -60,7 +60,7 @@ def make_world() -> World:
     for role in ROLES:
         Membership.objects.create(user=users[role], group=ledger, role=role)
     Membership.objects.create(user=users["inactive"], group=ledger, role="admin")
-    places = {"own": _fill(ledger, "ordinary"), "foreign": _fill(garden, MARKER), "missing": _nothing()}
+    places = {"own": _fill(ledger, "ordinary"), "foreign": _fill(garden, MARKER)}
     shared = _memory(garden, "The bell rings at noon everywhere.", scope="global")
     other = _memory(garden, "The bell is made of bronze.", scope="global")
     places["global"] = (
@@ -76,6 +76,7 @@ def make_world() -> World:
         entry = AuditEntry.objects.filter(memory_id=places[place]["memory"]).earliest("key")
         places[place]["entry"] = str(entry.key)
         places[place]["filter"] = str(_filter(users[name], word).id)
+    places["missing"] = _nothing(places["own"])
     return World(users, secrets, places)
 
 
@@ -162,27 +163,10 @@ def _filter(user: User, word: str) -> SavedFilter:
     return SavedFilter.objects.create(user=user, list_name="memories.memory", name=word, asked=[["q", word]])
 
 
-def _nothing() -> Place:
-    names = (
-        "upload",
-        "token",
-        "filter",
-        "memory",
-        "other",
-        "candidate",
-        "forgotten",
-        "pinned",
-        "tombstone",
-        "run",
-        "group_id",
-        "link",
-        "relation",
-    )
-    return {name: str(uuid.UUID(int=7)) for name in names} | {
-        "group": "nowhere",
-        "recall": "99999",
-        "entry": "99999",
-    }
+def _nothing(place: Place) -> Place:
+    """Names of the same form that no object has."""
+    unknown = {name: "99999" if id_.isdigit() else str(uuid.UUID(int=7)) for name, id_ in place.items()}
+    return unknown | {"group": "nowhere"}
 
 
 def _memory(group: Group, content: str, *, scope: str = "group") -> Memory:

@@ -17,8 +17,8 @@ PAGES = [
     "/admin/explore/recall/?q=deploy+port&group=ledger",
     "/admin/explore/graph/",
     "/admin/explore/timeline/?group=ledger",
-    "/admin/explore/rooms/",
-    "/admin/explore/rooms/ledger/",
+    "/admin/explore/groups/",
+    "/admin/explore/groups/ledger/",
 ]
 
 
@@ -210,8 +210,8 @@ def test_a_room_is_entered_from_the_dashboard_and_its_instructions_changed(page_
     expect(page.locator(".group-part").first).to_contain_text("Amounts are integer cents.")
 
 
-def test_a_stranger_is_refused_a_room(page_as: PageAs, guard: Guard) -> None:
+def test_a_stranger_is_refused_a_group(page_as: PageAs, guard: Guard) -> None:
     guard.allow("404")
     page = page_as("charlie")
-    page.goto("/admin/explore/rooms/ledger/")
+    page.goto("/admin/explore/groups/ledger/")
     expect(page.get_by_role("heading", name="There is no group 'ledger'").last).to_be_visible()

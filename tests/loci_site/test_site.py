@@ -1,4 +1,4 @@
-"""The site as the server runs it: static files, hosts, cookies, and what is logged."""
+"""The site as the server runs it: static files, hosts, cookies, logging."""
 
 import json
 import os

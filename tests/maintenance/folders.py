@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def empty_folder(folder: Path) -> None:
-    """Delete what is in a folder of this test process."""
+    """Empty a folder of this test process."""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)

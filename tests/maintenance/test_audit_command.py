@@ -43,7 +43,7 @@ def run_json(*args: str) -> Any:
 
 
 def foreign_chain() -> None:
-    """A chain of one row that an import brought."""
+    """An imported chain of one row."""
     entry = AuditEntry(
         origin=FOREIGN, seq=1, at=timezone.now(), operation="store", actor="zoe", via="mcp",
         digest=payload_digest("s", {}),

@@ -1,4 +1,4 @@
-"""What is past its time is destroyed, once, in short transactions; what is still needed is held."""
+"""Expired rows are destroyed once, in short transactions; rows still needed are held."""
 
 import json
 from collections.abc import Callable
@@ -300,7 +300,7 @@ def test_old_log_rows_go_and_the_chain_stays_whole(logged: datetime, settings: S
 
 
 def relink() -> None:
-    """Chain the rows anew after a test moved their times."""
+    """Chain the rows again after a test moved their times."""
 
     previous = GENESIS
     for entry in AuditEntry.objects.order_by("seq"):

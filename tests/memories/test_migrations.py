@@ -40,7 +40,7 @@ def test_forwards_backwards_forwards_keeps_the_groups_and_the_indexes_work() -> 
     Group.objects.create(slug="ledger")
     names = set(created_names("sqlite"))
     try:
-        # What points at the memories goes with them; the groups of the access room stay.
+        # What points at the memories goes with them; the groups, which belong to access, stay.
         migrate("memories", "zero")
         there = set(connection.introspection.table_names())
         assert not {"memories_memory", "memories_fts", "memories_vec"} & there

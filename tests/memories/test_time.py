@@ -58,17 +58,17 @@ CELLS: dict[str, tuple[dict[str, Any], str, str]] = {
     "its time ended": (ENDED, "ended: was true until 2026-04-26", "yes no no yes no yes yes"),
     "its time to live ran out": (
         {"expires_at": day(-5)},
-        "expired since 2026-04-26: its time to live is over",
+        "expired since 2026-04-26: its time to live ended",
         "yes no no yes no yes no",
     ),
     "expired": (
         HAPPENED | {"state": "expired", "expires_at": day(-5)},
-        "expired since 2026-04-26: its time to live is over",
+        "expired since 2026-04-26: its time to live ended",
         "yes no no yes no yes no",
     ),
     "expired and retired": (
         WITHDRAWN | {"state": "expired", "expires_at": day(-5)},
-        "expired since 2026-04-26: its time to live is over",
+        "expired since 2026-04-26: its time to live ended",
         "yes no no yes no yes no",
     ),
     "superseded": (
@@ -93,18 +93,18 @@ CELLS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "compacted": (
         WITHDRAWN | {"state": "compacted", "type": "episodic"},
-        "compacted: a summary stands for it",
+        "compacted: replaced by a summary",
         "yes yes no yes yes yes yes",
     ),
     "compacted, not retired": (
         HAPPENED | {"state": "compacted", "type": "episodic"},
-        "compacted: a summary stands for it",
+        "compacted: replaced by a summary",
         "yes yes no yes yes yes yes",
     ),
     "forgotten": (WITHDRAWN | {"state": "forgotten"}, "forgotten since 2026-04-26", "no no no no no no no"),
     "merged": (
         HAPPENED | {"state": "merged", "retired_at": day(-10)},
-        "merged: its text went into another memory",
+        "merged: combined into another memory",
         "no no no no no no no",
     ),
 }
@@ -114,7 +114,7 @@ BY_HAND = {"expired and retired", "compacted, not retired"}
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Move the clock to so many days from NOW, where it stands first."""
+    """Move the clock to a number of days from NOW."""
 
     def move(days: int) -> None:
         monkeypatch.setattr("django.utils.timezone.now", lambda: day(days))

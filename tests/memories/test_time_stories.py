@@ -58,7 +58,7 @@ def _nothing(actor: Any, memory: Memory) -> None:
 OLD_ENDED = {TEXT: "superseded: was true until 2026-04-26"}
 OLD_WORDING = {TEXT: "superseded: its text was corrected on 2026-04-26"}
 WRONG = {TEXT: "retracted since 2026-04-26: it was wrong"}
-EXPIRED = {TEXT: "expired since 2026-04-26: its time to live is over"}
+EXPIRED = {TEXT: "expired since 2026-04-26: its time to live ended"}
 PLAIN, NEW = {TEXT: ""}, {CORRECTED: ""}
 NONE: dict[str, str] = {}
 

@@ -11,5 +11,5 @@ from tests.sources.other_store import OtherStore
 
 @pytest.fixture
 def other(tmp_path: Path) -> OtherStore:
-    """Give an empty store in a home folder of its own, worked on by processes of its own."""
+    """An empty store in its own home folder, used by separate processes."""
     return OtherStore.made(tmp_path / "other")

@@ -25,7 +25,7 @@ LOCAL = {"author", "token"}
 
 
 def dump() -> dict[str, Any]:
-    """Give all rows by table, each sorted, with keys replaced by outside names; the chains; the indexes' faults."""
+    """All rows by table, each sorted, with portable names for keys; the chains; the indexes' faults."""
     from access.audit import verify_chain
     from access.models import AuditEntry, AuditHead, AuditPayload, Group
     from memories.models import Checkpoint, Link, Memory, Piece, Thread, Tombstone
@@ -63,7 +63,7 @@ def dump() -> dict[str, Any]:
 
 
 def rows(model: type[Model], **names: str) -> list[dict[str, Any]]:
-    """Give the rows of a table with its own columns, and ties by the paths named."""
+    """The rows of a table with its own columns, and references by the named paths."""
     ties = {field.name for field in model._meta.concrete_fields if field.is_relation}
     columns = [f.name for f in model._meta.concrete_fields if f.name not in ties | {"key", "id"} | LOCAL]
     columns += ["id"] if model._meta.pk is not None and model._meta.pk.name == "key" and has_id(model) else []

@@ -54,7 +54,7 @@ class OtherStore:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def dump(self) -> dict[str, Any]:
-        """Give every row of the store, as tests.sources.dump reads it."""
+        """Every row of the store, as tests.sources.dump reads it."""
         answer = self.run("-m", "tests.sources.dump")
         assert answer.code == 0, answer.err
         dumped: dict[str, Any] = answer.json

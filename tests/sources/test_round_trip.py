@@ -23,7 +23,7 @@ TABLES = [
 
 
 def plain(value: Any) -> Any:
-    """Give a dump as it looks after it went through JSON."""
+    """A dump after a round trip through JSON."""
     return json.loads(json.dumps(value, default=str, sort_keys=True))
 
 
@@ -67,7 +67,7 @@ def test_every_row_comes_back(other: OtherStore, tmp_path: Path, options: list[s
 
 
 def _logs_agree(here: dict[str, Any], there: dict[str, Any]) -> None:
-    """The chain stands beside the other store's own, row by row, and holds."""
+    """The chain is stored beside the other store's own, row by row, and verifies."""
     origin = instance_id()
     foreign = [{**row, "origin": ""} for row in there["log"] if row["origin"] == origin]
     key = {"key": lambda row: row["seq"]}

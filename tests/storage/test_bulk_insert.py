@@ -19,7 +19,7 @@ WORDS = ["store", "100 %s", "größe", "line\nend", "'quoted'", ""]
 
 
 def entry(seq: int) -> AuditEntry:
-    """Give an unsaved row: some columns are the same in all, some differ, some have nothing in some rows or in all."""
+    """An unsaved row: some columns are equal in all rows, some differ, some are empty in some rows or in all."""
     return AuditEntry(
         seq=seq,
         at=NOON + timedelta(microseconds=seq // 3),
@@ -35,7 +35,7 @@ def entry(seq: int) -> AuditEntry:
 
 
 def columns_of(seqs: range) -> list[tuple[object, ...]]:
-    """Give all columns of the rows with these numbers but their keys and numbers, as the database has them."""
+    """All columns of the rows with these numbers, except keys and numbers, as stored."""
     names = [f.column for f in AuditEntry._meta.concrete_fields if f.name not in ("key", "seq", "hash")]
     chosen = ", ".join(f'"{name}"' for name in names)
     with connection.cursor() as cursor:
@@ -136,11 +136,11 @@ def test_one_row_by_its_columns_may_have_nothing_of_its_own() -> None:
 
 
 def test_a_word_of_choices_is_written_as_its_text_and_a_moment_of_every_save_is_set() -> None:
-    made = [Group(slug=f"room-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(6)]
+    made = [Group(slug=f"group-{n}", policy=CandidatePolicy.ALL, policy_confidence=n / 8) for n in range(6)]
     GROUPS.add(made)
     found = {group.slug: group for group in Group.objects.all()}
     assert {group.policy for group in found.values()} == {"all"}
-    assert [found[f"room-{n}"].policy_confidence for n in range(6)] == [n / 8 for n in range(6)]
+    assert [found[f"group-{n}"].policy_confidence for n in range(6)] == [n / 8 for n in range(6)]
     assert all(found[group.slug].updated_at == group.updated_at for group in made)
 
 

@@ -1,4 +1,4 @@
-"""JSON that is put together from columns is letter for letter what json.dumps() writes of each object."""
+"""JSON composed from columns equals json.dumps() of each object, letter for letter."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ TABLES = st.integers(1, 5).flatmap(
 
 
 def written(name: str, columns: dict[str, list[Any]]) -> list[ReadyJson]:
-    """Give the same by json.dumps()."""
+    """The same by json.dumps()."""
     rows = [{name: dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
     return [ReadyJson(CANONICAL.encode(row), json.dumps(row)) for row in rows]
 

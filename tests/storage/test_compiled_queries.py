@@ -106,7 +106,7 @@ def test_each_connection_compiles_its_own() -> None:
 
 
 def entry(seq: int) -> AuditEntry:
-    """Give an unsaved row with a value of each kind: text, number, moment, id, and nothing."""
+    """An unsaved row with a value of each kind: text, number, time, id, and none."""
     return AuditEntry(
         seq=seq, at=NOON, operation="store", memory_id=UUID(int=seq), actor="alice", via="rest", digest="d", hash=f"h{seq}"
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""The measurement behind `chunk_size` of memories_vec: many small rooms against one large one, per chunk size.
+"""The measurement behind `chunk_size` of memories_vec: many small groups against one large one, per chunk size.
 
-vec0 gives each room whole chunks, so large chunks waste the file on small rooms, and small chunks cost time in large
-rooms. Every size is measured side by side with the size in use, query by query, so that a busy machine moves both.
+vec0 gives each group whole chunks, so large chunks waste the file on small groups, and small chunks cost time in large
+groups. Every size is measured side by side with the size in use, query by query, so that a busy machine moves both.
 """
 
 import argparse
@@ -40,16 +40,16 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Layout:
-    """How many rooms there are and how many rows each has; `queries` are timed."""
+    """How many groups there are and how many rows each has; `queries` are timed."""
 
-    rooms: int
+    groups: int
     rows_each: int
     queries: int
 
     @property
     def rows(self) -> int:
         """All rows."""
-        return self.rooms * self.rows_each
+        return self.groups * self.rows_each
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Costs:
     query_ratio: float
 
 
-MANY_SMALL = Layout(rooms=1000, rows_each=10, queries=60)
-ONE_LARGE = Layout(rooms=1, rows_each=50_000, queries=15)
+MANY_SMALL = Layout(groups=1000, rows_each=10, queries=60)
+ONE_LARGE = Layout(groups=1, rows_each=50_000, queries=15)
 
 
 def table_sql() -> str:
@@ -94,10 +94,10 @@ def compare(
         times: tuple[list[float], list[float]] = ([], [])
         rng = np.random.default_rng(SEED)
         for _ in range(layout.queries):
-            room = 1 + int(rng.integers(layout.rooms))
+            group = 1 + int(rng.integers(layout.groups))
             wanted = vectors[rng.integers(len(vectors))].tobytes()
             for connection, spent in zip((other, in_use), times, strict=True):
-                spent.append(_timed(connection, wanted, room))
+                spent.append(_timed(connection, wanted, group))
         sizes = [(folder / name).stat().st_size / 1e6 for name in ("other.db", "in-use.db")]
     mine, base = (median(spent) for spent in times)
     return Costs(round(sizes[0], 1), round(mine, 2), round(sizes[0] / sizes[1], 2), round(mine / base, 2))
@@ -112,7 +112,7 @@ def unit_vectors(count: int) -> Vectors:
 
 @contextmanager
 def _filled(path: Path, chunk_size: int, layout: Layout, vectors: Vectors) -> Iterator[Any]:
-    """Give a connection to a new file with the rows in it, room after room; the file goes in the end."""
+    """Give a connection to a new file with the rows in it, group after group; the file goes in the end."""
     assert DRIVER.module is not None, DRIVER.problem
     path.unlink(missing_ok=True)
     connection = DRIVER.module.connect(str(path))
@@ -134,9 +134,9 @@ def _filled(path: Path, chunk_size: int, layout: Layout, vectors: Vectors) -> It
         path.unlink(missing_ok=True)
 
 
-def _timed(connection: Any, wanted: bytes, room: int) -> float:
+def _timed(connection: Any, wanted: bytes, group: int) -> float:
     start = time.thread_time()
-    connection.execute(_QUERY, (wanted, NEAREST, room)).fetchall()
+    connection.execute(_QUERY, (wanted, NEAREST, group)).fetchall()
     return (time.thread_time() - start) * 1e3
 
 

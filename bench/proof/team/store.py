@@ -24,7 +24,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 
-from bench.speed.store import MAIN, Vectors, choose_rooms, make_groups, seed_vectors, write  # noqa: E402
+from bench.speed.store import MAIN, Vectors, choose_groups, make_groups, seed_vectors, write  # noqa: E402
 from bench.speed.texts import TOPICS, load_vocabulary, make_texts  # noqa: E402
 from memories.embedding.folder import model_folder  # noqa: E402
 from memories.models import Link, Memory  # noqa: E402
@@ -47,7 +47,7 @@ def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
     vocabulary = load_vocabulary(model_folder(settings.LOCI.home).tokenizer)
     vectors = seed_vectors(vocabulary, seeds) if seeds else _chance()
     texts = make_texts(vocabulary, count, seed=count)
-    write(texts, choose_rooms(make_groups(), count), vectors)
+    write(texts, choose_groups(make_groups(), count), vectors)
     # Spread over the largest group: every so manieth of its memories waits, and each link ties two others.
     there = list(Memory.objects.filter(group__slug=MAIN).order_by("key").values_list("key", flat=True))
     keys = iter(there[:: max(1, len(there) // (2 * items))])

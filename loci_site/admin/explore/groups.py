@@ -33,7 +33,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
         counts = {"live": sum(own[name] for name in Type.values), "waiting": own[Trust.CANDIDATE]}
         rows.append((group, counts))
     context = {"title": "Groups", "groups": rows, "census": census, "may_make": actor.may(CREATE_GROUP)}
-    return render_page(request, "rooms.html", context)
+    return render_page(request, "groups.html", context)
 
 
 def show_group(request: HttpRequest, slug: str) -> HttpResponse:
@@ -56,7 +56,7 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
         "links": group_links(group),
         "budget": DEFAULT_BUDGET,
     }
-    return render_page(request, "room.html", context)
+    return render_page(request, "group.html", context)
 
 
 def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpResponse:
@@ -69,7 +69,7 @@ def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpR
         if refusal.status in (403, 404):
             raise
         messages.error(request, str(refusal))
-    return HttpResponseRedirect(reverse("admin:explore_room", args=[group.slug]))
+    return HttpResponseRedirect(reverse("admin:explore_group", args=[group.slug]))
 
 
 def count_group(census: Census, group: Group) -> dict[str, Any]:

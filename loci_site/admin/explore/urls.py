@@ -20,8 +20,8 @@ PAGES: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
     ("timeline/", show_timeline, "explore_timeline"),
     ("timeline/then/", find_recallable, "explore_then"),
     ("export/<str:form>/", export_list, "explore_export"),
-    ("rooms/", list_groups, "explore_rooms"),
-    ("rooms/<str:slug>/", show_group, "explore_room"),
+    ("groups/", list_groups, "explore_groups"),
+    ("groups/<str:slug>/", show_group, "explore_group"),
 )
 
 

@@ -23,7 +23,7 @@ from loci_site.evaluation.tables import Measurements, as_text, write_between_mar
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
 from memories.recall.fusion import MODES
-from sources.importing.texts import CORPUS
+from sources.importing.importer import CORPUS
 
 MODEL_WAIT_S: Final = 60.0
 CACHE: Final = Path("cache") / "vectors.bin"

@@ -1,4 +1,4 @@
-"""`manage.py cleanup`: forget memories of hardly any confidence that nobody recalls, or preview it."""
+"""`manage.py cleanup`: forget memories of low confidence that were not recalled recently, or preview it."""
 
 from typing import Final
 
@@ -19,5 +19,5 @@ class Command(CycleCommand):
 
     kind = "cleanup"
     uses_model = False
-    help = "Forget memories of hardly any confidence that have not been recalled for a long time."
+    help = "Forget memories of low confidence that have not been recalled for a long time."
     examples = EXAMPLES

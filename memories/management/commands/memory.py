@@ -165,8 +165,11 @@ def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
 
 def result_lines(done: ChangeResult) -> list[str]:
     """The result of a verb and its consequences, in words."""
-    would = f"{done.verb} would leave" if done.dry_run else f"{done.verb}:"
-    lines = [f"{would} {done.id} {done.state}, {done.trust}; {format_count(done.changed, 'row')} changed."]
+    after = f"{done.id} {done.state}, {done.trust}"
+    if done.dry_run:
+        lines = [f"{done.verb} would leave {after}. Nothing was written."]
+    else:
+        lines = [f"{done.verb}: {after}; {format_count(done.changed, 'row')} changed."]
     lines += [f"- {printable(line)}" for line in done.consequences]
     if done.successor is not None:
         lines.append(f"In its place: {done.successor}")

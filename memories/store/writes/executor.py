@@ -69,7 +69,7 @@ class Reinforce:
 
 @dataclass(frozen=True)
 class RetireLapsed:
-    """Retire a live row whose time is over, so that its text can be stored anew."""
+    """Retire a live row whose time is over, so that its text can be stored again."""
 
     memory: Memory
 

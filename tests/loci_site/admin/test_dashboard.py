@@ -74,7 +74,7 @@ def test_each_sees_the_counts_of_ones_own_groups_and_of_what_is_global(
     answer = member.get("/admin/?group=garden")
     assert {f.label: f.value for f in answer.context["figures"]}["Live memories"] == 2
     assert "garden" not in answer.content.decode()
-    assert [room["slug"] for room in answer.context["group_rows"]] == ["ledger"]
+    assert [row["slug"] for row in answer.context["group_rows"]] == ["ledger"]
 
 
 def test_counts_are_by_type_trust_state_and_group(owner: Client, alice: User, remember: Remember) -> None:
@@ -89,7 +89,7 @@ def test_counts_are_by_type_trust_state_and_group(owner: Client, alice: User, re
     ]
     assert [(s.label, s.value) for s in context["trusts"]] == [("active", 2)]
     assert [(s.label, s.value) for s in context["states"]] == [("live", 2), ("forgotten", 1)]
-    assert [(room["slug"], room["live"], room["waiting"]) for room in context["group_rows"]] == [
+    assert [(row["slug"], row["live"], row["waiting"]) for row in context["group_rows"]] == [
         ("garden", 1, 0),
         ("ledger", 1, 0),
     ]
@@ -301,8 +301,8 @@ def test_the_census_agrees_with_the_rows(
     remember("a", group="garden", scope="global")
     remember("b", group="garden")
     remember("c")
-    for user, room, expected in ((alice, None, 3), (bob, None, 2), (alice, garden, 2), (bob, ledger, 1)):
-        seen = visible_census(take_census(), person(user), group=room.key if room else None)
+    for user, chosen, expected in ((alice, None, 3), (bob, None, 2), (alice, garden, 2), (bob, ledger, 1)):
+        seen = visible_census(take_census(), person(user), group=chosen.key if chosen else None)
         assert seen.sum(state="live") == expected
         assert sum(seen.stored().values()) == expected
 

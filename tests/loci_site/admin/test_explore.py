@@ -22,7 +22,7 @@ from tests.loci_site.admin.exploring import get, relate, text
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-PAGES = ["recall/", "recall/?q=port", "graph/", "timeline/", "rooms/", "rooms/ledger/"]
+PAGES = ["recall/", "recall/?q=port", "graph/", "timeline/", "groups/", "groups/ledger/"]
 HOSTILE = "<script>alert(1)</script> \"'><img src=x onerror=alert(2)>"
 MARCH, MAY, JULY = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -44,7 +44,7 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     relate(alice, "Oursystem", "uses", "Ourtool")
     relate(alice, "Theirsystem", "uses", "Theirtool", group="garden")
     Memory.objects.filter(type="entity").update(scope="group")
-    for page in ("recall/?q=port&group=ledger", "graph/", "timeline/", "rooms/", "rooms/ledger/"):
+    for page in ("recall/?q=port&group=ledger", "graph/", "timeline/", "groups/", "groups/ledger/"):
         body = text(member, page)
         assert "Their" not in body, page
         assert "garden" not in body, page
@@ -52,13 +52,13 @@ def test_a_member_sees_what_is_theirs_and_nothing_else(
     assert "Our port" in text(member, "timeline/")
     assert "Oursystem" in text(member, "graph/")
     assert "Theirsystem" in text(owner, "graph/")
-    for page in ("graph/", "timeline/", "rooms/"):
+    for page in ("graph/", "timeline/", "groups/"):
         body = text(stranger, page)
         for word in ("Our", "Their ", "Theirs", "ledger", "garden"):
             assert word not in body, (page, word)
-    for address in ("rooms/garden/", "rooms/nowhere/"):
+    for address in ("groups/garden/", "groups/nowhere/"):
         assert "Their" not in text(member, address, status=404)
-    text(stranger, "rooms/ledger/", status=404)
+    text(stranger, "groups/ledger/", status=404)
     for page in ("recall/", "graph/", "timeline/", "timeline/then/"):
         assert " 4711" not in text(member, page, status=404, group="garden", q="port")
     for of in (str(theirs.id), "nonsense"):
@@ -186,7 +186,7 @@ def test_what_was_typed_or_stored_cannot_write_html(owner: Client, alice: User, 
         text(owner, "graph/", status=422, of=HOSTILE),
         text(owner, "timeline/", words="port", group="ledger"),
         text(owner, "timeline/", entity=HOSTILE),
-        text(owner, "rooms/ledger/"),
+        text(owner, "groups/ledger/"),
     ]
     for body in pages:
         assert "<script>alert" not in body
@@ -201,21 +201,21 @@ def test_a_room_shows_what_an_agent_gets_and_who_belongs_there(
 ) -> None:
     memory = remember("Amounts are integer cents.")
     verbs.pin(person(alice), memory.id)
-    body = text(member, "rooms/ledger/")
+    body = text(member, "groups/ledger/")
     assert "Pinned and verified" in body
     assert "&lt;memory id=" in body
     assert [word in body for word in ("alice", "bob", "curator")] == [True] * 3
     assert "<textarea" not in body  # a curator is no admin
-    assert "<textarea" in text(owner, "rooms/ledger/")
+    assert "<textarea" in text(owner, "groups/ledger/")
 
 
 def test_an_admin_changes_the_instructions(owner: Client, member: Client, ledger: Group) -> None:
-    address = "/admin/explore/rooms/ledger/"
+    address = "/admin/explore/groups/ledger/"
     answer = owner.post(address, {"instructions": "Write amounts in cents.\r\nAlways."}, follow=True)
     assert "Agents get these instructions from now on." in answer.content.decode()
     ledger.refresh_from_db()
     assert ledger.instructions == "Write amounts in cents.\nAlways."
-    assert "Write amounts in cents." in text(member, "rooms/ledger/")
+    assert "Write amounts in cents." in text(member, "groups/ledger/")
     assert AuditEntry.objects.filter(operation="group", actor="alice", subject="group:ledger").count() == 2
     assert member.post(address, {"instructions": "mine"}).status_code == 403
     said = owner.post(address, {"instructions": "x" * 20_001}, follow=True).content.decode()
@@ -228,16 +228,16 @@ def test_rooms_count_what_they_hold(owner: Client, remember: Remember) -> None:
     remember("one")
     waiting = remember("two")
     Memory.objects.filter(pk=waiting.pk).update(trust="candidate")
-    rooms = {group.slug: held for group, held in get(owner, "rooms/").context["groups"]}
-    assert rooms == {"ledger": {"live": 2, "waiting": 1}, "garden": {"live": 0, "waiting": 0}}
-    counts = get(owner, "rooms/ledger/").context["counts"]
+    counted = {group.slug: held for group, held in get(owner, "groups/").context["groups"]}
+    assert counted == {"ledger": {"live": 2, "waiting": 1}, "garden": {"live": 0, "waiting": 0}}
+    counts = get(owner, "groups/ledger/").context["counts"]
     assert (counts["live"], counts["waiting"], counts["conflicts"]) == (2, 1, 0)
 
 
 # All of them
 
 
-@pytest.mark.parametrize("page", ["graph/", "timeline/", "rooms/", "rooms/ledger/", "timeline/then/"])
+@pytest.mark.parametrize("page", ["graph/", "timeline/", "groups/", "groups/ledger/", "timeline/then/"])
 def test_twenty_rows_cost_as_many_queries_as_two(
     owner: Client, alice: User, remember: Remember, page: str
 ) -> None:

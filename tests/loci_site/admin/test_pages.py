@@ -203,7 +203,7 @@ def test_the_dashboard_counts_what_is_there(owner: Client, remember: Remember) -
     remember("a way", type="procedural", group="garden")
     everything = owner.get("/admin/").context
     assert next((figure.label, figure.value) for figure in everything["figures"]) == ("Live memories", 2)
-    assert [(room["slug"], room["live"]) for room in everything["group_rows"]] == [
+    assert [(row["slug"], row["live"]) for row in everything["group_rows"]] == [
         ("garden", 1),
         ("ledger", 1),
     ]

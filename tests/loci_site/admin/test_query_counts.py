@@ -39,8 +39,8 @@ PAGES = (
     "/admin/",
     "/admin/review/",
     "/admin/maintenance/joblock/",
-    "/admin/explore/rooms/",
-    "/admin/explore/rooms/ledger/",
+    "/admin/explore/groups/",
+    "/admin/explore/groups/ledger/",
     "/admin/explore/timeline/?group=ledger",
     "/admin/explore/graph/?group=ledger",
     "/app/",
@@ -49,30 +49,30 @@ PAGES = (
 )
 
 
-def fill(room: Group, author: User, first: int, last: int) -> None:
+def fill(group: Group, author: User, first: int, last: int) -> None:
     """Create one row of every listed kind for each number."""
     for n in range(first, last):
         own = {"author": author, "author_name": "alice"}
         entities = [
-            row(room, f"Pear {n}, {name}", type="entity", tags=["pear"], **own) for name in ("tree", "plot")
+            row(group, f"Pear {n}, {name}", type="entity", tags=["pear"], **own) for name in ("tree", "plot")
         ]
-        row(room, f"A pear {n} waits.", trust="candidate", **own)
-        row(room, f"A pear {n} is doubted.", trust="disputed", pinned=True, **own)
-        Relation.objects.create(group=room, subject=entities[0], predicate="stands_on", object=entities[1])
+        row(group, f"A pear {n} waits.", trust="candidate", **own)
+        row(group, f"A pear {n} is doubted.", trust="disputed", pinned=True, **own)
+        Relation.objects.create(group=group, subject=entities[0], predicate="stands_on", object=entities[1])
         for kind in (LinkKind.CONFLICT, LinkKind.DUPLICATE):
             Link.objects.create(kind=kind, source=entities[0], target=entities[1], score=0.9)
         RecallLog.objects.create(
-            at=NOW, group=room, actor="alice", via="rest", query="pear", mode="hybrid", duration_ms=1
+            at=NOW, group=group, actor="alice", via="rest", query="pear", mode="hybrid", duration_ms=1
         )
         Tombstone.objects.create(
-            group=room, kind="retracted", hmac=f"{n:064}", key_id="k", memory_id=entities[0].id
+            group=group, kind="retracted", hmac=f"{n:064}", key_id="k", memory_id=entities[0].id
         )
         AuditEntry.objects.create(
-            seq=10_000 + n, at=NOW, operation="store", memory_id=entities[0].id, group=room.id, actor="alice",
+            seq=10_000 + n, at=NOW, operation="store", memory_id=entities[0].id, group=group.id, actor="alice",
             via="rest", digest="d", hash=f"{n}",
         )  # fmt: skip
         Group.objects.create(slug=f"orchard-{n}")
-        Run.objects.create(kind="decay", actor="job", group=room, counts={"decayed": n})
+        Run.objects.create(kind="decay", actor="job", group=group, counts={"decayed": n})
         make_token(User.objects.create_user(f"gardener-{n}"), name=f"agent {n}")
 
 

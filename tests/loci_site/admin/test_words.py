@@ -15,7 +15,8 @@ from access.tokens import create_token, operator
 from loci_site.admin.dashboard.todo import Figure
 from maintenance.schedule import JOBS
 from maintenance.schedule.wording import JOB_DESCRIPTIONS
-from memories.models import Link, LinkKind, Memory
+from memories.models import Link, LinkKind, Memory, RecallLog
+from memories.recall.recall_log import pack_hits
 from tests.loci_site.admin.conftest import Remember, page
 
 LINKS = "/admin/memories/link/"
@@ -88,7 +89,7 @@ def test_people_are_listed_with_what_they_reach(
     cells = [[word.strip() for word in re.split(r"<[^>]*>", row) if word.strip()] for row in rows]
     words = {name: rest for name, *rest in cells}
     assert "ledger (curator)" in words["bob"]
-    assert "pages for everybody" in words["bob"]
+    assert "workspace only" in words["bob"]
     assert "deactivated" in words["charlie"]
     assert "no group" in words["charlie"]
     assert "every group, as admin" in words["alice"]
@@ -116,12 +117,12 @@ def test_groups_are_listed_with_what_waits_and_who_sees_them(owner: Client) -> N
 def test_without_a_group_a_superuser_is_led_to_making_one_and_others_to_an_admin(
     owner: Client, stranger: Client
 ) -> None:
-    assert "Create the first group" in text_of(owner, "/admin/explore/rooms/")
+    assert "Create the first group" in text_of(owner, "/admin/explore/groups/")
     assert "Create the first one" in text_of(owner, "/app/")
     refused = owner.get("/app/new/")
     assert refused.status_code == 403
     assert "There is no group to store in yet." in refused.content.decode()
-    assert "You belong to no group yet" in text_of(stranger, "/admin/explore/rooms/")
+    assert "You belong to no group yet" in text_of(stranger, "/admin/explore/groups/")
     assert (
         "You belong to no group, so there is nowhere to store." in stranger.get("/app/new/").content.decode()
     )
@@ -187,3 +188,35 @@ def test_the_log_names_the_token_a_row_is_about(owner: Client, member: Client, b
     assert "token “night bot” of bob" in text_of(owner, "/admin/access/auditentry/")
     assert str(token.id) not in text_of(owner, "/admin/access/auditentry/")
     assert "night bot" not in text_of(member, "/admin/access/auditentry/")
+
+
+@pytest.mark.parametrize(
+    ("hidden", "abstained", "words"),
+    [
+        (0, True, "Nothing relevant was found."),
+        (0, False, "No results."),
+        (1, False, "1 result was removed since, or you don't have access."),
+        (2, False, "2 results were removed since, or you don't have access."),
+    ],
+)
+def test_a_recall_without_visible_results_says_why(
+    owner: Client, hidden: int, abstained: bool, words: str
+) -> None:
+    hits = pack_hits([(10**9 + n, 0.5) for n in range(hidden)])
+    recall = RecallLog.objects.create(
+        at=datetime(2026, 5, 1, tzinfo=UTC), actor="alice", via="rest", query="gate", mode="hybrid",
+        duration_ms=1.0, hits=hits, abstained=abstained,
+    )  # fmt: skip
+    shown = text_of(owner, f"/admin/memories/recalllog/{recall.key}/change/").replace("&#x27;", "'")
+    assert words in shown
+
+
+def test_a_recall_counts_the_results_beside_the_visible_ones(owner: Client, remember: Remember) -> None:
+    hits = pack_hits([(remember("The gate opens at seven.").key, 0.9), (10**9, 0.5)])
+    recall = RecallLog.objects.create(
+        at=datetime(2026, 5, 1, tzinfo=UTC), actor="alice", via="rest", query="gate", mode="hybrid",
+        duration_ms=1.0, hits=hits,
+    )  # fmt: skip
+    shown = text_of(owner, f"/admin/memories/recalllog/{recall.key}/change/")
+    assert "The gate opens at seven." in shown
+    assert "1 more result was removed since" in shown

@@ -57,7 +57,7 @@ class Caller:
 
 @pytest.fixture
 def caller() -> Callable[..., Caller]:
-    """Give a caller who holds a new token of a user."""
+    """A caller with a new token of a user."""
 
     def of(user: User, *, scopes: Iterable[str] = ("read", "write"), groups: Iterable[Group] = ()) -> Caller:
         return Caller(make_token(user, scopes=scopes, groups=groups)[1])

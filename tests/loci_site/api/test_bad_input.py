@@ -1,4 +1,4 @@
-"""What is wrong with a request is said in words, with the field and what is allowed; nothing is half-written."""
+"""Bad input gets an error that names the field and what is allowed; nothing is half-written."""
 
 import json
 import logging
@@ -242,7 +242,7 @@ OPERATIONS = [
 
 
 def written(value: Any) -> str:
-    """A value as it stands in an address: half of a surrogate pair as the bytes that somebody might send for it."""
+    """A value in a URL: a lone surrogate as the bytes that a client might send for it."""
     return quote(value.encode("utf-8", "surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""Runs of maintenance over REST: tried, done, read and taken back, by those who curate."""
+"""Maintenance runs over REST: curators preview, start, read and undo them."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""All faces are one way in: what is stored through one is the same, and is recalled the same, through each other."""
+"""All interfaces store and recall the same."""
 
 import io
 import json

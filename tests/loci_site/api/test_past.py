@@ -1,4 +1,4 @@
-"""Asking REST about the past: the moments reach every route that shows texts, and what is history says so."""
+"""Questions about the past over REST: the times reach every route that returns texts, and history is labelled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -117,13 +117,13 @@ HISTORY: list[tuple[dict[str, Any], str]] = [
     ({"state": "retracted", "retired_at": day(-5)}, "retracted since 2026-04-26: it was wrong"),
     (
         {"state": "expired", "expires_at": day(-5)},
-        "expired since 2026-04-26: its time to live is over",
+        "expired since 2026-04-26: its time to live ended",
     ),
-    ({"state": "compacted"}, "compacted: a summary stands for it"),
+    ({"state": "compacted"}, "compacted: replaced by a summary"),
     ({"state": "forgotten", "retired_at": day(-5)}, "forgotten since 2026-04-26"),
-    ({"state": "merged", "retired_at": day(-5)}, "merged: its text went into another memory"),
+    ({"state": "merged", "retired_at": day(-5)}, "merged: combined into another memory"),
     (ENDED, "ended: was true until 2026-04-26"),
-    ({"expires_at": day(-5)}, "expired since 2026-04-26: its time to live is over"),
+    ({"expires_at": day(-5)}, "expired since 2026-04-26: its time to live ended"),
     ({"trust": "candidate"}, "candidate"),
 ]
 

@@ -1,4 +1,4 @@
-"""Who may do what over REST: alice owns everything, bob contributes to one group, charlie belongs to none."""
+"""Rights over REST: alice owns everything, bob contributes to one group, charlie belongs to none."""
 
 from collections.abc import Callable
 

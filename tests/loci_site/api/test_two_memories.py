@@ -1,4 +1,4 @@
-"""Merging, replacing and retracting with a successor over REST: who may, what is answered, what is refused."""
+"""Merging, superseding and retracting with a successor over REST: rights, answers, refusals."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +13,7 @@ ONE, TWO = "The office is in Berlin.", "Our office stands in Kreuzberg."
 
 
 class Browser(Caller):
-    """A person who is logged in: the session stands in the place of a token."""
+    """A logged-in person: the session replaces a token."""
 
     def __init__(self, user: User) -> None:
         super().__init__()

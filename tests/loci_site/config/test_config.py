@@ -1,4 +1,4 @@
-"""Settings: the file, the variables, what is allowed, and what a wrong one says."""
+"""Settings: the file, the variables, allowed values, and the errors for others."""
 
 import math
 import subprocess

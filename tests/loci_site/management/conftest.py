@@ -27,7 +27,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command; `stdin` is what stands on standard input."""
+    """Run a command; `stdin` is its standard input."""
 
     def of(name: str, *words: str, stdin: bytes = b"", columns: int = 80) -> Ran:
         monkeypatch.setenv("COLUMNS", str(columns))

@@ -96,6 +96,14 @@ def test_an_edit_is_a_new_version(run: Run, memory: Memory) -> None:
     assert run("memory", "edit", str(memory.id)).status == 1
 
 
+def test_a_dry_run_says_what_would_be_and_that_nothing_was_written(run: Run, memory: Memory) -> None:
+    tried = run("memory", "forget", str(memory.id), "--dry-run")
+    assert tried.out.startswith(f"forget would leave {memory.id} forgotten, active. Nothing was written.\n")
+    assert run("memory", "forget", str(memory.id)).out.startswith(
+        f"forget: {memory.id} forgotten, active; 1 row changed.\n"
+    )
+
+
 def test_a_purge_asks_to_be_meant(run: Run, memory: Memory) -> None:
     refused = run("memory", "purge", str(memory.id))
     assert (refused.status, "--yes" in refused.error) == (1, True)

@@ -17,7 +17,7 @@ BEFORE = "2026-04-24"
 
 @pytest.fixture
 def chain(alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch) -> tuple[Memory, Memory]:
-    """A superseded version and the one that counts; the clock stands at NOW."""
+    """A superseded version and its successor; the clock is at NOW."""
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     old = row(
         ledger,

@@ -1,4 +1,4 @@
-"""People are made, changed, switched off and given passwords by command; the log tells of it and never holds a password."""
+"""People are created, changed, deactivated and given passwords by command; the log records it without passwords."""
 
 import io
 import json

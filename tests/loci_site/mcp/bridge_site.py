@@ -78,7 +78,7 @@ def signals() -> Signals:
 
 @pytest.fixture
 def view(signals: Signals) -> Callable[[HttpRequest], Any]:
-    """A view such as the product's: it says who calls, then hands over."""
+    """A view like the product's: it finds the caller, then passes the request on."""
     server = lowlevel_server(build_server(signals))
 
     @csrf_exempt

@@ -21,7 +21,7 @@ print(create_first_access().token)
 
 @dataclass(frozen=True)
 class Installation:
-    """A home folder that is ready, and the secret of its first token."""
+    """A prepared home folder, and the secret of its first token."""
 
     home: Path
     secret: str

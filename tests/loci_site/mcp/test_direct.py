@@ -143,7 +143,7 @@ def test_what_a_program_says_of_itself_is_judged_as_the_sdk_judges_it(
 
 
 def read(message: Any, **headers: str) -> Any:
-    """Give what is read of a message with these headers."""
+    """The parsed message of a request with these headers."""
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     sent = _scope(body, "s", modern_headers(STATS) | headers)["headers"]
     return plain_call(dict(sent), body)

@@ -17,7 +17,7 @@ PAGE = REPOSITORY / "docs" / "how-to" / "connect-agents.md"
 
 
 def documented() -> tuple[dict[str, str], bytes]:
-    """Give the headers and the body of the page's curl command."""
+    """Headers and body of the page's curl command."""
     [command] = re.findall(r"^curl .*?(?= \\\n  \| sed)", PAGE.read_text(encoding="utf-8"), re.S | re.M)
     words = shlex.split(command.replace("\\\n", ""))
     headers = [after for word, after in pairwise(words) if word == "-H"]

@@ -21,7 +21,7 @@ OLD = "superseded: was true until 2026-04-26"
 
 @pytest.fixture
 def ledger(groups: dict[str, Group], monkeypatch: pytest.MonkeyPatch) -> Group:
-    """The clock stands at NOW."""
+    """Stop the clock at NOW."""
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     return groups["ledger"]
 
@@ -90,10 +90,10 @@ def test_a_wrong_moment_is_named(
     [
         (ENDED | {"state": "superseded"}, OLD),
         ({"state": "retracted", "retired_at": day(-5)}, "retracted since 2026-04-26: it was wrong"),
-        ({"state": "compacted"}, "compacted: a summary stands for it"),
+        ({"state": "compacted"}, "compacted: replaced by a summary"),
         (
             {"state": "expired", "expires_at": day(-5)},
-            "expired since 2026-04-26: its time to live is over",
+            "expired since 2026-04-26: its time to live ended",
         ),
     ],
 )

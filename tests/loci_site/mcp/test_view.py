@@ -1,4 +1,4 @@
-"""/mcp through the whole of Django: who may come in, in both eras, and what may come in."""
+"""/mcp through the whole of Django, in both eras: accepted callers and requests."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The SDK's own client through the whole flow, against a real server process: it is told the address and nothing else."""
+"""The SDK's own client through the whole flow, against a real server process; it knows only the address."""
 
 import re
 from collections.abc import Iterator

@@ -7,5 +7,5 @@ from tests.fresh_homes import migrated
 
 @pytest.fixture
 def empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each home of a proof the migrated tables, instead of letting it run the migrations once more."""
+    """Copy migrated tables into each home of a proof, which saves running the migrations."""
     monkeypatch.setenv("LOCI_TEST_TABLES", str(migrated()))

@@ -38,7 +38,7 @@ class Running:
         return "".join(self.lines)
 
     def read_until(self, text: str) -> str:
-        """Give the line that contains the text; fails with the whole output where the process ends before."""
+        """The line that contains the text; fails with the whole output if the process ends before."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line)
@@ -47,7 +47,7 @@ class Running:
         raise AssertionError(f"{text!r} was never said:\n{self.output}")
 
     def health(self) -> tuple[int, dict[str, Any]]:
-        """Give /health; while the web process starts anew, the question waits in the open socket."""
+        """The answer of /health; while the web process restarts, the request waits in the open socket."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=LONGEST_S) as answer:
                 return answer.status, json.load(answer)
@@ -56,16 +56,16 @@ class Running:
                 return failing.code, json.load(failing)
 
     def child(self, name: str) -> int:
-        """Give the process id of the web or worker process."""
+        """Process id of the web or worker process."""
         (pid,) = self.children(name)
         return pid
 
     def children(self, name: str) -> list[int]:
-        """Give the process ids of all web or worker processes."""
+        """Process ids of all web or worker processes."""
         return sorted(pid for pid in children_of(self.process.pid) if f"loci_site.{name}" in command_of(pid))
 
     def stop(self, number: int = signal.SIGINT) -> int:
-        """Send a signal, read what is said, give the exit status."""
+        """Send a signal, read the output, return the exit status."""
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.lines.extend(self.process.stdout)
@@ -126,7 +126,7 @@ def free_port() -> int:
 
 
 def children_of(parent: int) -> list[int]:
-    """Give the ids of a process's children."""
+    """Ids of a process's children."""
     stats = (
         (int(path.name), _text(path / "stat")) for path in Path("/proc").iterdir() if path.name.isdigit()
     )
@@ -160,7 +160,7 @@ def held(*pids: int) -> Iterator[list[Handle]]:
 
 
 def found(pattern: str, text: str) -> str:
-    """Give what the pattern's group matches in the text, which must be there."""
+    """The pattern's group in the text; fails without a match."""
     match = re.search(pattern, text)
     assert match, f"{pattern} is not in:\n{text}"
     return match[1]

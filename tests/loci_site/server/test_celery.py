@@ -115,7 +115,7 @@ def test_without_redis_the_proof_says_what_to_install(monkeypatch: pytest.Monkey
 
 
 def ticked(tmp_path: Path, *moments: float) -> Ticking:
-    """Give what a proof reads of runs at these moments."""
+    """What a proof reads of runs at these times."""
     file = tmp_path / "ticks"
     file.write_text("".join(json.dumps({"what": "ran", "at": at, "pid": 1}) + "\n" for at in moments))
     return Ticking(NOTHING, FileBroker(tmp_path), tmp_path, file, tmp_path / "log")  # type: ignore[arg-type]

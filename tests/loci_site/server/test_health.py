@@ -1,4 +1,4 @@
-"""/health tells the truth: what works, what does not, and nothing that is nobody's business."""
+"""/health reports what works and what does not, and nothing private."""
 
 import json
 from collections.abc import Iterator

@@ -183,9 +183,9 @@ def test_a_property_is_proven_by_the_examples_that_were_tried(tmp_path: Path) ->
         tried(str(file), seed=1, times=1)
 
 
-def test_large_chunks_waste_the_file_on_small_rooms(tmp_path: Path) -> None:
-    rooms = Layout(rooms=30, rows_each=10, queries=2)
-    # 30 rooms of one chunk each: 1,024 places of 1,536 bytes make 47 MB, 16 places make 0.7 MB.
-    assert compare(1024, rooms, tmp_path).file_ratio > 20
-    assert compare(size_in_use(), rooms, tmp_path).file_ratio == 1.0
+def test_large_chunks_waste_the_file_on_small_groups(tmp_path: Path) -> None:
+    layout = Layout(groups=30, rows_each=10, queries=2)
+    # 30 groups of one chunk each: 1,024 places of 1,536 bytes make 47 MB, 16 places make 0.7 MB.
+    assert compare(1024, layout, tmp_path).file_ratio > 20
+    assert compare(size_in_use(), layout, tmp_path).file_ratio == 1.0
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The proof `team` in small: a curator triages a whole deck over HTTP; and that it would notice what is slow or grows."""
+"""The proof `team` in small: a curator triages a whole queue over HTTP; it notices what is slow or grows."""
 
 from pathlib import Path
 

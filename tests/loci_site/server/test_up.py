@@ -194,7 +194,7 @@ def test_of_two_web_processes_one_answers_while_the_other_is_gone(started: Path)
 
 
 def _is_told_to_connect_anew(port: int) -> bool:
-    """Ask on a dozen kept connections at once until an answer says that it is the last; another process may take the next."""
+    """Ask on a dozen kept connections at once until an answer closes its connection; another process may take the next."""
     told = threading.Event()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""The worker's queue: folders for their owner alone, or Redis where that is set."""
+"""The worker's queue: folders readable by their owner only, or Redis if configured."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Restores a backup in a process that ends, without any goodbye, at the point that is named."""
+"""Restores a backup in a process that is killed at the named point."""
 
 import os
 import sys

@@ -36,7 +36,7 @@ def no_backups() -> Iterator[None]:
 
 
 def bytes_of(archive: Path, folder: Path) -> bytes:
-    """Give all bytes of a backup, unpacked, and of the file itself."""
+    """All bytes of a backup, unpacked, and of the file itself."""
     folder.mkdir()
     unpack(archive, folder)
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file()) + archive.read_bytes()

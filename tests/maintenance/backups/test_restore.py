@@ -1,4 +1,4 @@
-"""A restore shows first, checks before it touches, swaps at once, can be undone, and brings nothing withdrawn back."""
+"""A restore has a preview, checks first, swaps atomically, can be undone, and revives nothing withdrawn."""
 
 import json
 import shutil

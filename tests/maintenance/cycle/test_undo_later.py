@@ -1,4 +1,4 @@
-"""Undo after people decided about the changed memories: nothing retracted returns, nothing kept loses its evidence."""
+"""Undo after people decided about the changed memories: nothing retracted returns, nothing approved loses its evidence."""
 
 from datetime import timedelta
 from typing import Any

@@ -45,6 +45,11 @@ def test_changes_are_grouped_by_step_in_order() -> None:
     assert [(step, len(rows)) for step, rows in groups] == [("decay", 2), ("expire", 1)]
 
 
+def test_the_step_that_finds_pairs_is_shown_by_what_it_finds() -> None:
+    assert [one.name for one in format_steps([{"step": "findings"}])] == ["duplicates and conflicts"]
+    assert [step for step, _ in format_changes([change("findings")])] == ["duplicates and conflicts"]
+
+
 def test_values_are_rounded_and_moments_cut_to_minutes() -> None:
     shown = change(
         confidence=[0.7, 0.45391], decayed_at=[None, "2026-11-21T08:47:12.5+00:00"], tags=[[], ["x"]], text=["", "T" * 80]

@@ -1,4 +1,4 @@
-"""The doctor reports what is broken and rebuilds derived data."""
+"""The doctor reports faults and rebuilds derived data."""
 
 import json
 from collections.abc import Callable, Iterator

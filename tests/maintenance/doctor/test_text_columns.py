@@ -1,4 +1,4 @@
-"""A text that was folded by another version is found again once the doctor has written its hash anew."""
+"""A text folded by another version is found again once the doctor has rewritten its hash."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""All vectors are made anew while the old ones answer; the index is exchanged at once, and a killed run goes on."""
+"""Re-embedding runs while the old vectors answer; the index is swapped atomically, and a killed run resumes."""
 
 import json
 from collections.abc import Callable

@@ -311,7 +311,7 @@ def test_what_left_the_rooms_after_the_search_is_not_shown(
 
 
 def test_an_unfinished_word_that_ends_like_a_plural_is_no_shorter_word(alice: User, ledger: Group) -> None:
-    """The index takes the s of "pos" off, and "port" begins like what is left."""
+    """The index strips the s of "pos", and "port" begins with the rest."""
     base = remember(alice, "We settled on PostgreSQL for the books.")
     remember(alice, "The deploy port is 8081.")
     assert [each.memory.key for each in suggest(person(alice), "pos")] == [base.key]

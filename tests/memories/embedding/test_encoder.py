@@ -1,4 +1,4 @@
-"""Vectors do not depend on who else is encoded, by how many threads, or in which order."""
+"""Vectors do not depend on the other texts, the number of threads or the order."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""One encoder per process, loaded in the background; who asks too early or in vain is told why."""
+"""One encoder per process, loaded in the background; a caller who asks too early or in vain gets the reason."""
 
 import json
 import os

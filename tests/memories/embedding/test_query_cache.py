@@ -1,4 +1,4 @@
-"""Questions' vectors are made beside whoever asks, once for all who ask the same."""
+"""Vectors of questions are computed in the background, once for equal questions."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ LIMIT_S = 10
 
 
 class Maker:
-    """Makes vectors when it is let; fails as often as it is told to."""
+    """Encodes when released; fails a set number of times."""
 
     def __init__(self, *, failures: int = 0) -> None:
         self.may_go = threading.Event()

@@ -28,7 +28,7 @@ def test_many_texts_have_the_counts_of_each_alone(tokenizer: TextTokenizer, text
 
 
 class Asked:
-    """A tokenizer of one token for each two letters, that says what it was asked."""
+    """A tokenizer with one token per two letters that records its input."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

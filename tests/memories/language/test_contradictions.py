@@ -1,4 +1,4 @@
-"""Contradictions found without a model: what is one, what only looks like one, and how often either is right."""
+"""Contradictions found without a model: real ones, look-alikes, and how often either is right."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ LABELLED = Path(__file__).parent / "data" / "contradictions.tsv"
 
 
 def labelled(half: str) -> list[tuple[str, str, str]]:
-    """Give the pairs of one half: kind ("none" where both can hold), old, new. The rules were made with `dev` in view."""
+    """The pairs of one half: kind ("none" if both can be true), old, new. The rules were written with `dev` in view."""
     lines = [line.split("\t") for line in LABELLED.read_text(encoding="utf-8").splitlines()]
     return [(kind, old, new) for which, kind, old, new in lines if which == half]
 

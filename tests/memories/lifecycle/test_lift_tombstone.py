@@ -1,4 +1,4 @@
-"""A curator lifts a tombstone, and the text may be stored again; a key that is missing is said."""
+"""A curator lifts a tombstone, and the text may be stored again; a missing key is reported."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Two memories become one: both stay as history, everything that hung on the one goes over, and all of it can be undone."""
+"""Two memories become one: both stay as history, all references move, and everything can be undone."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ def pair(alice: User, ledger: Group) -> tuple[Memory, Memory]:
 
 
 def fields(memory: Memory) -> dict[str, Any]:
-    """Give what a merge unites."""
+    """The fields that a merge combines."""
     names = (
         "content",
         "confidence",

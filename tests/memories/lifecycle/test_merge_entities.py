@@ -1,4 +1,4 @@
-"""Merging entities moves their relations, names, evidence and links; taking them apart moves back what stands as it was."""
+"""Merging entities moves their relations, names, evidence and links; restoring moves back what is unchanged."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 
 def ties() -> dict[str, list[tuple[Any, ...]]]:
-    """Give what hangs on roots, as rows."""
+    """The rows that refer to roots."""
     return {
         "relations": sorted(
             Relation.objects.values_list("key", "subject", "predicate", "object", "retired_at")

@@ -44,7 +44,7 @@ def clean_file(transactional_db: None) -> None:
 
 
 def stored_bytes() -> bytes:
-    """Give all bytes of the database file and its WAL, after a checkpoint."""
+    """All bytes of the database file and its WAL, after a checkpoint."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         cursor.execute("PRAGMA database_list")

@@ -1,4 +1,4 @@
-"""What may do harm where it is read is kept away from agents, and a curator can let it out again."""
+"""Quarantine hides unsafe text from agents, and a curator can release it."""
 
 import pytest
 from django.contrib.auth.models import User

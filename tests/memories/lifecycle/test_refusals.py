@@ -1,4 +1,4 @@
-"""What was withdrawn or turned down does not come back, however it is spelt; what a group may hold is its own rule."""
+"""Withdrawn or rejected text does not come back in any spelling; each group has its own rules."""
 
 from pathlib import Path
 

@@ -193,7 +193,7 @@ def test_a_forgotten_head_does_not_come_back_beside_a_later_version(alice: User,
 
 
 def test_recent_ends_are_known_from_when_they_were_said(alice: User, ledger: Group) -> None:
-    """Who asks what was known before the end was told still gets the old fact."""
+    """A question about what was known before the end became known still returns the old fact."""
     old = kept(person(alice), OLD, group="ledger", valid_from=day(-20))
     Memory.objects.filter(pk=old.pk).update(created_at=day(-20))
     kept(person(alice), NEW, supersedes=old.id, valid_from=day(-10))

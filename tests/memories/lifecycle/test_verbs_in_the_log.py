@@ -1,4 +1,4 @@
-"""How a memory stands after any verb can be read out of the log alone."""
+"""A memory's state after any verb can be read from the log alone."""
 
 from collections.abc import Callable
 

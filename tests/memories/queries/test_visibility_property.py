@@ -81,10 +81,10 @@ def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
 
 def is_allowed(m: Memory, v: Visibility) -> bool:
     """The rule in plain words: where, what, and when."""
-    return _is_in_room(m, v) and _is_kind(m, v) and _is_in_time(m, v)
+    return _is_in_group(m, v) and _is_kind(m, v) and _is_in_time(m, v)
 
 
-def _is_in_room(m: Memory, v: Visibility) -> bool:
+def _is_in_group(m: Memory, v: Visibility) -> bool:
     if v.scope and m.scope != v.scope:
         return False
     if v.groups is None:
@@ -115,7 +115,7 @@ def _is_in_time(m: Memory, v: Visibility) -> bool:
 
 
 def _was_true(m: Memory, v: Visibility) -> bool:
-    """`as_of` reads valid time; of an event that it had happened is all that is asked."""
+    """`as_of` reads valid time; an event only needs to have happened."""
     moment = v.as_of or v.known_at
     assert moment is not None
     if (m.valid_from and m.valid_from > moment) or _has_expired(m, moment):
@@ -128,7 +128,7 @@ def _was_true(m: Memory, v: Visibility) -> bool:
 
 
 def _was_known(m: Memory, v: Visibility) -> bool:
-    """`known_at` reads record time; without it the question is asked with what is known now."""
+    """`known_at` reads record time; without it, present knowledge applies."""
     # A summary or the end of a time to live is no correction: the text was not wrong.
     is_withdrawn = m.retired_at is not None and m.state not in ("compacted", "expired")
     if v.known_at is None:
@@ -156,11 +156,11 @@ class World:
 
 def build(rows: list[dict[str, Any]]) -> World:
     Memory.objects.all().delete()
-    groups = [Group.objects.get_or_create(slug=f"room{n}")[0] for n in range(3)]
+    groups = [Group.objects.get_or_create(slug=f"group{n}")[0] for n in range(3)]
     memories = []
     for number, fields in enumerate(rows):
-        room = groups[fields["group"]]
-        memory = row(room, f"lighthouse {number}", **{**fields, "group": room})
+        group = groups[fields["group"]]
+        memory = row(group, f"lighthouse {number}", **{**fields, "group": group})
         # Two pieces each: a memory is one hit however many of its pieces are near.
         add_piece(memory, unit_vector(number), ordinal=0)
         add_piece(memory, unit_vector(number + 1000), ordinal=1)

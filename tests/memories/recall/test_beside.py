@@ -32,22 +32,22 @@ def in_memory() -> Iterator[None]:
 
 
 @pytest.fixture
-def room() -> Group:
+def group() -> Group:
     return Group.objects.create(slug="ledger")
 
 
 @pytest.fixture
-def near(room: Group) -> list[Memory]:
+def near(group: Group) -> list[Memory]:
     """Ten that both searches put first."""
-    rows = [row(room, f"lighthouse {number}") for number in range(10)]
+    rows = [row(group, f"lighthouse {number}") for number in range(10)]
     for memory in rows:
         add_piece(memory, unit_vector(1))
     return rows
 
 
-def find(room: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
+def find(group: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
     """Search by the vectors in memory, or by SQL as within a transaction."""
-    seen = Visibility(frozenset({room.key}), True, frozenset({"live"}), RECALLED, NOW)
+    seen = Visibility(frozenset({group.key}), True, frozenset({"live"}), RECALLED, NOW)
     with nullcontext() if from_memory else transaction.atomic():
         assert (following.current_table(read_progress()) is not None) is from_memory
         return search_index().find(
@@ -57,15 +57,15 @@ def find(room: Group, also: list[Memory], *, from_memory: bool) -> HybridHits:
 
 @pytest.mark.usefixtures("near")
 @pytest.mark.parametrize("from_memory", [True, False])
-def test_what_is_far_comes_with_its_scores_in_both(room: Group, *, from_memory: bool) -> None:
+def test_what_is_far_comes_with_its_scores_in_both(group: Group, *, from_memory: bool) -> None:
     long = row(
-        room, "Far off stands a lighthouse with very many more words beside it than any other one has."
+        group, "Far off stands a lighthouse with very many more words beside it than any other one has."
     )
     add_piece(long, unit_vector(2))
-    silent = row(room, "Nothing of the kind.")
+    silent = row(group, "Nothing of the kind.")
     add_piece(silent, unit_vector(3))
-    owed = row(room, "Without a vector.")
-    found = find(room, [long, silent, owed], from_memory=from_memory)
+    owed = row(group, "Without a vector.")
+    found = find(group, [long, silent, owed], from_memory=from_memory)
     assert found.extra == (long.key, silent.key, owed.key)
     best = min(hit.score for hit in found.words)
     assert 0 < found.keyword[long.key] < best
@@ -78,29 +78,29 @@ def test_what_is_far_comes_with_its_scores_in_both(room: Group, *, from_memory: 
 
 @pytest.mark.usefixtures("near")
 @pytest.mark.parametrize("from_memory", [True, False])
-def test_what_is_not_visible_does_not_come(room: Group, *, from_memory: bool) -> None:
+def test_what_is_not_visible_does_not_come(group: Group, *, from_memory: bool) -> None:
     other = Group.objects.create(slug="garden")
     hidden = [
         row(other, "Another group's."),
-        row(room, "Withdrawn.", state="retracted", retired_at=NOW),
-        row(room, "Held back.", trust="quarantined"),
-        row(room, "Over.", expires_at=NOW),
+        row(group, "Withdrawn.", state="retracted", retired_at=NOW),
+        row(group, "Held back.", trust="quarantined"),
+        row(group, "Over.", expires_at=NOW),
     ]
     shown = row(other, "Everybody's.", scope="global")
     for memory in (*hidden, shown):
         add_piece(memory, unit_vector(2))
-    found = find(room, [*hidden, shown], from_memory=from_memory)
+    found = find(group, [*hidden, shown], from_memory=from_memory)
     assert found.extra == (shown.key,)
     assert found.keyword.keys() | found.vector.keys() == {shown.key, *_named(found)} - _named_by_both(found)
 
 
 @pytest.mark.parametrize("from_memory", [True, False])
 def test_what_a_search_found_does_not_come_twice_and_the_rest_is_as_without(
-    room: Group, near: list[Memory], *, from_memory: bool
+    group: Group, near: list[Memory], *, from_memory: bool
 ) -> None:
-    plain = find(room, [], from_memory=from_memory)
+    plain = find(group, [], from_memory=from_memory)
     first = plain.words[0].key
-    found = find(room, [memory for memory in near if memory.key == first], from_memory=from_memory)
+    found = find(group, [memory for memory in near if memory.key == first], from_memory=from_memory)
     assert (found.words, found.nearest, found.extra) == (plain.words, plain.nearest, ())
 
 

@@ -23,15 +23,15 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def room() -> Visibility:
+def visible() -> Visibility:
     group = Group.objects.create(slug="ledger")
     actor = actor_for_user(User.objects.create_superuser("alice", password="a-long-password"), via="rest")
     return recallable_by(actor, group)
 
 
-def reason(room: Visibility, memory: Memory, question: str) -> tuple[int | None, str]:
+def reason(visible: Visibility, memory: Memory, question: str) -> tuple[int | None, str]:
     asked = understand(question, encoder=None)
-    found = explain_place(asked, room, memory, mode="keyword", trace=Trace())
+    found = explain_place(asked, visible, memory, mode="keyword", trace=Trace())
     return found.rank, found.reason
 
 
@@ -39,20 +39,20 @@ def ledger_row(content: str, **fields: object) -> Memory:
     return row(Group.objects.get(slug="ledger"), content, **fields)
 
 
-def test_the_best_says_its_rank(room: Visibility) -> None:
-    assert reason(room, ledger_row("The deploy port is 8081."), "deploy port") == (1, "it ranks 1")
+def test_the_best_says_its_rank(visible: Visibility) -> None:
+    assert reason(visible, ledger_row("The deploy port is 8081."), "deploy port") == (1, "it ranks 1")
 
 
-def test_one_without_a_word_of_the_question_is_no_candidate(room: Visibility) -> None:
-    rank, why = reason(room, ledger_row("Tea is in the kitchen."), "deploy port")
+def test_one_without_a_word_of_the_question_is_no_candidate(visible: Visibility) -> None:
+    rank, why = reason(visible, ledger_row("Tea is in the kitchen."), "deploy port")
     assert (rank, why) == (None, "neither search has it among its first 60")
 
 
-def test_one_beyond_the_first_ten_says_so(room: Visibility) -> None:
+def test_one_beyond_the_first_ten_says_so(visible: Visibility) -> None:
     for number in range(10):
         ledger_row(f"port port {number}")
     last = ledger_row("of all the many words here only a single one is about a port in the north")
-    assert reason(room, last, "port") == (11, "it ranks 11, but only 10 are returned by default")
+    assert reason(visible, last, "port") == (11, "it ranks 11, but only 10 are returned by default")
 
 
 PORTS = [f"The deploy port of machine {number} is 808{number}." for number in range(10)]
@@ -130,19 +130,19 @@ def test_what_would_be_filled_up_alone_is_no_answer(alice: User, ledger: Group, 
     ],
 )
 def test_the_filter_that_leaves_it_out_is_named(
-    room: Visibility, narrowing: dict[str, object], name: str
+    visible: Visibility, narrowing: dict[str, object], name: str
 ) -> None:
     memory = ledger_row("The deploy port is 8081.", confidence=0.7, created_at=NOW)
-    assert excluding_filters(memory, replace(room, **narrowing)) == [name]
+    assert excluding_filters(memory, replace(visible, **narrowing)) == [name]
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     why = explain_for(actor, memory, "deploy port", narrowing=Narrowing(**narrowing))
     assert (why.rank, why.reason) == (None, f"the filter '{name}' leaves it out")
 
 
-def test_another_groups_is_told_so_and_what_no_filter_hides_by_its_state(room: Visibility) -> None:
+def test_another_groups_is_told_so_and_what_no_filter_hides_by_its_state(visible: Visibility) -> None:
     other = row(Group.objects.create(slug="garden"), "The deploy port is 9000.")
-    assert excluding_filters(other, room) == ["group"]
+    assert excluding_filters(other, visible) == ["group"]
     forgotten = ledger_row("The deploy port was 1.", state="forgotten")
-    assert excluding_filters(forgotten, room) == []
+    assert excluding_filters(forgotten, visible) == []
     actor = actor_for_user(User.objects.get(username="alice"), via="rest")
     assert explain_for(actor, forgotten, "deploy port").reason == "recall hides forgotten memories"

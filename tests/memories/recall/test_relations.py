@@ -56,7 +56,7 @@ def fact(actor: Actor, content: str, *, group: str = "ledger") -> Memory:
 def given(
     actor: Actor, question: str, *, group: str = "ledger", narrowing: Narrowing | None = None
 ) -> list[Item]:
-    """Ask, and give all that comes, whether it is judged an answer or not."""
+    """All results of a recall, including those below the threshold of an answer."""
     asked = RecallRequest(
         question,
         group=group,

@@ -29,7 +29,7 @@ SHORT = {
 
 
 @pytest.fixture
-def room() -> Visibility:
+def visible() -> Visibility:
     """All facts of all languages in one group: more than a hundred and sixty."""
     group = Group.objects.create(slug="facts")
     for facts in FACTS.values():
@@ -39,14 +39,14 @@ def room() -> Visibility:
     return recallable_by(actor, group)
 
 
-def found_first(room: Visibility, question: str, count: int) -> list[str]:
-    ranked = rank_keys(understand(question, encoder=None), room, mode="keyword", trace=Trace())
+def found_first(visible: Visibility, question: str, count: int) -> list[str]:
+    ranked = rank_keys(understand(question, encoder=None), visible, mode="keyword", trace=Trace())
     texts = dict(Memory.objects.values_list("key", "content"))
     return [texts[key] for key, _ in ranked[:count]]
 
 
-def share_found(room: Visibility, facts: list[Fact], count: int = 5) -> float:
-    return sum(fact.text in found_first(room, fact.question, count) for fact in facts) / len(facts)
+def share_found(visible: Visibility, facts: list[Fact], count: int = 5) -> float:
+    return sum(fact.text in found_first(visible, fact.question, count) for fact in facts) / len(facts)
 
 
 def test_there_are_twenty_facts_in_eight_scripts() -> None:
@@ -55,8 +55,8 @@ def test_there_are_twenty_facts_in_eight_scripts() -> None:
     assert len({fact.text for facts in FACTS.values() for fact in facts}) == sum(map(len, FACTS.values()))
 
 
-def test_each_script_is_found_as_well_as_english(room: Visibility) -> None:
-    shares = {name: share_found(room, facts) for name, facts in FACTS.items()}
+def test_each_script_is_found_as_well_as_english(visible: Visibility) -> None:
+    shares = {name: share_found(visible, facts) for name, facts in FACTS.items()}
     assert shares["English"] >= 0.9
     short = {name: share for name, share in shares.items() if share < LEAST * shares["English"]}
     assert short == {}
@@ -65,9 +65,9 @@ def test_each_script_is_found_as_well_as_english(room: Visibility) -> None:
 @pytest.mark.parametrize(
     ("language", "word"), [(name, word) for name, words in SHORT.items() for word in words]
 )
-def test_one_or_two_letters_are_found(room: Visibility, language: str, word: str) -> None:
+def test_one_or_two_letters_are_found(visible: Visibility, language: str, word: str) -> None:
     wanted = {fact.text for fact in FACTS[language] if word in fact.text}
-    assert wanted & set(found_first(room, word, 5))
+    assert wanted & set(found_first(visible, word, 5))
 
 
 @pytest.mark.model

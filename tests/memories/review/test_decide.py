@@ -1,4 +1,4 @@
-"""Decisions of a review and taking them back: each way there and back, and what was changed in between."""
+"""Review decisions and their undo: each one both ways, and with changes in between."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def standing(memory: Memory) -> tuple[str, str]:
 
 
 def fields(memory: Memory) -> dict[str, Any]:
-    """Give all that a decision may change."""
+    """Everything that a decision may change."""
     now = fresh(memory)
     names = ("content", "state", "trust", "tags", "confidence", "importance", "pinned", "superseded_by_id",
              "valid_to", "valid_to_known_at", "retired_at", "root_id", "version")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Conflicts and possible duplicates as they come in, and among what is stored already."""
+"""Conflicts and possible duplicates on arrival, and among stored memories."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is left to decide between two memories ends when one of them no longer counts."""
+"""An open link closes when one of its memories is no longer live."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The room's system checks name a fault; they never end with one."""
+"""The system checks of search name a fault and never raise one."""
 
 import pytest
 from django.db import connection

@@ -58,7 +58,7 @@ def together(actors: Sequence[Actor], texts: Sequence[str]) -> list[StoreResult]
 
 
 def users(count: int) -> list[Actor]:
-    """Give actors of as many users: what counts as another author is another user."""
+    """Actors of as many users: only another user counts as another author."""
     made = [User.objects.create_superuser(f"user{n}", password="a-long-password") for n in range(count)]
     return [agent(user) for user in made]
 

@@ -26,18 +26,18 @@ ANN, BEA, PORT, OTHER_PORT = "Ann leads.", "Bea leads.", "The port is 8081.", "T
 
 
 def wiki(text: str, ref: str = "", /, **fields: Any) -> Draft:
-    """Give a fact of a wiki's page."""
+    """A fact of a wiki page."""
     return Draft(text, **{"source": "wiki", "source_ref": ref} | fields)
 
 
 def turn(text: str, ref: str, /) -> Draft:
-    """Give a turn of a chat."""
+    """A turn of a chat."""
     return Draft(text, type="episodic", thread="monday", source="chat", source_ref=ref)
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is there before, what happens to it, the drafts, the answers, and the texts that are live afterwards."""
+    """The stored texts, what happens to them, the drafts, the answers, and the texts that are live afterwards."""
 
     before: Sequence[Draft]
     drafts: Sequence[Draft]
@@ -143,7 +143,7 @@ def counted(result: BatchResult) -> dict[str, int]:
 
 
 def standing() -> dict[str, list[Any]]:
-    """Give all rows by what does not depend on the clock; links of likeness left out, which many at once has none of."""
+    """All rows without what depends on the clock, and without links of similarity, which a bulk store does not create."""
     rows = Memory.objects.select_related("root", "superseded_by", "thread")
     return {
         "memories": sorted(

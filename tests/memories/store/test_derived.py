@@ -1,4 +1,4 @@
-"""Withdrawing a source reaches what was made from it: summaries, the other events they stand for, and promoted facts."""
+"""Withdrawing a source reaches what was derived from it: summaries, their other events, and promoted facts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ EVENTS = (
 
 @dataclass
 class Week:
-    """Three events, and the summary that stands for them."""
+    """Three events and their summary."""
 
     events: list[Memory]
     summary: Memory
 
     def states(self) -> list[str]:
-        """Give the states of the events and the summary, as they are now."""
+        """Current states of the events and the summary."""
         return [fresh(m).state for m in (*self.events, self.summary)]
 
 

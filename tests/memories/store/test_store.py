@@ -1,4 +1,4 @@
-"""What becomes of a text that is stored: new, said before, nearly said before, or another fact."""
+"""Outcomes of a store: new, same text, nearly the same text, or another fact."""
 
 from datetime import timedelta
 
@@ -164,8 +164,8 @@ def test_nothing_is_embedded_for_who_may_not_write(
     alice: User, ledger: Group, garden: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[object] = []
-    for room in (memories.store.prepare, memories.store.bulk):
-        monkeypatch.setattr(room, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
+    for module in (memories.store.prepare, memories.store.bulk):
+        monkeypatch.setattr(module, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
     with pytest.raises(NotPermitted):
         keep(agent(bob, scopes=["read"]), PORT, group="ledger")
     with pytest.raises(GroupNotFound):

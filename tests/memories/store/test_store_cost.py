@@ -26,7 +26,7 @@ OLD, NEW = "The port is 8081.", "The port is 9090."
 
 @pytest.fixture
 def many(ledger: Group) -> Group:
-    """Give a group in which a plan that reads all of it differs from one that looks a text up."""
+    """A group in which a plan that reads every row differs from one that looks a text up."""
     for number in range(60):
         row(ledger, f"Bicycle {number} was mended.")
     return ledger

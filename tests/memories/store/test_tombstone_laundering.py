@@ -118,12 +118,12 @@ ROADS: tuple[Road, ...] = (
 
 
 def the(text: str) -> Memory:
-    """Give the memory of this text."""
+    """The memory with this text."""
     return Memory.objects.get(content=text)
 
 
 def outcome(road: Road, alice: User, text: str) -> str:
-    """Give what became of a text, a refusal in words being one as well."""
+    """The outcome for a text; a refusal in words is one too."""
     try:
         return road(alice, text)
     except (Conflict, InvalidInput):
@@ -131,7 +131,7 @@ def outcome(road: Road, alice: User, text: str) -> str:
 
 
 def is_recalled(alice: User, text: str) -> bool:
-    """Say whether recall gives a text that reads like this one."""
+    """True if recall returns a text that reads like this one."""
     found = recall(
         person(alice), RecallRequest("When is the vault open?", group="ledger", max_results=20)
     ).items
@@ -140,7 +140,7 @@ def is_recalled(alice: User, text: str) -> bool:
 
 @pytest.fixture
 def store(alice: User, ledger: Group) -> Memory:
-    """What stands there when the text is withdrawn; gives the withdrawn memory."""
+    """Store the text and withdraw it; returns the withdrawn memory."""
     memory = kept(person(alice), WRONG, group="ledger")
     for text in (OTHER, THIRD):
         kept(person(alice), text, group="ledger")

@@ -26,7 +26,7 @@ from tests.people import agent, person
 
 
 def exported(actor: Actor, **options: Any) -> tuple[ExportReport, list[dict[str, Any]]]:
-    """Give the report and the lines."""
+    """The report and the lines."""
     out = StringIO()
     report = export(actor, out, **options)
     return report, [json.loads(line) for line in out.getvalue().splitlines()]

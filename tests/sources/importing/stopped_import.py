@@ -1,4 +1,4 @@
-"""Imports a file in small parts and says each line that is done, so that a test can kill it in the middle."""
+"""Imports a file in small batches and prints each finished line, so that a test can kill it in the middle."""
 
 import sys
 from pathlib import Path
@@ -9,13 +9,15 @@ if __name__ == "__main__":
     django.setup()
     from access.tokens import operator
     from memories.store import bulk as batch
-    from sources.importing import texts as jsonl
+    from sources.importing import drafts
+    from sources.importing.formats.texts import import_lines
+    from sources.importing.importer import LineRules
 
-    batch.BATCH_DRAFTS = jsonl.LINES_AT_ONCE = 20
+    batch.BATCH_DRAFTS = drafts.LINES_AT_ONCE = 20
     path = Path(sys.argv[1])
 
     def say(line: int) -> None:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
-    jsonl.import_lines(operator(), path, jsonl.LineRules(path.stem), on_progress=say)
+    import_lines(operator(), path, LineRules(path.stem), on_progress=say)

@@ -21,9 +21,10 @@ from memories.search.base import search_index
 from memories.store import store
 from memories.store.threads import refresh_threads
 from sources.exporting import export
-from sources.importing import exports as restoring
-from sources.importing.exports import RestoreReport, restore_export
+from sources.importing.formats import exports as restoring
+from sources.importing.formats.exports import restore_export
 from sources.importing.lines import StrictStop
+from sources.importing.reports import RestoreReport
 from storage.ids import new_id
 from tests.people import agent, person
 from tests.sources.rich import fill
@@ -77,7 +78,7 @@ Take = Callable[..., RestoreReport]
 
 
 def number(lines: Lines, kind: str, **row: Any) -> int:
-    """Give the place of the line of a kind whose row has these values."""
+    """Index of the line of a kind whose row has these values."""
     return next(
         at
         for at, line in enumerate(lines)
@@ -306,7 +307,7 @@ def test_junk_in_any_column_is_told_or_taken_never_a_crash(
 
 @pytest.fixture
 def talk(alice: User, ledger: Group) -> Lines:
-    """An export of three turns of a thread and of a fact in two versions; nothing of it is here any more."""
+    """An export of three turns of a thread and of a fact in two versions, all of it deleted here."""
     me = person(alice)
     for text in ("One.", "Two.", "Three."):
         store(me, Draft(text, group="ledger", type="episodic", thread="tea"))

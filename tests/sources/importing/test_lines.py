@@ -1,4 +1,4 @@
-"""JSON lines become memories, each as it is; a bad line is told and nothing of it is written."""
+"""JSON lines become memories; a bad line is reported and nothing of it is written."""
 
 import json
 from datetime import UTC, datetime
@@ -19,8 +19,10 @@ from memories.lifecycle.verbs import retract
 from memories.models import Memory
 from memories.store import bulk as batch
 from memories.store import store
+from sources.importing.formats.texts import import_lines
+from sources.importing.importer import LineRules, source_name
 from sources.importing.lines import LineFault, StrictStop
-from sources.importing.texts import LineRules, LinesReport, import_lines, source_name
+from sources.importing.reports import LinesReport
 from tests.people import agent, person
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +31,7 @@ RULES = LineRules("chat")
 
 
 def written(path: Path, *lines: Any) -> Path:
-    """Write a file; what is text or bytes stands as it is, the rest as JSON."""
+    """Write a file: text and bytes unchanged, everything else as JSON."""
     raw = [
         x if isinstance(x, bytes) else (x if isinstance(x, str) else json.dumps(x)).encode() for x in lines
     ]
@@ -42,7 +44,7 @@ def line(id_: Any, text: Any = "A text.", /, **more: Any) -> dict[str, Any]:
 
 
 def numbers(report: LinesReport) -> tuple[int, int, int, int, int, int]:
-    """Give lines, created, unchanged, reinforced, queued, failed."""
+    """Lines, created, unchanged, reinforced, queued, failed."""
     return (
         report.lines, report.created, report.unchanged, report.reinforced, report.queued, len(report.faults),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""An import that is killed in the middle goes on where it stopped."""
+"""An import killed in the middle resumes where it stopped."""
 
 import json
 import subprocess

@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_told_as_by_its_field(model: Any, name: str, raw: A
 
 
 def _answer(read: Callable[[Any], Any], raw: Any) -> str:
-    """Give the reason of a refusal, or the value that was read."""
+    """The reason for a refusal, or the value that was read."""
     try:
         return f"value {read(raw)!r}"
     except ValueError as fault:

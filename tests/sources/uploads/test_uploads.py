@@ -26,7 +26,8 @@ from memories.store import store
 from memories.store.purge_hooks import OUTSIDE_COPIES
 from sources import uploads
 from sources.exporting import export
-from sources.importing.texts import LineRules
+from sources.importing.importer import LineRules
+from sources.importing.lines import count_lines
 from sources.models import Upload, UploadState
 from sources.uploads import (
     SentUpload,
@@ -39,7 +40,7 @@ from sources.uploads import (
     process_waiting,
     receive_upload,
 )
-from sources.uploads.files import count_lines, file_of
+from sources.uploads.files import file_of
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -227,7 +228,7 @@ def test_what_breaks_is_told_by_a_reference_alone(
     def broken(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("no space left")
 
-    monkeypatch.setattr(uploads, "import_file", broken)
+    monkeypatch.setattr(uploads, "choose_importer", broken)
     kept = receive_upload(person(bob), sent(text(1, "x")), RULES)
     assert kept.state == "failed"
     assert kept.error.startswith("An internal error occurred.")

@@ -5,7 +5,7 @@
 -- room      the group's key, 0 for global rows: a search of one group reads its rows and the global ones alone.
 -- standing  2 live and shown, 1 live and held back, -1 retracted (a restatement must be noticed), 0 anything else.
 -- until     when it stops to count, in ms since 1970: expiry, or for what is no event the end of its valid time.
--- chunk_size 16: a thousand rooms of ten rows take 26 MB (1,618 MB at the default of 1024); one room of 50,000 is
+-- chunk_size 16: a thousand groups of ten rows take 26 MB (1,618 MB at the default of 1024); one group of 50,000 is
 -- read about a third slower (bench/proof/chunks/measure.py).
 CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
     piece INTEGER PRIMARY KEY,
@@ -18,7 +18,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_vec USING vec0(
 );
 
 -- name: memories_vec_rooms
--- vec0 asks its chunks for those of a room and has no index for that: of a million memories it read all 62,500 of them
+-- vec0 asks its chunks for those of a group and has no index for that: of a million memories it read all 62,500 of them
 -- each time (6 ms; with this 0.1 ms).
 CREATE INDEX IF NOT EXISTS memories_vec_rooms ON memories_vec_chunks (partition00);
 

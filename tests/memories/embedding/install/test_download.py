@@ -58,7 +58,7 @@ class FileHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body[: self.server.breaks_at])
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def ready(installed: ModelFolder, tmp_path: Path) -> Path:
 
 
 def left(target: ModelFolder) -> list[str]:
-    """What stands beside and in the target; the lock is no part of a model."""
+    """Names beside and in the target folder, without the lock, which is not part of a model."""
     root = target.path.parent
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.name != ".install.lock")
 

@@ -29,53 +29,53 @@ def in_memory() -> Iterator[None]:
 
 
 @pytest.fixture
-def room() -> Group:
+def ledger() -> Group:
     return Group.objects.create(slug="ledger")
 
 
 @pytest.mark.parametrize("change", [{"state": State.FORGOTTEN}, {"trust": "rejected"}])
-def test_what_a_transaction_hides_is_hidden_from_it_alone(room: Group, change: dict[str, str]) -> None:
-    memory, other = remembered(room, 1), remembered(room, 2)
-    assert near(room, 1) == [memory.key, other.key]
+def test_what_a_transaction_hides_is_hidden_from_it_alone(ledger: Group, change: dict[str, str]) -> None:
+    memory, other = remembered(ledger, 1), remembered(ledger, 2)
+    assert near(ledger, 1) == [memory.key, other.key]
     with transaction.atomic():
         Memory.objects.filter(pk=memory.pk).update(**change)
-        assert near(room, 1) == [other.key]
+        assert near(ledger, 1) == [other.key]
         transaction.set_rollback(True)
-    assert near(room, 1) == [memory.key, other.key]
+    assert near(ledger, 1) == [memory.key, other.key]
 
 
-def test_what_a_transaction_lets_count_is_found_by_it_alone(room: Group) -> None:
-    other, waiting = remembered(room, 2), remembered(room, 1, trust="candidate")
-    assert near(room, 1) == [other.key]
+def test_what_a_transaction_lets_count_is_found_by_it_alone(ledger: Group) -> None:
+    other, waiting = remembered(ledger, 2), remembered(ledger, 1, trust="candidate")
+    assert near(ledger, 1) == [other.key]
     with transaction.atomic():
         Memory.objects.filter(pk=waiting.pk).update(trust="active")
-        assert near(room, 1) == [waiting.key, other.key]
+        assert near(ledger, 1) == [waiting.key, other.key]
         transaction.set_rollback(True)
-    assert near(room, 1) == [other.key]
+    assert near(ledger, 1) == [other.key]
 
 
-def test_what_a_transaction_writes_anew_or_deletes_is_seen_by_it_alone(room: Group) -> None:
-    old = remembered(room, 1).key
-    assert near(room, 1) == [old]
+def test_what_a_transaction_writes_anew_or_deletes_is_seen_by_it_alone(ledger: Group) -> None:
+    old = remembered(ledger, 1).key
+    assert near(ledger, 1) == [old]
     with transaction.atomic():
-        new = remembered(room, 3).key
-        assert near(room, 3) == [new, old]
+        new = remembered(ledger, 3).key
+        assert near(ledger, 3) == [new, old]
         Memory.objects.get(key=old).delete()
-        assert near(room, 3) == [new]
+        assert near(ledger, 3) == [new]
         transaction.set_rollback(True)
-    assert near(room, 3) == [old]
+    assert near(ledger, 3) == [old]
 
 
-def test_a_transaction_that_changes_nothing_asks_the_table_itself(room: Group) -> None:
-    memory = remembered(room, 1)
-    assert near(room, 1) == [memory.key]
+def test_a_transaction_that_changes_nothing_asks_the_table_itself(ledger: Group) -> None:
+    memory = remembered(ledger, 1)
+    assert near(ledger, 1) == [memory.key]
     table = following.current_table(read_progress())
     with transaction.atomic():
         assert following.current_table(read_progress()) is table
 
 
-def test_nothing_is_read_for_a_transaction_before_the_table_is_there(room: Group) -> None:
-    remembered(room, 1)
+def test_nothing_is_read_for_a_transaction_before_the_table_is_there(ledger: Group) -> None:
+    remembered(ledger, 1)
     following._followers.clear()
     with transaction.atomic():
         assert [following.current_table(read_progress()) for _ in range(5)] == [None] * 5

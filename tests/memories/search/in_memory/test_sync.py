@@ -1,4 +1,4 @@
-"""The vectors in memory follow the database: what anybody wrote is found by the next search, what is gone is not."""
+"""The vectors in memory follow the database: the next search finds what any process wrote, and nothing deleted."""
 
 import os
 import subprocess
@@ -42,14 +42,14 @@ def in_memory() -> Iterator[None]:
 
 
 @pytest.fixture
-def room() -> Group:
+def ledger() -> Group:
     return Group.objects.create(slug="ledger")
 
 
-def seen(room: Group, **fields: object) -> Visibility:
+def seen(ledger: Group, **fields: object) -> Visibility:
     return Visibility(
         **{
-            "groups": frozenset({room.key}),
+            "groups": frozenset({ledger.key}),
             "include_global": True,
             "states": frozenset({"live"}),
             "trusts": RECALLED,
@@ -59,23 +59,23 @@ def seen(room: Group, **fields: object) -> Visibility:
     )
 
 
-def remembered(room: Group, seed: int, /, **fields: object) -> Memory:
-    memory = row(room, f"lighthouse {seed}", **fields)
+def remembered(ledger: Group, seed: int, /, **fields: object) -> Memory:
+    memory = row(ledger, f"lighthouse {seed}", **fields)
     add_piece(memory, unit_vector(seed))
     return memory
 
 
-def near(room: Group, seed: int, **fields: object) -> list[int]:
-    """Give the memories found, nearest first; fails where the table in memory was not asked."""
+def near(ledger: Group, seed: int, **fields: object) -> list[int]:
+    """The memories found, nearest first; fails if the table in memory was not used."""
     assert following.current_table(read_progress()) is not None
-    return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(room, **fields), limit=5)]
+    return [hit.key for hit in search_index().nearest(unit_vector(seed), seen(ledger, **fields), limit=5)]
 
 
-def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(room: Group) -> None:
-    fact, wrong_fact = remembered(room, 1), remembered(room, 2, state="retracted")
-    remembered(room, 3, type="entity")
-    wrong_entity = remembered(room, 4, type="entity", state="retracted")
-    remembered(room, 5, type="episodic", state="retracted")
+def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(ledger: Group) -> None:
+    fact, wrong_fact = remembered(ledger, 1), remembered(ledger, 2, state="retracted")
+    remembered(ledger, 3, type="entity")
+    wrong_entity = remembered(ledger, 4, type="entity", state="retracted")
+    remembered(ledger, 5, type="episodic", state="retracted")
     asked = {
         "states": frozenset({"live", "retracted"}),
         "trusts": EVERY_TRUST,
@@ -84,19 +84,19 @@ def test_what_was_retracted_is_found_in_further_types_and_what_counts_is_not(roo
     }
     with transaction.atomic():  # by SQL, while the table is behind
         assert following.current_table(read_progress()) is None
-        hits = search_index().nearest(unit_vector(4), seen(room, **asked), limit=5)
-        best = search_index().nearest(unit_vector(4), seen(room, **asked), limit=1)
+        hits = search_index().nearest(unit_vector(4), seen(ledger, **asked), limit=5)
+        best = search_index().nearest(unit_vector(4), seen(ledger, **asked), limit=1)
     found = [hit.key for hit in hits]
     assert (found[0], set(found)) == (wrong_entity.key, {fact.key, wrong_fact.key, wrong_entity.key})
     assert best == hits[:1]
-    assert near(room, 4, **asked) == found
+    assert near(ledger, 4, **asked) == found
 
 
-def test_what_is_written_is_found_by_the_next_search(room: Group) -> None:
-    first = remembered(room, 1)
-    assert near(room, 1) == [first.key]
-    second = remembered(room, 2)
-    assert near(room, 2) == [second.key, first.key]
+def test_what_is_written_is_found_by_the_next_search(ledger: Group) -> None:
+    first = remembered(ledger, 1)
+    assert near(ledger, 1) == [first.key]
+    second = remembered(ledger, 2)
+    assert near(ledger, 2) == [second.key, first.key]
 
 
 @pytest.mark.parametrize(
@@ -108,93 +108,93 @@ def test_what_is_written_is_found_by_the_next_search(room: Group) -> None:
         {"valid_to": NOW},
     ],
 )
-def test_what_no_longer_counts_is_not_found(room: Group, change: dict[str, object]) -> None:
-    memory, other = remembered(room, 1), remembered(room, 2)
-    assert near(room, 1) == [memory.key, other.key]
+def test_what_no_longer_counts_is_not_found(ledger: Group, change: dict[str, object]) -> None:
+    memory, other = remembered(ledger, 1), remembered(ledger, 2)
+    assert near(ledger, 1) == [memory.key, other.key]
     Memory.objects.filter(pk=memory.pk).update(**change)
-    assert near(room, 1) == [other.key]
+    assert near(ledger, 1) == [other.key]
 
 
-def test_what_moves_is_found_where_it_is_now(room: Group) -> None:
-    memory, elsewhere = remembered(room, 1), Group.objects.create(slug="atlas")
-    assert near(room, 1) == [memory.key]
+def test_what_moves_is_found_where_it_is_now(ledger: Group) -> None:
+    memory, elsewhere = remembered(ledger, 1), Group.objects.create(slug="atlas")
+    assert near(ledger, 1) == [memory.key]
     Memory.objects.filter(pk=memory.pk).update(group=elsewhere)
-    assert near(room, 1) == []
+    assert near(ledger, 1) == []
     assert near(elsewhere, 1) == [memory.key]
     Memory.objects.filter(pk=memory.pk).update(scope="global")
-    assert near(room, 1) == [memory.key]
+    assert near(ledger, 1) == [memory.key]
 
 
-def test_what_is_deleted_is_gone(room: Group) -> None:
-    memory, other = remembered(room, 1), remembered(room, 2)
-    assert near(room, 1) == [memory.key, other.key]
+def test_what_is_deleted_is_gone(ledger: Group) -> None:
+    memory, other = remembered(ledger, 1), remembered(ledger, 2)
+    assert near(ledger, 1) == [memory.key, other.key]
     memory.delete()
-    assert near(room, 1) == [other.key]
+    assert near(ledger, 1) == [other.key]
 
 
-def test_a_vector_that_was_owed_is_found_once_it_is_made(room: Group) -> None:
-    owed = row(room, "lighthouse 1")
+def test_a_vector_that_was_owed_is_found_once_it_is_made(ledger: Group) -> None:
+    owed = row(ledger, "lighthouse 1")
     piece = Piece.objects.create(memory=owed, ordinal=0, start=0, end=1, tokens=0)
-    later = remembered(room, 2)
-    assert near(room, 1) == [later.key]
+    later = remembered(ledger, 2)
+    assert near(ledger, 1) == [later.key]
     made = Piece(embedding=unit_vector(1).astype("<f4").tobytes(), model="test-model")
     Piece.objects.filter(pk=piece.pk).update(embedding=made.embedding, model=made.model)
-    assert near(room, 1) == [owed.key, later.key]
+    assert near(ledger, 1) == [owed.key, later.key]
 
 
-def test_another_model_makes_the_table_anew(room: Group) -> None:
-    memory, other = remembered(room, 1), remembered(room, 2)
-    assert near(room, 1) == [memory.key, other.key]
+def test_another_model_makes_the_table_anew(ledger: Group) -> None:
+    memory, other = remembered(ledger, 1), remembered(ledger, 2)
+    assert near(ledger, 1) == [memory.key, other.key]
     Piece.objects.filter(memory=other).update(model="next-model")
     IndexState.objects.filter(name="model").update(value="next-model")
-    assert near(room, 1) == [other.key]
+    assert near(ledger, 1) == [other.key]
 
 
-def test_a_list_of_changes_that_was_cut_off_makes_the_table_anew(room: Group) -> None:
-    memory = remembered(room, 1)
-    assert near(room, 1) == [memory.key]
-    other = remembered(room, 2)
-    last = remembered(room, 3)
+def test_a_list_of_changes_that_was_cut_off_makes_the_table_anew(ledger: Group) -> None:
+    memory = remembered(ledger, 1)
+    assert near(ledger, 1) == [memory.key]
+    other = remembered(ledger, 2)
+    last = remembered(ledger, 3)
     IndexChange.objects.exclude(seq=IndexChange.objects.latest("seq").seq).delete()
-    assert near(room, 2)[0] == other.key
+    assert near(ledger, 2)[0] == other.key
     IndexChange.objects.all().delete()
-    assert sorted(near(room, 2)) == [memory.key, other.key, last.key]
+    assert sorted(near(ledger, 2)) == [memory.key, other.key, last.key]
 
 
-def test_inside_a_transaction_its_own_writes_are_found_and_nobody_else_sees_them(room: Group) -> None:
-    memory = remembered(room, 1)
-    assert near(room, 1) == [memory.key]
+def test_inside_a_transaction_its_own_writes_are_found_and_nobody_else_sees_them(ledger: Group) -> None:
+    memory = remembered(ledger, 1)
+    assert near(ledger, 1) == [memory.key]
 
     def write_and_fail() -> None:
-        mine = remembered(room, 2)
-        assert near(room, 2) == [mine.key, memory.key]
+        mine = remembered(ledger, 2)
+        assert near(ledger, 2) == [mine.key, memory.key]
         raise RuntimeError
 
     with pytest.raises(RuntimeError), transaction.atomic():
         write_and_fail()
-    assert near(room, 2) == [memory.key]
+    assert near(ledger, 2) == [memory.key]
 
 
 @pytest.mark.parametrize("fields", [{"tags": frozenset({"red"})}, {"min_confidence": 0.9}, {"known_at": NOW}])
 def test_what_only_the_rows_know_is_asked_of_them_until_enough_are_found(
-    room: Group, fields: dict[str, object]
+    ledger: Group, fields: dict[str, object]
 ) -> None:
     """Sixty nearer ones are not allowed; the first look of six is not enough."""
     for number in range(60):
-        memory = row(room, f"lighthouse {number}", created_at=NOW.replace(year=2027))
+        memory = row(ledger, f"lighthouse {number}", created_at=NOW.replace(year=2027))
         add_piece(memory, unit_vector(1))
-    far = row(room, "a lighthouse far away", tags=["red"], confidence=0.95)
+    far = row(ledger, "a lighthouse far away", tags=["red"], confidence=0.95)
     add_piece(far, unit_vector(2))
-    assert near(room, 1, **fields) == [far.key]
-    words = search_index().find(Match(("lighthouse",)), unit_vector(1), seen(room, **fields), limit=5)
+    assert near(ledger, 1, **fields) == [far.key]
+    words = search_index().find(Match(("lighthouse",)), unit_vector(1), seen(ledger, **fields), limit=5)
     assert [hit.key for hit in words.words] == [hit.key for hit in words.nearest] == [far.key]
 
 
-def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
+def test_both_searches_at_once_say_what_each_alone_says(ledger: Group) -> None:
     other = Group.objects.create(slug="atlas")
-    rows = [remembered(room if n % 3 else other, n) for n in range(30)]
+    rows = [remembered(ledger if n % 3 else other, n) for n in range(30)]
     add_piece(rows[1], unit_vector(99), ordinal=1)
-    v = seen(room)
+    v = seen(ledger)
     match = Match(("lighthouse", "7", "8", "11"))
     together = search_index().find(match, unit_vector(99), v, limit=4)
     assert together.nearest[0].key == rows[1].key
@@ -211,11 +211,11 @@ def test_both_searches_at_once_say_what_each_alone_says(room: Group) -> None:
 
 
 def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
-    room: Group, monkeypatch: pytest.MonkeyPatch
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(30):
-        remembered(room, number)
-    match, v = Match(("lighthouse", "7", "8", "11")), seen(room)
+        remembered(ledger, number)
+    match, v = Match(("lighthouse", "7", "8", "11")), seen(ledger)
     here = search_index().find(match, unit_vector(7), v, limit=4, also=(29,))
     with ThreadPoolExecutor(1) as pool:
         threads: list[int] = []
@@ -233,14 +233,14 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     assert threads != [threading.get_ident()]
 
 
-@pytest.mark.parametrize("small_room", [0, 1000])
+@pytest.mark.parametrize("small_group", [0, 1000])
 def test_words_are_looked_for_and_read_while_the_vector_is_made(
-    room: Group, monkeypatch: pytest.MonkeyPatch, small_room: int
+    ledger: Group, monkeypatch: pytest.MonkeyPatch, small_group: int
 ) -> None:
-    """Of a small room every hit is read, of others the best; it comes to the same, and no row is read twice."""
+    """Of a small group every hit is read, of others the best; it comes to the same, and no row is read twice."""
     for number in range(30):
-        remembered(room, number)
-    match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(room), unit_vector(7)
+        remembered(ledger, number)
+    match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(ledger), unit_vector(7)
     at_once = search_index().find(match, vector, v, limit=4, also=(29,))
     slow, searches, rows_read = Future[Vector](), list[str](), list[int]()
 
@@ -257,19 +257,19 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
 
     monkeypatch.setattr(sqlite_both, "fetch_rows", noting)
     monkeypatch.setattr(sqlite, "read_visible", reading)
-    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_room)
+    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_group)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
-    assert (sqlite_both._SCORES in searches) is (small_room == 0)
-    assert (sqlite_both._HITS in searches) is (small_room == 1000)
+    assert (sqlite_both._SCORES in searches) is (small_group == 0)
+    assert (sqlite_both._HITS in searches) is (small_group == 1000)
     assert len(rows_read) == len({*rows_read}) >= 5
 
 
-@pytest.mark.parametrize(("small_room", "counted"), [(3, True), (4, False)])
+@pytest.mark.parametrize(("small_group", "counted"), [(3, True), (4, False)])
 def test_common_words_are_counted_where_the_room_is_not_small(
-    room: Group, monkeypatch: pytest.MonkeyPatch, small_room: int, counted: bool
+    ledger: Group, monkeypatch: pytest.MonkeyPatch, small_group: int, counted: bool
 ) -> None:
     for number in range(4):
-        remembered(room, number)
+        remembered(ledger, number)
     asked = list[Sequence[str]]()
 
     def counts(terms: Sequence[str]) -> list[int]:
@@ -277,26 +277,26 @@ def test_common_words_are_counted_where_the_room_is_not_small(
         return [4] * len(terms)
 
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
-    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_room)
+    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_group)
     monkeypatch.setattr(sqlite_both, "count_matches", counts)
     monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
-    found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(room), limit=4)
+    found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(ledger), limit=4)
     assert len(found.words) == 4
     assert bool(asked) is counted
 
 
 def test_common_words_are_counted_in_a_large_room_of_which_little_is_asked(
-    room: Group, monkeypatch: pytest.MonkeyPatch
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index ranks every match of the room, whatever else is asked of the rows."""
+    """The index ranks every match of the group, whatever else is asked of the rows."""
     for number in range(4):
-        remembered(room, number)
+        remembered(ledger, number)
     counted = list[Sequence[str]]()
     monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)
     monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", 3)
     monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
     monkeypatch.setattr(sqlite_both, "count_matches", lambda terms: counted.append(terms) or [4] * len(terms))
-    asked = seen(room, types=frozenset({"entity"}))
+    asked = seen(ledger, types=frozenset({"entity"}))
     search_index().find(Match(("lighthouse", "2")), unit_vector(2), asked, limit=4)
     assert counted
 
@@ -312,20 +312,20 @@ os._exit(0)
 """
 
 
-def test_a_write_of_another_process_is_found_within_50_ms(room: Group) -> None:
-    memory = remembered(room, 1)
-    assert near(room, 1) == [memory.key]
+def test_a_write_of_another_process_is_found_within_50_ms(ledger: Group) -> None:
+    memory = remembered(ledger, 1)
+    assert near(ledger, 1) == [memory.key]
     environment = os.environ | {"LOCI_DB": str(connection.settings_dict["NAME"])}
     root = Path(__file__).resolve().parents[4]
     subprocess.run([sys.executable, "-c", WRITER], env=environment, cwd=root, check=True, timeout=60)
     began = time.thread_time()
-    hits = near(room, 2)
+    hits = near(ledger, 2)
     assert (time.thread_time() - began) < 0.05
     assert hits == [Memory.objects.latest("key").key, memory.key]
 
 
-def test_a_process_that_asks_once_does_not_read_all_vectors(room: Group) -> None:
+def test_a_process_that_asks_once_does_not_read_all_vectors(ledger: Group) -> None:
     following._followers.clear()
-    remembered(room, 1)
+    remembered(ledger, 1)
     asked = [following.current_table(read_progress()) is not None for _ in range(5)]
     assert asked == [False, False, False, True, True]

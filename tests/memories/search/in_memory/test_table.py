@@ -24,7 +24,7 @@ Vectors = NDArray[np.float32]
 
 
 def vectors(count: int, *, seed: int = 1) -> Vectors:
-    """Give unit vectors in clusters, as real ones lie."""
+    """Unit vectors in clusters, like real ones."""
     dice = np.random.default_rng(seed)
     middles = dice.standard_normal((max(count // 25, 1), 384))
     made = middles[dice.integers(len(middles), size=count)] + 0.8 * dice.standard_normal((count, 384))
@@ -52,7 +52,7 @@ def table_of(rows: list[PieceRow], *, exact_mb: int = 64) -> VectorTable:
 
 
 def found(table: VectorTable, vector: Vectors, v: Visibility, *, wanted: int, held: Vectors) -> list[int]:
-    """Ask for the nearest pieces; vectors that are not in memory are read from `held`, where piece 1 is row 0."""
+    """The nearest pieces; vectors not in memory are read from `held`, where piece 1 is row 0."""
 
     def read(pieces: Keys) -> Vectors:
         return held[pieces - 1]
@@ -111,13 +111,13 @@ QUESTIONS = st.builds(
 
 def is_marked(row: PieceRow, v: Visibility) -> bool:
     """The rule in plain words, as far as the table knows it."""
-    in_room = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
+    in_group = v.groups is None or row.group in v.groups or (v.include_global and row.scope == "global")
     is_withdrawn = row.state == "retracted" and row.type in v.retracted_types
     is_type = not v.types or row.type in v.types or is_withdrawn
     kind = row.state in v.states and row.trust in v.trusts and is_type
     counts = v.states != {"live"} or row.until > NOW_MS
     in_time = (v.after is None or row.at >= NOW_MS) and (v.before is None or row.at <= NOW_MS)
-    return in_room and kind and counts and in_time and v.scope in ("", row.scope)
+    return in_group and kind and counts and in_time and v.scope in ("", row.scope)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,4 +1,4 @@
-"""Drafts as files bring them, and what became of them."""
+"""Drafts as read from files, and their outcomes."""
 
 from typing import Any
 

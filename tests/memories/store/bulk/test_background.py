@@ -34,7 +34,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def facts(count: int) -> list[Draft]:
-    """Give facts that a file brings, numbered from 0."""
+    """Facts of a file, numbered from 0."""
     return [Draft(f"Fact {n}.", scope="group", source="wiki", source_ref=f"f{n}") for n in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Many memories at once: the write path's rules, and nothing merged that is an event."""
+"""Bulk stores follow the rules of the write path, and merge no events."""
 
 from collections import Counter
 from dataclasses import replace
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 
 def turn(text: str, ref: str = "", /, **fields: Any) -> Draft:
-    """Give a turn of the chat "monday"."""
+    """A turn of the chat "monday"."""
     return Draft(
         text, **{"type": "episodic", "thread": "monday", "source": "chat", "source_ref": ref} | fields
     )

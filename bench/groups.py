@@ -1,4 +1,4 @@
-"""What a group's own memories need against another group's global ones: `python -m bench.rooms FOLDER [FOLDER …]`.
+"""What a group's own memories need against another group's global ones: `python -m bench.groups FOLDER [FOLDER …]`.
 
 Each folder is as for `manage.py evaluate`, with questions of two groups at least. Its corpus is stored with every memory global, as facts are by default. Then
 each question is asked twice: in its own group ("own"), and in another one that knows nothing of it ("other"), where
@@ -24,7 +24,9 @@ PARTS = 20  # of a set that has one group
 
 def main(arguments: Sequence[str]) -> None:
     """Measure each folder and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.rooms", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.groups", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument(
         "folders", nargs="+", type=Path, help="corpus.jsonl, queries.jsonl, perhaps split.json"
     )
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str]) -> None:
                 parser.error(f"there is no {name} in {folder}")
     print("| set | penalty | own R@10 | own MRR | other R@10 | other MRR |\n|---|---|---|---|---|---|")
     for folder in options.folders:
-        with TemporaryDirectory(prefix="loci-rooms-") as temporary:
+        with TemporaryDirectory(prefix="loci-groups-") as temporary:
             try:
                 parted = _parted(folder, Path(temporary) / folder.name)
                 rows = _measure(Path(temporary) / "home", parted, options.split)
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
 def _measure(home: Path, folder: Path, split: str) -> list[list[float]]:
     make_home(home)
     done = subprocess.run(
-        [sys.executable, "-m", "bench.rooms_work", str(folder), split],
+        [sys.executable, "-m", "bench.groups_work", str(folder), split],
         cwd=REPOSITORY,
         env=environment(home) | {"PATH": os.environ.get("PATH", "")},
         capture_output=True,

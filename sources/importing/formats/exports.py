@@ -38,26 +38,15 @@ from sources.format import (
 from sources.importing.audit_chain import ChainIntake
 from sources.importing.barred import find_barred
 from sources.importing.existing import id_name, natural_name, stored_rows
-from sources.importing.lines import LineFault, RawLine, StrictStop, read_lines
+from sources.importing.importer import Importer, LineRules
+from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
 from sources.importing.references import Targets, is_id
+from sources.importing.reports import RestoreReport
 from sources.importing.rows import build_row, insert_rows
 
 LINES_AT_ONCE = 256  # a transaction of about 50 ms
 MODEL_WAIT_S = 60.0
 _BY_NAME = {kind.name: kind for kind in (*KINDS, LOG)}
-
-
-@dataclass(frozen=True)
-class RestoreReport:
-    """Number of lines by kind and result; `loose` counts successors that are in neither file nor store."""
-
-    origin: str
-    added: dict[str, int]
-    unchanged: dict[str, int]
-    faults: tuple[LineFault, ...]
-    loose: int = 0
-    purged_payloads: int = 0
-    missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
 
 
 @dataclass(frozen=True)
@@ -67,6 +56,24 @@ class ExportLine:
     number: int
     record: dict[str, Any]
     whole: dict[str, Any]
+
+
+def is_export(path: Path) -> bool:
+    """True if the file's first line is the header of an export."""
+    return path.is_file() and first_object(path).get("format") == FORMAT
+
+
+def run_restore(
+    actor: Actor,
+    path: Path,
+    rules: LineRules,
+    *,
+    on_progress: Callable[[int], object] | None = None,
+    dry_run: bool = False,
+    strict: bool = False,
+) -> RestoreReport:
+    """`restore_export()` as every importer is called; the rules do not apply."""
+    return restore_export(actor, path, on_progress=on_progress, dry_run=dry_run, strict=strict)
 
 
 def restore_export(
@@ -370,3 +377,12 @@ def evidence_ids(line: ExportLine) -> list[str]:
     """Ids of the memories that are evidence of a relation."""
     named = line.whole.get("evidence")
     return [id_ for id_ in named if is_id(id_)] if isinstance(named, list) else []
+
+
+EXPORT = Importer(
+    name="export",
+    description="an export of Loci",
+    endings=(".jsonl",),
+    recognises=is_export,
+    run=run_restore,
+)

@@ -1,4 +1,4 @@
-"""The work of bench.rooms in one home: `python -m bench.rooms_work FOLDER SPLIT`; prints a row for each penalty as JSON."""
+"""The work of bench.groups in one home: `python -m bench.groups_work FOLDER SPLIT`; prints a row for each penalty as JSON."""
 
 import json
 import sys
@@ -35,13 +35,13 @@ def main(folder: Path, split: str) -> None:
     slugs = sorted({query.group for query in queries})
     if len(slugs) < 2:
         raise SystemExit("the questions are all of one group; another one is needed to ask in")
-    rooms = {slug: recallable_by(actor, find_group(actor, slug)) for slug in slugs}
+    groups = {slug: recallable_by(actor, find_group(actor, slug)) for slug in slugs}
     own, other = list[Asked](), list[Asked]()
     for query in queries:
         question = understand(query.text, encoder=encoder)
         elsewhere = slugs[(slugs.index(query.group) + 1) % len(slugs)]
         for slug, asked in ((query.group, own), (elsewhere, other)):
-            found = gather(question, rooms[slug], mode="hybrid", trace=Trace())
+            found = gather(question, groups[slug], mode="hybrid", trace=Trace())
             asked.append((question, found, query.relevant))
     rows = [
         [penalty, *_scores(own, names, penalty), *_scores(other, names, penalty)] for penalty in PENALTIES

@@ -1,0 +1,1 @@
+"""The formats that Loci imports, one module each; `sources.importing.IMPORTERS` lists them."""

@@ -1,0 +1,88 @@
+"""Import of conversation turns and texts as JSON lines: {id, text, group, timestamp, session, speaker}."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from access.errors import InvalidInput
+from memories.draft import Draft, check_draft
+from memories.language.timestamps import FORMS, parse_moment
+from memories.types import Type
+from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
+from sources.importing.importer import Importer, LineRules
+from sources.importing.lines import first_bytes, read_lines
+
+# Fields that become columns; all others are kept as metadata.
+COLUMN_FIELDS = frozenset({"id", "text", "group", "timestamp", "session"})
+
+
+def is_text(path: Path) -> bool:
+    """True for a file that is not binary: this is the format of last resort, which explains each line that it rejects."""
+    return path.is_file() and b"\0" not in first_bytes(path)
+
+
+def read_drafts(path: Path, rules: LineRules) -> Iterator[NumberedDraft]:
+    """The drafts of a file's lines."""
+    for line in read_lines(path):
+        if line.why:
+            yield NumberedDraft(line.number, None, line.why)
+        else:
+            yield numbered_draft(line.number, partial(draft_of, line.value, rules))
+
+
+def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
+    """The draft of a line.
+
+    Raises:
+        LociError: a value is missing or not allowed.
+    """
+    session = _text(line, "session")
+    draft = Draft(
+        content=_text(line, "text", required=True),
+        type=rules.type or (Type.EPISODIC if session else Type.SEMANTIC),
+        group=rules.group or _text(line, "group") or None,
+        scope=rules.scope,
+        thread=session,
+        metadata={
+            name: value for name, value in line.items() if name not in COLUMN_FIELDS and value is not None
+        },
+        source=rules.source,
+        source_ref=_text(line, "id", required=True),
+        valid_from=parse_timestamp(line.get("timestamp")),
+    )
+    return check_draft(draft)
+
+
+def _text(line: dict[str, Any], name: str, *, required: bool = False) -> str:
+    """A text of the line; an integer is converted, because ids are often numbers."""
+    value = line.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str) or (required and not value.strip()):
+        raise InvalidInput(
+            f"'{name}' is missing." if value in (None, "") else f"'{name}' is not a text.", field=name
+        )
+    return value
+
+
+def parse_timestamp(value: Any) -> datetime | None:
+    """The line's timestamp, in any form that Loci accepts; None if it has none."""
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str):
+        raise InvalidInput(f"'timestamp' is {str(value)[:40]!r}.", hint=FORMS, field="timestamp")
+    return parse_moment(value, field="timestamp")
+
+
+import_lines = partial(import_drafts, read=read_drafts)
+TEXTS = Importer(
+    name="lines",
+    description="JSON lines, one object per line with id and text, and optionally group, timestamp, session and speaker",
+    endings=(".jsonl", ".ndjson", ".json"),
+    recognises=is_text,
+    run=import_lines,
+)

@@ -1,0 +1,101 @@
+"""Reports of imports. Every face renders them by the methods of ImportReport alone."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from memories.language.plurals import format_count
+from memories.store.tombstones import key_missing_text
+from sources.format import counts_text
+from sources.importing.lines import LineFault
+
+
+class ImportReport(Protocol):
+    """What an import did, or what it would do."""
+
+    @property
+    def faults(self) -> tuple[LineFault, ...]:
+        """The rejected lines."""
+
+    def counts(self) -> list[tuple[str, int]]:
+        """The numbers that are not zero, each with its words, without rejected lines."""
+
+    def as_text(self) -> str:
+        """One or more sentences."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+
+
+@dataclass(frozen=True)
+class LinesReport:
+    """Number of lines by result; `lines` does not count blank ones."""
+
+    source: str
+    lines: int
+    created: int
+    reinforced: int
+    unchanged: int
+    queued: int
+    faults: tuple[LineFault, ...]
+
+    def counts(self) -> list[tuple[str, int]]:
+        """The results that occurred."""
+        results = [
+            ("created", self.created),
+            ("unchanged", self.unchanged),
+            ("restated", self.reinforced),
+            ("waiting for a curator", self.queued),
+        ]
+        return [(words, count) for words, count in results if count]
+
+    def as_text(self) -> str:
+        """All results in one sentence."""
+        return (
+            f"{format_count(self.lines, 'line')} from {self.source}: {self.created} created, {self.unchanged} unchanged, "
+            f"{self.reinforced} restated, {self.queued} waiting for a curator, {len(self.faults)} not stored."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class RestoreReport:
+    """Number of lines by kind and result; `loose` counts successors that are in neither file nor store."""
+
+    origin: str
+    added: dict[str, int]
+    unchanged: dict[str, int]
+    faults: tuple[LineFault, ...]
+    loose: int = 0
+    purged_payloads: int = 0
+    missing_keys: dict[str, int] = field(default_factory=dict)  # tombstones by key that is not available here
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Added rows by kind, and the lines already in the store."""
+        unchanged = sum(self.unchanged.values())
+        added = [(f"{kind} added", count) for kind, count in self.added.items() if count]
+        return [*added, *([("lines already in the store", unchanged)] if unchanged else [])]
+
+    def as_text(self) -> str:
+        """What was added, what was there, and what is missing."""
+        loose = ""
+        if self.loose:
+            verb = "is" if self.loose == 1 else "are"
+            loose = f" {format_count(self.loose, 'successor')} {verb} in neither the file nor the store."
+        missing = f" {text}." if (text := key_missing_text(self.missing_keys)) else ""
+        here = lines_were(sum(self.unchanged.values()))
+        return (
+            f"From store {self.origin}: {counts_text(self.added)} added; {here} already here.{loose}{missing}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields."""
+        return dataclasses.asdict(self)
+
+
+def lines_were(lines: int) -> str:
+    """A number of lines with its verb: "1 line was", "2 lines were"."""
+    return f"{format_count(lines, 'line')} {'was' if lines == 1 else 'were'}"
