@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from bench import compare, imports
+from bench.proof.duplicates.prove import PARAPHRASES
 from bench.proof.proof import REPOSITORY
+from bench.proof.properties import FILES
 from bench.sizes import size, sizes
 
 
@@ -50,3 +52,8 @@ def test_a_started_program_ends_without_a_traceback(program: str, option: str) -
     assert done.returncode == 2
     assert f"error: argument {option}: 'huge' is no number of memories" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_files_that_proofs_read_exist() -> None:
+    assert PARAPHRASES.is_file()
+    assert all((REPOSITORY / file).is_file() for file in FILES.values())

@@ -12,7 +12,7 @@ from bench.proof.home import Home, make_home, open_home, run
 from bench.proof.proof import REPOSITORY, Finding, Workshop
 from tests.memories.near_pairs import near_pairs
 
-PARAPHRASES = REPOSITORY / "tests" / "memories" / "data" / "paraphrases.tsv"
+PARAPHRASES = REPOSITORY / "tests" / "memories" / "store" / "data" / "paraphrases.tsv"
 MODES = ("guarded", "overwrite")
 FOUND_AT_LEAST = 0.9  # of the paraphrases
 PAIRS_AT_ONCE = 90
