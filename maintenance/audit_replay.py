@@ -15,6 +15,7 @@ from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from maintenance.cycle.recorder import unpack_batch
 from maintenance.models import RunChange
+from memories.draft.registry import OLDER_VALUES
 from memories.models import Memory
 from memories.queries.snapshot import FIELDS, snapshot
 from memories.queries.versions import find_memory
@@ -160,13 +161,14 @@ def read_changes(memory: Memory) -> Iterator[FieldChange]:
 def parse_change(entry: AuditEntry, payload: Mapping[str, Any], id_: str) -> FieldChange:
     """The change in an audit entry: whole snapshots, or the fields that differ.
 
-    Only snapshots of this memory count: the entry of an edit also holds one of the version before.
+    Only snapshots of this memory count: the entry of an edit also holds one of the version before. A snapshot that
+    lacks a field is from a Loci that did not have it yet.
     """
     sides: dict[str, dict[str, Any]] = {"before": {}, "after": {}}
     for side, fields in sides.items():
         stored = payload.get(side)
         if isinstance(stored, Mapping) and stored.get("id") == id_:
-            fields.update({name: stored.get(name) for name in REBUILT})
+            fields.update({name: stored.get(name, OLDER_VALUES.get(name)) for name in REBUILT})
     before, after = sides["before"], sides["after"]
     changes = payload.get("changes")
     if isinstance(changes, Mapping):

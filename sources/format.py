@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 
 from access.models import ApiToken, AuditEntry, Group
+from memories.draft.registry import OLDER_VALUES
 from memories.language.plurals import format_count
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.queries.snapshot import FIELDS, as_json
@@ -21,7 +22,8 @@ VERSION = 1
 class RecordKind:
     """One table of an export. `references` are foreign keys, written as their target's portable name.
 
-    `moving` columns change through use: a stored row and a line that differ only in them count as the same.
+    `moving` columns change through use: a stored row and a line that differ only in them count as the same. `older` are
+    the values of columns that an older export does not have.
     """
 
     name: str
@@ -29,6 +31,7 @@ class RecordKind:
     fields: tuple[str, ...]
     references: tuple[str, ...] = ()
     moving: frozenset[str] = field(default_factory=frozenset)
+    older: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 GROUP = RecordKind(
@@ -49,6 +52,7 @@ MEMORY = RecordKind(
     moving=frozenset(
         {"access_count", "last_accessed", "decayed_at", "updated_at", "superseded_by", "token", "author"}
     ),
+    older=OLDER_VALUES,
 )
 LINK = RecordKind(
     "link",

@@ -7,8 +7,7 @@ from django import forms
 
 from access.errors import LociError
 from access.models import Group
-from memories.draft import MAX_REASON_CHARS, Draft
-from memories.lifecycle.edit import UNCHANGED, EditDraft
+from memories.draft import MAX_REASON_CHARS, UNCHANGED, Draft, EditDraft
 from memories.models import Memory
 from memories.types import Scope, Type
 

@@ -8,13 +8,14 @@ from typing import Any, Final
 from django.db.models import Count, QuerySet
 
 from access.audit.operations import Operation
-from maintenance.cycle.compaction import shared_tags, usable_encoder
+from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.links import create_link, create_links
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.repetition import RepeatedEvents, count_occasions, countable_events, find_repeated
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector
 from memories.draft import Draft, check_draft
+from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.language.cleaning import content_hash, fold_hash
 from memories.models import Link, LinkKind, Memory
@@ -132,11 +133,9 @@ def draft_fact(turn: Turn, events: Sequence[Memory], text: Memory) -> Draft:
             type=Type.SEMANTIC,
             group=turn.group.slug,
             scope=Scope.GROUP if turn.group.private else text.scope,
-            tags=shared_tags([event.tags for event in events]),
             metadata={"promoted_from": str(text.id)},
-            confidence=round(sum(event.confidence for event in events) / len(events), 6),
-            importance=max(event.importance for event in events),
             source=PROMOTED_SOURCE,
+            **inherited_fields(events),
         )
     )
 

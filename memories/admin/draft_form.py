@@ -11,34 +11,16 @@ from unfold.widgets import (
 
 from access.actor import CREATE_GROUP, WRITE, Actor
 from access.groups import entered_groups
-from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
-from memories.types import Scope, Type
+from memories.admin.field_inputs import as_input, form_fields, from_input
+from memories.draft import STORED, Draft
+from memories.draft.registry import FieldInput, offered_in
 
 NEW_GROUP = "new_group"
-
-
-def time_field(label: str) -> forms.DateTimeField:
-    """An optional field for a time in UTC."""
-    return forms.DateTimeField(
-        required=False,
-        label=label,
-        help_text="UTC.",
-        widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local"}),
-    )
-
-
-def number_input(step: str, low: str, high: str) -> UnfoldAdminTextInputWidget:
-    """An input for a number in a range."""
-    return UnfoldAdminTextInputWidget(attrs={"type": "number", "step": step, "min": low, "max": high})
-
-
-def split_tags(text: str) -> tuple[str, ...]:
-    """The tags of a comma-separated line."""
-    return tuple(tag.strip() for tag in text.split(",") if tag.strip())
+FIELDS = offered_in(FieldInput.NEW_FORM, STORED)
 
 
 class DraftForm(forms.Form):
-    """A new memory."""
+    """A new memory; most inputs come from the registry of fields."""
 
     content = forms.CharField(
         # Newlines belong to the text; store() trims and cleans it.
@@ -46,35 +28,27 @@ class DraftForm(forms.Form):
         help_text="One fact worth keeping, in words that are clear without their context.",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 5}),
     )
-    type = forms.ChoiceField(choices=Type.choices, initial=Type.SEMANTIC, widget=UnfoldAdminSelectWidget())
     group = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
     new_group = forms.CharField(
         required=False, max_length=80, label="Or a new group", widget=UnfoldAdminTextInputWidget()
     )
-    scope = forms.ChoiceField(
-        required=False,
-        choices=[("", "default for the type"), *Scope.choices],
-        widget=UnfoldAdminSelectWidget(),
-    )
-    tags = forms.CharField(
-        required=False, help_text="Separate with commas.", widget=UnfoldAdminTextInputWidget()
-    )
-    importance = forms.IntegerField(
-        initial=DEFAULT_IMPORTANCE, help_text="1 to 10.", widget=number_input("1", "1", "10")
-    )
-    confidence = forms.FloatField(
-        initial=DEFAULT_CONFIDENCE, help_text="0 to 1.", widget=number_input("0.05", "0", "1")
-    )
-    valid_from = time_field("True from")
-    valid_to = time_field("True until")
     supersedes = forms.UUIDField(
         required=False,
         help_text="Id of the memory that this one replaces.",
         widget=UnfoldAdminTextInputWidget(),
     )
+    # Others follow.
+    field_order = (
+        "content", "type", "group", NEW_GROUP, "scope", "tags", "importance", "confidence", "valid_from", "valid_to",
+        "supersedes",
+    )  # fmt: skip
 
     def __init__(self, actor: Actor, data: Any = None, *, initial: dict[str, Any] | None = None) -> None:
-        super().__init__(data, initial=initial)
+        default = Draft("")
+        start = {field.name: as_input(field.kind, getattr(default, field.name)) for field in FIELDS}
+        super().__init__(data, initial=start | (initial or {}))
+        self.fields.update(form_fields(FIELDS))
+        self.order_fields(self.field_order)
         groups = [group.slug for group in entered_groups(actor) if actor.may(WRITE, group.key)]
         if actor.may(CREATE_GROUP):
             self.fields["group"].required = False
@@ -92,17 +66,6 @@ class DraftForm(forms.Form):
     def draft(self) -> Draft:
         """The form's data as a Draft."""
         data = self.cleaned_data
-        tags = split_tags(data["tags"])
-        fields = (
-            "content",
-            "type",
-            "scope",
-            "importance",
-            "confidence",
-            "valid_from",
-            "valid_to",
-            "supersedes",
-        )
-        return Draft(
-            **{name: data[name] for name in fields}, tags=tags, group=data.get(NEW_GROUP) or data["group"]
-        )
+        values = {field.name: from_input(field.kind, data[field.name]) for field in FIELDS}
+        group = data.get(NEW_GROUP) or data["group"]
+        return Draft(data["content"], **values, supersedes=data["supersedes"], group=group)

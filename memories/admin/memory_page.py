@@ -11,6 +11,7 @@ from django.utils.text import Truncator
 from access.actor import WRITE, Actor
 from access.admin.page import LociAdmin
 from memories.admin.verdict import recall_verdict
+from memories.browse.facts import further_facts
 from memories.browse.history import history_of
 from memories.browse.inspection import Inspection, inspect_memory
 from memories.entities.neighbourhood import Neighbourhood
@@ -172,6 +173,7 @@ def group_facts(memory: Memory, found: Inspection) -> list[tuple[str, Sequence[t
         ("Contents", [
             ("Type", memory.type), ("Group", memory.group.slug), ("Scope", memory.scope),
             ("Tags", ", ".join(memory.tags) or "—"), ("Thread", place), ("Pieces", f"{found.pieces}{owed}"),
+            *further_facts(memory),
         ]),
         ("Standing", [
             ("State", memory.state), ("Trust", memory.trust), ("Confidence", f"{memory.confidence:.2f}"),

@@ -7,12 +7,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from access.models import ApiToken, AuditEntry
+from memories.draft.registry import RECORD_FIELDS
 
 MAX_ENTRIES: Final = 50
 # Fields of interest to a person; the rest is bookkeeping, or in another row.
-SHOWN_FIELDS: Final = (
-    "state", "trust", "scope", "confidence", "importance", "pinned", "tags", "valid_from", "valid_to", "expires_at",
-)  # fmt: skip
+SHOWN_FIELDS: Final = tuple(field.name for field in RECORD_FIELDS if field.is_in_history)
 
 
 @dataclass(frozen=True)

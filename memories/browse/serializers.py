@@ -1,8 +1,11 @@
 """The services' results as JSON values, in one place so that every face returns the same."""
 
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from memories.browse.inspection import Inspection, RecallReason
+from memories.draft.kinds import Moment, Number
+from memories.draft.registry import RECORD_FIELDS
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
@@ -32,33 +35,40 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
 
     Here and below, `is_person`: the reader is a person and no agent.
     """
-    return {
-        "id": str(memory.id),
-        "content": content_for(memory, is_person=is_person) if text is None else text,
-        "type": memory.type,
-        "scope": memory.scope,
-        "group": memory.group.slug,
-        "thread": memory.thread.name if memory.thread else None,
-        "position": memory.position,
-        "state": memory.state,
-        "trust": memory.trust,
-        "label": label_of(memory),
-        "tags": memory.tags,
-        "metadata": memory.metadata,
-        "confidence": round(memory.confidence, 4),
-        "importance": memory.importance,
-        "pinned": memory.pinned,
-        "source": memory.source,
-        "source_ref": memory.source_ref,
-        "version": memory.version,
-        "author": memory.author_name,
-        "access_count": memory.access_count,
-        "valid_from": as_json(memory.valid_from),
-        "valid_to": as_json(memory.valid_to),
-        "created_at": as_json(memory.created_at),
-        "updated_at": as_json(memory.updated_at),
-        "expires_at": as_json(memory.expires_at),
-    }
+    body = dict(zip(MEMORY_KEYS, _VALUES(memory), strict=True))
+    for name in _MOMENTS:
+        if (at := body[name]) is not None:
+            body[name] = as_json(at)
+    for name, digits in _ROUNDED:
+        body[name] = round(body[name], digits)
+    body["id"] = str(body["id"])
+    body["content"] = content_for(memory, is_person=is_person) if text is None else text
+    if (thread := body["thread"]) is not None:
+        body["thread"] = thread.name
+    body["label"] = label_of(memory)
+    return body
+
+
+RETURNED: Final = tuple(field for field in RECORD_FIELDS if field.is_returned)
+# The keys of a memory in their order. A field of the registry that is not named here follows at the end.
+MEMORY_KEYS: Final = tuple(
+    dict.fromkeys(
+        (
+            "id", "content", "type", "scope", "group", "thread", "position", "state", "trust", "label", "tags", "metadata",
+            "confidence", "importance", "pinned", "source", "source_ref", "version", "author", "access_count", "valid_from",
+            "valid_to", "created_at", "updated_at", "expires_at", *(field.name for field in RETURNED),
+        )
+    )
+)  # fmt: skip
+# Keys that are no column of that name; memory_json() fills in the label itself.
+_PATHS = {"group": "group.slug", "author": "author_name", "label": "key"}
+_VALUES = attrgetter(*(_PATHS.get(name, name) for name in MEMORY_KEYS))
+_MOMENTS = tuple(field.name for field in RETURNED if isinstance(field.kind, Moment))
+_ROUNDED = tuple(
+    (field.name, field.kind.digits)
+    for field in RETURNED
+    if isinstance(field.kind, Number) and field.kind.digits is not None
+)
 
 
 def neighbour_json(neighbour: Neighbour) -> Json:

@@ -1,9 +1,9 @@
 """Editing: a new text, type or time becomes a new version and never overwrites the old; other fields change in place."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import Enum
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,7 +15,8 @@ from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.models import Group
-from memories.draft import Draft, check_draft, clean_reason
+from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
+from memories.draft.registry import OnEdit
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.target import changed_meanwhile
 from memories.models import Memory
@@ -36,16 +37,9 @@ from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
 from memories.types import State, Trust
 
-
-class Unset(Enum):
-    """Marks a field that the caller does not name; None is a value."""
-
-    UNCHANGED = "unchanged"
-
-
-UNCHANGED: Final = Unset.UNCHANGED
-VERSIONED: Final = ("content", "type", "valid_from")
-IN_PLACE: Final = ("tags", "importance", "expires_at", "metadata")
+VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
+CARRIED: Final = tuple(field.name for field in STORED if field.is_carried)
+_CARRIED_VALUES = attrgetter(*CARRIED)
 
 
 class EditOutcome:
@@ -54,25 +48,6 @@ class EditOutcome:
     NEW_VERSION = "new_version"
     CHANGED = "changed"  # in place: the text is the same
     QUEUED = "queued"  # written as a candidate beside it, waits for a person
-
-
-@dataclass(frozen=True)
-class EditDraft:
-    """The requested changes. `version`, if given, must be the memory's own: otherwise somebody else was first."""
-
-    content: str | Unset = UNCHANGED
-    type: str | Unset = UNCHANGED
-    valid_from: datetime | Unset | None = UNCHANGED
-    tags: tuple[str, ...] | Unset = UNCHANGED
-    importance: int | Unset = UNCHANGED
-    expires_at: datetime | Unset | None = UNCHANGED
-    metadata: dict[str, Any] | Unset = UNCHANGED
-    version: int | None = None
-
-    def wanted(self) -> dict[str, Any]:
-        """The fields that the caller names, with their values."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "version"}
-        return {name: value for name, value in named.items() if value is not UNCHANGED}
 
 
 @dataclass(frozen=True)
@@ -128,9 +103,9 @@ class PreparedEdit:
 def prepare_edit(actor: Actor, id_: str | UUID, change: EditDraft) -> PreparedEdit:
     """The part of edit() before its transaction; writes nothing. Raises as edit() does."""
     memory = find_editable(actor, id_, change)
-    draft = check_draft(replace(as_draft(memory), **change.wanted()))
-    now = {name: getattr(memory, name) for name in (*VERSIONED, *IN_PLACE)} | {"tags": tuple(memory.tags)}
-    differing = {name for name, value in now.items() if value != getattr(draft, name)}
+    now = as_draft(memory)
+    draft = check_draft(replace(now, **change.wanted()))
+    differing = {field.name for field in EDITED if getattr(now, field.name) != getattr(draft, field.name)}
     if not differing:
         raise Conflict(f"{memory.id} already has these values.", hint="Nothing was changed.")
     is_versioned = not differing.isdisjoint(VERSIONED)
@@ -155,7 +130,7 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
     if not actor.may(WRITE, memory.group_id):
         refuse_write(memory.group.slug)
     if not change.wanted():
-        allowed = ", ".join((*VERSIONED, *IN_PLACE))
+        allowed = ", ".join(field.name for field in EDITED)
         raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
@@ -170,20 +145,8 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
 
 def as_draft(memory: Memory) -> Draft:
     """The draft that would store this memory; its thread position and source stay with the root."""
-    return Draft(
-        memory.content,
-        type=memory.type,
-        group=memory.group.slug,
-        scope=memory.scope,
-        tags=tuple(memory.tags),
-        metadata=memory.metadata,
-        confidence=memory.confidence,
-        importance=memory.importance,
-        source=memory.source,
-        valid_from=memory.valid_from,
-        valid_to=memory.valid_to,
-        expires_at=memory.expires_at,
-    )
+    values = dict(zip(CARRIED, _CARRIED_VALUES(memory), strict=True)) | {"tags": tuple(memory.tags)}
+    return Draft(**values, group=memory.group.slug)
 
 
 def change_in_place(

@@ -13,9 +13,11 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, LociError
 from access.models import AuditEntry
-from memories.draft import check_tags, clean_reason
+from memories.draft import EditDraft, clean_reason
+from memories.draft.kinds import Moment
+from memories.draft.registry import BY_NAME, MERGED
 from memories.language.plurals import format_count
-from memories.lifecycle.edit import EditDraft, PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
+from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
 from memories.lifecycle.move_references import (
     move_back,
     move_references,
@@ -37,7 +39,8 @@ from memories.store.search_columns import refresh_around
 from memories.types import Scope, State, Trust
 
 COUNTS: Final = (Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED)
-UNITED: Final = ("confidence", "importance", "tags", "pinned", "trust", "last_accessed")
+# An undo subtracts the merged one's recalls instead of restoring the former number.
+UNITED: Final = tuple(name for name, _ in MERGED if name != "access_count")
 
 
 def merge(
@@ -166,19 +169,8 @@ def unite(
 
 
 def united_fields(source: Memory, into: Memory) -> dict[str, Any]:
-    """The survivor's fields: the higher values, the sum of the recalls, the tags of both."""
-    tags = tuple(dict.fromkeys((*into.tags, *source.tags)))
-    is_verified = source.trust == Trust.VERIFIED and into.trust == Trust.ACTIVE
-    accessed = [at for at in (source.last_accessed, into.last_accessed) if at is not None]
-    return {
-        "confidence": max(source.confidence, into.confidence),
-        "importance": max(source.importance, into.importance),
-        "access_count": source.access_count + into.access_count,
-        "last_accessed": max(accessed, default=None),
-        "pinned": source.pinned or into.pinned,
-        "trust": Trust.VERIFIED if is_verified else into.trust,
-        "tags": list(check_tags(tags)),
-    }
+    """The survivor's fields, each united by the rule of the registry."""
+    return {name: merge_(getattr(source, name), getattr(into, name)) for name, merge_ in MERGED}
 
 
 @dataclass(frozen=True)
@@ -257,7 +249,7 @@ def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
     values, stayed = dict[str, Any](), list[str]()
     for name, (before, after) in undo.payload["united"].items():
         if as_json(getattr(survivor, name)) == after:
-            is_time = name == "last_accessed" and before
+            is_time = isinstance(BY_NAME[name].kind, Moment) and before
             values[name] = datetime.fromisoformat(before) if is_time else before
         elif name != "last_accessed":  # a recall in between changes it
             stayed.append(f"{survivor.id}: {name} has changed since and stays")

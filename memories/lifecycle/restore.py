@@ -10,9 +10,8 @@ from access import audit
 from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
-from memories.draft import clean_reason
+from memories.draft import EditDraft, clean_reason
 from memories.lifecycle.edit import (
-    EditDraft,
     PreparedEdit,
     as_draft,
     carry_out_edit,

@@ -11,11 +11,10 @@ from django.utils import timezone
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError
-from memories.draft import Draft, clean_reason
+from memories.draft import Draft, EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
 from memories.lifecycle.approve import join_chain
 from memories.lifecycle.edit import (
-    EditDraft,
     EditOutcome,
     PreparedEdit,
     as_draft,

@@ -6,16 +6,11 @@ from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
+from memories.draft.registry import RECORD_FIELDS
 from memories.models import Memory
 from storage.canonical_json import ReadyJson, encode_rows
 
-# In an export's order; the stored search columns are derived and left out.
-FIELDS = (
-    "content", "type", "scope", "position", "state", "trust", "tags", "metadata", "source", "source_ref",
-    "confidence", "importance", "pinned", "access_count", "last_accessed", "decayed_at", "version", "valid_from",
-    "valid_to", "valid_to_known_at", "created_at", "retired_at", "state_changed_at", "updated_at", "expires_at",
-    "author_name", "client", "run",
-)  # fmt: skip
+FIELDS = tuple(field.name for field in RECORD_FIELDS)
 _VALUES = attrgetter(*FIELDS)
 _HELD = itemgetter(*FIELDS)  # from an unsaved row's own dict, bypassing the model's descriptors
 _CONVERTED = (datetime, UUID)

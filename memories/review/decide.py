@@ -17,9 +17,9 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
-from memories.draft import check_choice
+from memories.draft import EditDraft, check_choice
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.target import ChangeResult, require_person
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id

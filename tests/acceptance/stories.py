@@ -8,8 +8,9 @@ from typing import Any
 from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
 from memories.browse.listing import list_open_links
+from memories.draft import EditDraft
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.models import Memory
 from memories.types import Trust
 from tests.acceptance.conftest import Clock

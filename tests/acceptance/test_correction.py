@@ -11,8 +11,9 @@ from maintenance.doctor import repair
 from maintenance.embeddings.reembed import reembed
 from maintenance.models import Run
 from memories.browse.inspection import inspect_memory
+from memories.draft import EditDraft
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index

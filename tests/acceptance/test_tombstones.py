@@ -14,9 +14,9 @@ from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.doctor import repair
 from maintenance.retention import enforce_retention
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.store import store

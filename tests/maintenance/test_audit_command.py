@@ -20,8 +20,8 @@ from access.audit_search import LogFilter, export_log, find_log_entries, payload
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
-from memories.draft import Draft
-from memories.lifecycle.edit import EditDraft, edit
+from memories.draft import Draft, EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, pin, purge
 from memories.models import Memory
 from memories.store import store

@@ -20,8 +20,9 @@ from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunChange
-from memories.draft import Draft
-from memories.lifecycle.edit import EditDraft, edit
+from memories.draft import Draft, EditDraft
+from memories.draft.registry import OLDER_VALUES
+from memories.lifecycle.edit import edit
 from memories.lifecycle.merge import merge
 from memories.lifecycle.restore import restore
 from memories.lifecycle.retract import retract
@@ -265,6 +266,18 @@ def test_without_a_start_in_the_log_the_present_row_is_reverted(remember: Rememb
     AuditEntry.objects.filter(memory_id=memory.id, operation="store").delete()
     told = memory_at(operator(), memory.id, before)
     assert (told.basis, told.fields["tags"], told.fields["pinned"]) == ("row", [], True)
+
+
+def test_a_field_that_the_log_did_not_have_yet_has_its_value_of_that_time(
+    remember: Remember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remember("The port is 8081")
+    payload = AuditEntry.objects.get(memory_id=memory.id, operation="store").payload_row
+    del payload.payload["after"]["importance"]
+    payload.save()
+    assert memory_at(operator(), memory.id, timezone.now()).fields["importance"] is None
+    monkeypatch.setitem(OLDER_VALUES, "importance", 5)
+    assert memory_at(operator(), memory.id, timezone.now()).fields["importance"] == 5
 
 
 def test_a_later_entry_with_the_whole_memory_serves_as_well(remember: Remember) -> None:

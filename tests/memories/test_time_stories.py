@@ -10,7 +10,8 @@ from access.models import Group
 from access.visibility import Narrowing
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import ListFilter, list_memories
-from memories.lifecycle.edit import EditDraft, edit
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, restore, retract
 from memories.models import Memory
 from memories.queries.as_of import known_span, true_span

@@ -8,10 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from memories.browse.inspection import inspect_memory
+from memories.draft import EditDraft
 from memories.entities import store_relation as entities
 from memories.entities.statements import statements_around, visible_statements
 from memories.entities.store_relation import RelationDraft, RelationResult, find_entity, store_relation
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, reject
 from memories.models import Memory
 from relations import walk

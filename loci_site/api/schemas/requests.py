@@ -1,48 +1,22 @@
 """Schemas of requests; the services check what the values mean."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationInfo
-from pydantic.json_schema import WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from access.errors import InvalidInput
 from access.models import CandidatePolicy
 from access.visibility import Narrowing
+from loci_site.api.schemas.fields import Confidence, Timestamp, edited_fields, stored_fields, word_schema
 from memories.browse.listing import ListFilter
-from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, MAX_POSITION, Draft
+from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
+from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
-from memories.language.timestamps import EXAMPLE, parse_moment
-from memories.lifecycle.edit import EditDraft
 from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
 from memories.queries.versions import parse_id
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
-
-
-def parse_timestamp(value: Any, info: ValidationInfo) -> datetime:
-    """A timestamp field of a request. Raises InvalidInput for anything but an ISO 8601 text."""
-    if not isinstance(value, str):
-        raise InvalidInput(
-            f"'{info.field_name}' is not text.", hint=f"Write it as {EXAMPLE}.", field=str(info.field_name)
-        )
-    return parse_moment(value, field=str(info.field_name))
-
-
-Moment = Annotated[
-    datetime,
-    BeforeValidator(parse_timestamp),
-    WithJsonSchema({"type": "string", "format": "date-time", "examples": [EXAMPLE]}),
-]
-Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
-Importance = Annotated[StrictInt, Field(ge=1, le=10)]
-
-
-def word_schema(choices: list[str]) -> Any:
-    """The JSON schema of a word from a list; the services refuse other words."""
-    return WithJsonSchema({"type": "string", "enum": choices})
-
 
 TypeWord = Annotated[str, word_schema(Type.values)]
 ScopeWord = Annotated[str, word_schema(Scope.values)]
@@ -58,27 +32,16 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class MemoryIn(Body):
+class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
     """A memory to store."""
 
     content: str = Field(description="The text to remember.")
-    type: TypeWord = Type.SEMANTIC
     group: str | None = Field(None, description="Default: the token's group, else LOCI_GROUP.")
     scope: ScopeWord | None = Field(
         None, description="Default: group for events and in private groups, else global."
     )
     thread: str = ""
-    position: Annotated[StrictInt, Field(ge=0, le=MAX_POSITION)] | None = None
-    tags: list[str] = []
-    metadata: dict[str, Any] = {}
-    confidence: Confidence = DEFAULT_CONFIDENCE
-    importance: Importance = DEFAULT_IMPORTANCE
-    source: str = ""
-    source_ref: str = ""
     supersedes: str | None = Field(None, description="Id of the memory that this one replaces.")
-    valid_from: Moment | None = None
-    valid_to: Moment | None = None
-    expires_at: Moment | None = None
 
     def draft(self) -> Draft:
         """The draft for store()."""
@@ -87,16 +50,9 @@ class MemoryIn(Body):
         return Draft(**values, scope=self.scope or "", tags=tuple(self.tags), supersedes=supersedes)
 
 
-class EditIn(Body):
+class EditIn(edited_fields(Body)):  # type: ignore[misc]
     """The fields to change; absent fields stay as they are."""
 
-    content: str | None = None
-    type: TypeWord | None = None
-    valid_from: Moment | None = Field(None, description="null clears it.")
-    tags: list[str] | None = None
-    importance: Importance | None = None
-    expires_at: Moment | None = Field(None, description="null clears it.")
-    metadata: dict[str, Any] | None = None
     version: StrictInt | None = Field(
         None, description="The version that was read; a newer one is a conflict."
     )
@@ -106,7 +62,7 @@ class EditIn(Body):
         """The edit with the sent fields only; null clears a field that may be empty."""
         named = {name: getattr(self, name) for name in self.model_fields_set - {"reason"}}
         for name, value in named.items():
-            if value is None and name not in ("valid_from", "expires_at", "version"):
+            if value is None and name != "version" and not BY_NAME[name].is_optional:
                 raise InvalidInput(f"'{name}' cannot be null.", hint="Leave it out to keep it.", field=name)
         if "tags" in named:
             named["tags"] = tuple(named["tags"])
@@ -136,10 +92,10 @@ class NarrowingFields(Body):
     explain: bool = False
     scope: ScopeWord | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
-    as_of: Moment | None = Field(None, description="What was true then.")
-    known_at: Moment | None = Field(None, description="What Loci knew then.")
-    after: Moment | None = None
-    before: Moment | None = None
+    as_of: Timestamp | None = Field(None, description="What was true then.")
+    known_at: Timestamp | None = Field(None, description="What Loci knew then.")
+    after: Timestamp | None = None
+    before: Timestamp | None = None
 
     def recall_request(
         self, *, query: str, ids: list[str], types: list[str], tags: list[str], mode: str | None
@@ -191,8 +147,8 @@ class PageQuery(Body):
 class PastQuery(Body):
     """The point in time that a query refers to."""
 
-    as_of: Moment | None = Field(None, description="What was true then.")
-    known_at: Moment | None = Field(None, description="What Loci knew then; not in the future.")
+    as_of: Timestamp | None = Field(None, description="What was true then.")
+    known_at: Timestamp | None = Field(None, description="What Loci knew then; not in the future.")
 
     def narrowing(self) -> Narrowing:
         """The point in time as the services expect it."""
@@ -255,8 +211,8 @@ class RelationIn(Body):
     group: str | None = None
     evidence: list[str] = Field([], description="Ids of memories that support it.")
     confidence: Confidence = DEFAULT_CONFIDENCE
-    valid_from: Moment | None = None
-    valid_to: Moment | None = None
+    valid_from: Timestamp | None = None
+    valid_to: Timestamp | None = None
 
     def draft(self) -> RelationDraft:
         """The draft for store_relation()."""
@@ -270,7 +226,7 @@ class WalkQuery(Body):
     group: str | None = Field(None, description="The group in which the name is looked up.")
     depth: Annotated[int, Field(ge=1, le=4)] = 1
     limit: Limit = DEFAULT_LIMIT
-    at: Moment | None = Field(None, description="What was true then; default: now.")
+    at: Timestamp | None = Field(None, description="What was true then; default: now.")
 
 
 class GroupIn(Body):

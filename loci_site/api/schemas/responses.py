@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from loci_site.api.schemas.fields import returned_fields
 from memories.types import Scope, State, Trust, Type
 
 
@@ -22,34 +23,10 @@ class ErrorOut(Document):
     field: str = ""
 
 
-class MemoryOut(Document):
+class MemoryOut(returned_fields(Document)):  # type: ignore[misc]
     """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one."""
 
-    id: str
-    content: str
-    type: Type
-    scope: Scope
-    group: str
     thread: str | None
-    position: int | None
-    state: State
-    trust: Trust
-    label: str
-    tags: list[str]
-    metadata: dict[str, Any]
-    confidence: float
-    importance: int
-    pinned: bool
-    source: str
-    source_ref: str
-    version: int
-    author: str
-    access_count: int
-    valid_from: str | None
-    valid_to: str | None
-    created_at: str
-    updated_at: str
-    expires_at: str | None
 
 
 class VersionedOut(MemoryOut):

@@ -35,6 +35,7 @@ from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.step import Batch, Turn
 from maintenance.cycle.vectors import first_key_without_vector, read_vectors, remove_date
 from memories.draft import Draft, check_draft
+from memories.draft.registry import inherited_fields
 from memories.embedding import Encoder
 from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
@@ -214,13 +215,11 @@ def draft_summary(turn: Turn, sources: Sequence[Memory]) -> Draft | None:
             type=Type.EPISODIC,
             group=turn.group.slug,
             scope=Scope.GROUP if turn.group.private else sources[0].scope,
-            tags=shared_tags([source.tags for source in sources]),
             metadata=metadata,
-            confidence=round(sum(source.confidence for source in sources) / len(sources), 6),
-            importance=max(source.importance for source in sources),
             source=SUMMARY_SOURCE,
             valid_from=min(moments),
             valid_to=max(moments),
+            **inherited_fields(sources),
         )
     )
 
@@ -234,16 +233,6 @@ def summarise_sources(turn: Turn, sources: Sequence[Memory], moments: Sequence[d
         SummarySource(s.id, s.content, at, s.importance) for s, at in zip(sources, moments, strict=True)
     ]
     return get_summariser().summarise(events, title=title, sentences=turn.limits.compact_sentences)
-
-
-def shared_tags(tags: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The tags of several memories, the most frequent first, up to the maximum of one memory."""
-    counted: dict[str, int] = {}
-    for each in tags:
-        for tag in each:
-            counted[tag] = counted.get(tag, 0) + 1
-    ranked = sorted(counted, key=lambda tag: -counted[tag])
-    return tuple(ranked[: settings.LOCI.storage.max_tags])
 
 
 def find_probes(

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from access.tokens import operator
 from access.visibility import Narrowing
+from memories.browse.facts import further_facts
 from memories.browse.inspection import Inspection, RecallReason, inspect_memory
 from memories.browse.serializers import inspection_json
 from memories.language.timestamps import parse_moment
@@ -115,6 +116,7 @@ def fact_rows(seen: Inspection) -> list[list[str]]:
         "tags": ", ".join(memory.tags),
         "confidence": f"{memory.confidence:.2f}",
         "importance": str(memory.importance),
+        **{title.lower(): "" if value == "—" else value for title, value in further_facts(memory)},
         "thread": f"{memory.thread.name} at {memory.position}" if memory.thread else "",
         "source": memory.source,
         "author": memory.author_name,

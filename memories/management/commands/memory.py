@@ -8,14 +8,15 @@ from django.core.management.base import CommandParser
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
+from memories.draft import EDITED, EditDraft
+from memories.draft.registry import FieldInput, offered_in
 from memories.language.plurals import format_count, format_memory_count
-from memories.language.timestamps import parse_moment
-from memories.lifecycle.edit import EditDraft, EditOutcome, EditResult, edit
+from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
+from memories.management.field_options import add_field_options, read_fields
 from memories.management.output import FaceCommand, printable, read_text
-from memories.types import Type
 
 EXAMPLES: Final = """\
 examples:
@@ -28,7 +29,8 @@ examples:
 VERBS: Final = offered_by(Face.COMMAND)
 HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
 HELP.insert(-1, ("edit", "write a new version, or change fields such as tags"))  # 'purge' comes last
-EDITED: Final = {
+FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
+EDIT_OUTCOMES: Final = {
     EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",
     EditOutcome.QUEUED: "the new text waits for a curator",
@@ -99,7 +101,7 @@ class Command(FaceCommand):
         else:
             would = "Would be: " if options["dry_run"] else ""
             why = f" ({printable(edited.why)})" if edited.why else ""
-            self.stdout.write(f"{would}{EDITED[edited.outcome]}{why}.")
+            self.stdout.write(f"{would}{EDIT_OUTCOMES[edited.outcome]}{why}.")
             self.print_table(
                 [[name, f"{before} → {after}"] for name, (before, after) in edited.changes.items()]
             )
@@ -109,11 +111,7 @@ class Command(FaceCommand):
 def add_edit_fields(action: argparse.ArgumentParser) -> None:
     """Add the options of `memory edit`."""
     action.add_argument("--content", default="", help="the new text; - reads standard input")
-    action.add_argument("--type", choices=Type.values)
-    action.add_argument("--tag", action="append", metavar="WORD", help="replaces its tags; may be repeated")
-    action.add_argument("--importance", type=int, metavar="1..10")
-    action.add_argument("--valid-from", metavar="TIME", help="start of its valid time: 2026-11-21T09:30:00Z")
-    action.add_argument("--expires-at", metavar="TIME", help="when it expires")
+    add_field_options(action, FIELDS, is_edit=True)
 
 
 def run_verb(options: dict[str, Any]) -> ChangeResult:
@@ -137,17 +135,9 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
 
 def read_edit(options: dict[str, Any]) -> EditDraft:
     """The edit of the fields that the options name."""
-    named: dict[str, Any] = {}
+    named = read_fields(options, FIELDS)
     if options["content"]:
         named["content"] = read_text(options["content"])
-    for name in ("type", "importance"):
-        if options[name] is not None:
-            named[name] = options[name]
-    if options["tag"] is not None:
-        named["tags"] = tuple(options["tag"])
-    for name in ("valid_from", "expires_at"):
-        if options[name]:
-            named[name] = parse_moment(options[name], field=name)
     return EditDraft(**named)
 
 

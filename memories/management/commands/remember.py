@@ -8,14 +8,14 @@ from django.core.management.base import CommandParser
 from access.errors import InvalidInput
 from access.tokens import operator
 from memories.browse.serializers import stored_json
-from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft
-from memories.language.timestamps import parse_moment
+from memories.draft import STORED, Draft
+from memories.draft.registry import FieldInput, offered_in
+from memories.management.field_options import add_field_options, read_fields
 from memories.management.output import FaceCommand, printable, read_text
 from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.queries.versions import parse_id
 from memories.store import Outcome, StoreResult, store
-from memories.types import Scope, Type
 
 EXAMPLES: Final = """\
 examples:
@@ -25,6 +25,7 @@ examples:
   manage.py remember - --lines --group ledger < facts.txt     each line is a memory
   manage.py remember "The port is 8082." --supersedes 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
+FIELDS: Final = offered_in(FieldInput.REMEMBER, STORED)
 OUTCOMES: Final = {
     Outcome.CREATED: "Created",
     Outcome.REINFORCED: "Reinforced",
@@ -45,21 +46,11 @@ class Command(FaceCommand):
         super().add_arguments(parser)
         parser.add_argument("content", help="the text; - reads standard input")
         parser.add_argument("--lines", action="store_true", help="store each line as its own memory")
-        parser.add_argument("--type", choices=Type.values, default=Type.SEMANTIC.value)
-        parser.add_argument("--scope", choices=Scope.values, help="default: group for events, else global")
+        add_field_options(parser, FIELDS)
         parser.add_argument(
             "--thread", default="", metavar="NAME", help="the thread (conversation) it belongs to"
         )
-        parser.add_argument("--tag", action="append", default=[], metavar="WORD", help="may be repeated")
-        parser.add_argument("--confidence", type=float, default=DEFAULT_CONFIDENCE, metavar="0..1")
-        parser.add_argument("--importance", type=int, default=DEFAULT_IMPORTANCE, metavar="1..10")
-        parser.add_argument("--source", default="", help="its origin, such as a file or an address")
         parser.add_argument("--supersedes", metavar="ID", help="id of the memory that this one replaces")
-        parser.add_argument(
-            "--valid-from", metavar="TIME", help="start of its valid time: 2026-11-21T09:30:00Z"
-        )
-        parser.add_argument("--valid-to", metavar="TIME", help="end of its valid time")
-        parser.add_argument("--expires-at", metavar="TIME", help="when it expires")
 
     def act(self, options: dict[str, Any]) -> int:
         draft = read_draft(options)
@@ -83,22 +74,12 @@ class Command(FaceCommand):
 
 def read_draft(options: dict[str, Any]) -> Draft:
     """The draft that the options describe."""
-    times: dict[str, Any] = {
-        name: parse_moment(options[name], field=name) if options[name] else None
-        for name in ("valid_from", "valid_to", "expires_at")
-    }
     return Draft(
         read_text(options["content"]),
-        type=options["type"],
         group=options["group"],
-        scope=options["scope"] or "",
         thread=options["thread"],
-        tags=tuple(options["tag"]),
-        confidence=options["confidence"],
-        importance=options["importance"],
-        source=options["source"],
         supersedes=parse_id(options["supersedes"], field="supersedes") if options["supersedes"] else None,
-        **times,
+        **read_fields(options, FIELDS),
     )
 
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from operator import attrgetter
 
 from access.actor import Actor
 from access.models import ApiToken, Group
-from memories.draft import Draft
+from memories.draft import STORED, Draft
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.store.search_columns import TextColumns, filter_tokens, text_columns
@@ -17,6 +18,8 @@ from storage.ids import new_id
 # Where an entity's name ends and its description begins: "Anna: leads the team", "Anna is …", "Anna, who …".
 _NAME_END = re.compile(r":|\n| [-–—] |, | is | are | was |\. ")
 MAX_ALIAS_CHARS = 80
+_NAMES = tuple(field.name for field in STORED if field.name != "tags")  # a column has a list, a draft a tuple
+_VALUES = attrgetter(*_NAMES)
 
 
 def new_row(
@@ -27,26 +30,17 @@ def new_row(
     `columns` are the text's search columns, if already computed.
     """
     columns = columns or text_columns(draft)
+    values = dict(zip(_NAMES, _VALUES(draft), strict=True))
     memory = Memory(
+        **values,
+        tags=list(draft.tags),
         group=group,
         id=new_id(),
-        content=draft.content,
         content_hash=columns.content_hash,
         fold_hash=columns.fold_hash,
         forms=columns.forms,
-        type=draft.type,
-        scope=draft.scope,
         trust=trust,
-        tags=list(draft.tags),
-        metadata=draft.metadata,
-        source=draft.source,
-        source_ref=draft.source_ref,
-        confidence=draft.confidence,
-        importance=draft.importance,
-        valid_from=draft.valid_from,
-        valid_to=draft.valid_to,
         valid_to_known_at=now if draft.valid_to else None,
-        expires_at=draft.expires_at,
         created_at=now,
         updated_at=now,
         author_id=actor.user_id,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,7 @@ class ExportIntake:
             audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:
-        faults, lines = split_records(raw)
+        faults, lines = split_records(kind, raw)
         stored = stored_rows(kind, [line.record for line in lines])
         fresh = []
         for line in lines:
@@ -361,12 +362,17 @@ class ExportIntake:
         return sum(row.superseded_by is None for row in rows.values())
 
 
-def split_records(raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
-    """Separate lines without a row, which are rejected, from lines with one."""
+def split_records(kind: RecordKind, raw: list[RawLine]) -> tuple[list[LineFault], list[ExportLine]]:
+    """Separate lines without a row, which are rejected, from lines with one.
+
+    Columns that an older export does not have get their value of that time.
+    """
     faults, lines = [], []
     for line in raw:
         record = line.value.get("row")
         if isinstance(record, dict):
+            for name, value in kind.older.items():
+                record.setdefault(name, copy(value))
             lines.append(ExportLine(line.number, record, line.value))
         else:
             faults.append(LineFault(line.number, "it has no 'row'"))

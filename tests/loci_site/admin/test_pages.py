@@ -13,8 +13,9 @@ from access.actor import Via
 from access.models import ApiToken, AuditEntry, Group
 from access.tokens import operator
 from maintenance.models import Run
+from memories.draft import EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.models import Link, LinkKind, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER

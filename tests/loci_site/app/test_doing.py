@@ -9,8 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from access.groups import GroupChange, update_group
 from access.models import AuditEntry
 from access.tokens import operator
+from memories.draft import EditDraft
 from memories.lifecycle import verbs
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.models import Memory
 from tests.loci_site.app.conftest import Remember
 from tests.loci_site.app.test_rights import address

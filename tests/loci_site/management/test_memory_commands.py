@@ -6,8 +6,9 @@ import pytest
 
 from access.models import Group
 from access.tokens import operator
+from memories.draft import EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.models import Memory, RecallLog
 from tests.loci_site.management.conftest import Run
 

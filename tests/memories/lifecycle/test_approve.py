@@ -5,8 +5,9 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.browse.inspection import inspect_memory
+from memories.draft import EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import approve, pin, reject, retract
 from memories.models import Link, Memory
 from relations.models import Relation

@@ -12,7 +12,8 @@ from access.errors import Conflict, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.lifecycle.edit import EditDraft, edit
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, merge, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
 from memories.queries.versions import head_of

@@ -9,7 +9,8 @@ from django.utils import timezone
 from access.actor import Actor
 from access.models import Group
 from maintenance.audit_replay import REBUILT, memory_at
-from memories.lifecycle.edit import EditDraft, edit
+from memories.draft import EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import dispute, forget, merge, pin, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import RELATED_ROWS, snapshot

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict, InvalidInput, LociError
 from access.models import Group
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.cleaning import clean_text, fold
-from memories.lifecycle.edit import EditDraft, edit
+from memories.lifecycle.edit import edit
 from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory

@@ -15,6 +15,7 @@ from access.errors import InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from access.tokens import operator
 from memories.draft import Draft
+from memories.draft.registry import OLDER_VALUES
 from memories.lifecycle.verbs import forget, purge
 from memories.models import IndexState, Memory, Piece, Tombstone
 from memories.search.base import search_index
@@ -180,6 +181,22 @@ def test_a_bad_row_is_told_and_the_others_come_in(
 def test_a_row_without_a_column_is_told(lines: Lines, take: Take) -> None:
     del lines[number(lines, "memory", content="Roses need lime.")]["row"]["tags"]
     assert [fault.why for fault in take(lines).faults] == ["it has no 'tags'"]
+
+
+@pytest.mark.usefixtures("emptied")
+def test_a_field_that_an_older_export_lacks_has_its_value_of_that_time(
+    lines: Lines, take: Take, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OLDER_VALUES, "importance", 4)
+    monkeypatch.setitem(OLDER_VALUES, "metadata", {})
+    for line in lines:
+        if line["kind"] == "memory":
+            del line["row"]["importance"], line["row"]["metadata"]
+    report = take(lines)
+    assert (report.faults, report.added["memory"]) == ((), 4)
+    assert set(Memory.objects.values_list("importance", flat=True)) == {4}
+    again = take(lines)
+    assert (again.faults, again.added, again.unchanged["memory"]) == ((), {}, 4)
 
 
 @pytest.mark.usefixtures("emptied")

@@ -1,0 +1,76 @@
+"""Checks of single values; each error names the field and what is allowed."""
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from access.errors import InvalidInput
+from memories.language.cleaning import clean_line
+
+MAX_TAG_CHARS = 60
+MAX_REASON_CHARS = 1000
+# NUL in JSON: `\u0000` after an even number of backslashes; after an odd number it is a literal text.
+NUL_IN_JSON = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def check_choice(value: str, allowed: list[str], *, field: str) -> None:
+    """Raise InvalidInput if `value` is not among the allowed words."""
+    if value not in allowed:
+        raise InvalidInput(
+            f"'{str(value)[:40]}' is not a valid {field}.",
+            hint=f"Use one of: {', '.join(allowed)}.",
+            field=field,
+        )
+
+
+def check_range(value: float, low: float, high: float, *, field: str) -> None:
+    """Raise InvalidInput if `value` is no number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InvalidInput(f"{field} is {value!r}; it must be a number from {low} to {high}.", field=field)
+
+
+def check_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags trimmed, in lower case, without repetitions, in order."""
+    if not tags:
+        return ()
+    limit = settings.LOCI.storage.max_tags
+    clean = [clean_line(tag, field="tags", max_chars=MAX_TAG_CHARS).lower() for tag in tags]
+    once = tuple(dict.fromkeys(tag for tag in clean if tag))
+    if len(once) > limit:
+        raise InvalidInput(f"There are {len(once)} tags; at most {limit} are allowed.", field="tags")
+    return once
+
+
+def clean_reason(reason: str) -> str:
+    """A reason on one line; it may be empty. Raises InvalidInput if it is no text or too long."""
+    return clean_line(reason, field="reason", max_chars=MAX_REASON_CHARS)
+
+
+def check_zone(moment: datetime, *, field: str) -> None:
+    """Raise InvalidInput if a time has no time zone."""
+    if moment.tzinfo is None:
+        raise InvalidInput(
+            f"{field} has no time zone.", hint="Add 'Z' or an offset such as +02:00.", field=field
+        )
+
+
+def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata. Raises InvalidInput if it is no JSON, holds a NUL character or exceeds storage.max_metadata_bytes."""
+    if not metadata and isinstance(metadata, dict):
+        return metadata
+    limit = settings.LOCI.storage.max_metadata_bytes
+    try:
+        text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"metadata is not JSON: {error}.", field="metadata") from None
+    if NUL_IN_JSON.search(text):
+        raise InvalidInput(
+            "metadata holds a NUL character.", hint="Send text, not binary data.", field="metadata"
+        )
+    if size > limit:
+        raise InvalidInput(f"metadata has {size:,} bytes; at most {limit:,} are allowed.", field="metadata")
+    return metadata
