@@ -1,0 +1,34 @@
+"""A store of version 0.2.0 opens: rows of every state and trust, words, vectors, log and chain as before."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.maintenance.test_squashed_migrations import loci
+from tests.settings import MODELS, REPOSITORY
+
+STORE = REPOSITORY / "tests" / "fixtures" / "store-0.2.0.zip"  # made by tests/fixtures/make_store.py
+pytestmark = pytest.mark.model
+
+
+def test_a_store_of_0_2_0_opens_with_all_that_is_in_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "models").symlink_to(MODELS)
+    restored = loci(home, "restore", str(STORE), "--yes")
+    assert (restored.returncode, restored.stderr) == (0, "")
+    examined = loci(home, "doctor")
+    assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+    [chain] = [line for line in loci(home, "audit", "verify").stdout.splitlines() if line.startswith("own")]
+    assert chain.split()[-1] == "whole"
+    stats = json.loads(loci(home, "stats", "--group", "ledger", "--json").stdout)
+    assert (stats["memories"], stats["live"]) == (28, 23)
+    for question, answer in (
+        ("who owns the invoice service", "Marta owns the invoice service."),
+        ("which port", "The port is 9001 🦉."),
+    ):
+        found = json.loads(loci(home, "recall", question, "--group", "ledger", "--json").stdout)
+        assert found["results"][0]["content"] == answer
+    refused = loci(home, "remember", "The door code of the lab is 7719.", "--group", "ledger")
+    assert refused.returncode != 0
