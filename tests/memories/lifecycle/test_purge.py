@@ -264,3 +264,10 @@ def test_the_log_is_folded_before_the_write_lock(
     purge(person(alice), memory.id)
     assert {text for is_locked, text in locked if is_locked} == {SECRET}
     assert [log.query for log in RecallLog.objects.all()] == ["which port"]
+
+
+def test_a_dry_run_says_what_a_purge_would_leave(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    tried, done = (purge(person(alice), memory.id, dry_run=dry_run) for dry_run in (True, False))
+    assert (tried.state, done.state) == ("purged", "purged")
+    assert not Memory.objects.filter(id=memory.id).exists()
