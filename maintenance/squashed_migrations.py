@@ -36,6 +36,8 @@ def adopt_squashed() -> bool:
         return False
     recorder = MigrationRecorder(connection)
     with transaction.atomic():
+        if not refuse_early_store():  # another process did it while this one waited for the write lock
+            return False
         for app in REPLACED:
             recorder.record_applied(app, SQUASHED)
         for app, name in REPLACED_NAMES:

@@ -73,6 +73,47 @@ def test_the_old_names_leave_the_table_of_migrations(old_home: Path) -> None:
     assert migrations_of_memories(old_home) == {"0001_schema"}
 
 
+@pytest.mark.parametrize("look", ["--plan", "--check"])
+def test_a_look_at_the_migrations_adopts_nothing(old_home: Path, look: str) -> None:
+    before = migrations_of_memories(old_home)
+    looked = loci(old_home, "migrate", look)
+    assert (looked.returncode, looked.stderr) == (0, "")
+    assert migrations_of_memories(old_home) == before
+
+
+def test_two_processes_at_once_adopt_a_store_once(old_home: Path) -> None:
+    """The other process adopts it just before this one gets the write lock."""
+    program = """
+import subprocess, sys
+import django
+django.setup()
+from django.db import connection
+from maintenance.squashed_migrations import adopt_squashed
+
+def let_another_go_first(execute, sql, params, many, context):
+    if sql.startswith("BEGIN"):
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], check=True)
+    return execute(sql, params, many, context)
+
+with connection.execute_wrapper(let_another_go_first):
+    print(adopt_squashed())
+"""
+    environment = {**os.environ, "LOCI_HOME": str(old_home), "DJANGO_SETTINGS_MODULE": "loci_site.settings"}
+    adopted = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (adopted.stdout, adopted.stderr) == ("False\n", "")
+    database = DRIVER.module.connect(old_home / "memory.db")
+    [(recorded,)] = database.execute("SELECT count(*) FROM django_migrations WHERE name = '0001_schema'")
+    database.close()
+    assert recorded == 5  # one per app
+
+
 def test_a_store_of_an_earlier_version_is_refused_and_left_as_it_is(old_home: Path) -> None:
     left = migrations_of_memories(old_home, "DELETE FROM django_migrations WHERE name = '0006_fewer_indexes'")
     assert len(left) == 5

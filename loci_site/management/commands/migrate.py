@@ -1,10 +1,12 @@
 """`loci migrate`: Django's command, which also adopts a store whose migrations were squashed since."""
 
 import argparse
+from contextlib import nullcontext
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
+from django.db import transaction
 
 from access.errors import LociError
 from maintenance.squashed_migrations import adopt_squashed
@@ -17,7 +19,7 @@ examples:
 
 
 class Command(migrate.Command):
-    """Adopts the store if need be, then migrates."""
+    """Adopts the store if need be, then migrates; --plan and --check change nothing."""
 
     help = "Bring the tables of the store up to date with this version of Loci."
 
@@ -27,8 +29,12 @@ class Command(migrate.Command):
         parser.epilog = EXAMPLES
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            adopt_squashed()
-        except LociError as error:
-            raise CommandError(str(error)) from error
-        super().handle(*args, **options)
+        only_looks = options["plan"] or options["check_unapplied"]
+        with transaction.atomic() if only_looks else nullcontext():
+            try:
+                adopt_squashed()
+            except LociError as error:
+                raise CommandError(str(error)) from error
+            super().handle(*args, **options)
+            if only_looks:
+                transaction.set_rollback(True)
