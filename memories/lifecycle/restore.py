@@ -145,7 +145,7 @@ def write_after_retracted(actor: Actor, version: Memory, head: Memory, ready: Pr
     refuse_restated(ready, head)
     twin = find_live_twin(version)
     if twin is not None:
-        raise Conflict(f"The live memory {twin.id} has the same text.", hint="There is nothing to restore.")
+        raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
     now = timezone.now()
     new = insert_version(actor, ready, version.group, trust=Trust.ACTIVE, after=head, now=now)
     copy_carried_fields(version, new, valid_from=version.valid_from)
