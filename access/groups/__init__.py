@@ -92,7 +92,11 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
     check_texts(title=title)
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
-            raise Conflict(f"There is already a group '{slug}'.", field="group")
+            raise Conflict(
+                f"There is already a group '{slug}'.",
+                hint="Change that group, or choose another name.",
+                field="group",
+            )
         group = Group.objects.create(slug=slug, title=title, private=private, created_by=actor.name)
         if actor.user_id is not None:
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)

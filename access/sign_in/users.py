@@ -38,7 +38,7 @@ def find_person(username: str) -> User:
     user = User.objects.filter(username=username).first()
     if user is None:
         known = ", ".join(User.objects.order_by("pk").values_list("username", flat=True)[:12])
-        hint = f"There are: {known}." if known else "'loci person add NAME' creates one."
+        hint = f"Existing users: {known}." if known else "'loci person add NAME' creates one."
         raise NotFound(f"There is no user '{username[:80]}'.", hint=hint, field="user")
     return user
 

@@ -132,7 +132,7 @@ def check_not_withdrawn(memory: Memory) -> None:
     # A summary is withdrawn because one of its sources was; that says nothing against the other sources.
     if retracted is not None and memory.state != State.COMPACTED:
         raise Conflict(
-            f"It went into {retracted.id}, which was retracted.",
+            f"It became part of {retracted.id}, which was retracted.",
             hint="Store it again; a curator decides about it.",
         )
 

@@ -78,7 +78,7 @@ def test_a_token_can_be_bound_to_groups_and_an_end(bob: User, ledger: Group) -> 
     ("words", "said"),
     [
         (["--scopes", "read,fly"], "Unknown scope: fly. Use admin"),
-        (["--user", "nobody"], "There is no user 'nobody'. There are: alice"),
+        (["--user", "nobody"], "There is no user 'nobody'. Existing users: alice"),
         (["--group", "ledgre"], "Did you mean ledger or"),
         (["--group", "garden", "--default-group", "ledger"], "not bound to its default group 'ledger'"),
         (["--days", "-3"], "is in the past"),

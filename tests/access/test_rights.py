@@ -134,5 +134,6 @@ def test_a_group_is_made_once_under_an_allowed_name(alice: User, bob: User) -> N
         create_group(person(alice), "No Spaces")
     made = create_group(person(alice), "orchard")
     assert Membership.objects.get(group=made).role == "admin"
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict) as caught:
         create_group(person(alice), "orchard")
+    assert caught.value.hint == "Change that group, or choose another name."

@@ -63,7 +63,7 @@ def test_verify_walks_every_chain(remember: Remember) -> None:
     assert [(chain["origin"], chain["rows"]) for chain in said["chains"]] == [("", own), (FOREIGN, 1)]
     lines = run("verify").splitlines()
     assert [line.split()[0] for line in lines] == ["chain", "own", FOREIGN]
-    assert all(line.endswith("whole") for line in lines[1:])
+    assert all(line.endswith("unbroken") for line in lines[1:])
 
 
 @pytest.mark.parametrize("origin", ["", FOREIGN])

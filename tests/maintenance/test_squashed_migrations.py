@@ -59,7 +59,7 @@ def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Pa
     [chain] = [
         line for line in loci(old_home, "audit", "verify").stdout.splitlines() if line.startswith("own")
     ]
-    assert chain.split() == ["own", "41", "1", "-", "whole"]
+    assert chain.split() == ["own", "41", "1", "-", "unbroken"]
     stats = json.loads(loci(old_home, "stats", "--group", "ledger", "--json").stdout)
     assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (22, 18, 24, 0)
     found = json.loads(

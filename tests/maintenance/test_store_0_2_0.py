@@ -21,7 +21,7 @@ def test_a_store_of_0_2_0_opens_with_all_that_is_in_it(tmp_path: Path) -> None:
     examined = loci(home, "doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
     [chain] = [line for line in loci(home, "audit", "verify").stdout.splitlines() if line.startswith("own")]
-    assert chain.split()[-1] == "whole"
+    assert chain.split()[-1] == "unbroken"
     stats = json.loads(loci(home, "stats", "--group", "ledger", "--json").stdout)
     assert (stats["memories"], stats["live"]) == (28, 23)
     for question, answer in (

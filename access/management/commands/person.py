@@ -30,7 +30,7 @@ examples:
   loci person deactivate bob
   loci person activate bob
 """
-SHOWN_ONCE: Final = "The password is shown only this once."
+SHOWN_ONCE: Final = "The password is shown only once."
 YES_NO = {"yes": True, "no": False}
 Act = Callable[[dict[str, Any]], str]
 

@@ -106,7 +106,7 @@ def find_owner(name: str | None) -> "User":
         known = ", ".join(users.values_list("username", flat=True)[:12])
         raise NotFound(
             f"There is no user '{name}'." if name else "There is no superuser.",
-            hint=f"There are: {known}."
+            hint=f"Existing users: {known}."
             if known
             else "'loci up' creates the first one, 'loci person add NAME' any other.",
             field="user",
@@ -131,7 +131,7 @@ def new_token_text(made: NewToken) -> str:
             "",
             f"  {client_json(made.secret)}",
             "",
-            "The secret is shown only this once.",
+            "The secret is shown only once.",
         ]
     )
 

@@ -31,16 +31,16 @@ STORES: Final = Path("cache") / "evaluation"
 COLUMNS: Final = ["R@1", "R@5", "R@10", "R@20", "H@1", "H@5", "H@10", "A@10", "MRR", "nDCG@10"]
 EXAMPLES: Final = """\
 examples:
-  manage.py evaluate my_set                        the mode of the settings
-  manage.py evaluate my_set --mode all             every mode, side by side
-  manage.py evaluate my_set --mode hybrid keyword --json
-  manage.py evaluate my_set --mode rrf --run rrf.json
-  manage.py evaluate my_set --mode all --interval  with 95 % intervals over the questions
-  manage.py evaluate sets/* --ablate --json        the gain of each step of recall
-  manage.py evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
-  manage.py evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
-  manage.py evaluate sets/* --everywhere           each question asked in all groups of its set at once
-  manage.py evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
+  loci evaluate my_set                        the mode of the settings
+  loci evaluate my_set --mode all             every mode, side by side
+  loci evaluate my_set --mode hybrid keyword --json
+  loci evaluate my_set --mode rrf --run rrf.json
+  loci evaluate my_set --mode all --interval  with 95 % intervals over the questions
+  loci evaluate sets/* --ablate --json        the gain of each step of recall
+  loci evaluate sets/* --folds 5              recall's weights refitted on four fifths of the groups
+  loci evaluate sets/* --abstain              how often recall abstains, rightly and wrongly
+  loci evaluate sets/* --everywhere           each question asked in all groups of its set at once
+  loci evaluate sets/* --write-docs docs/recall.md   everything, into the tables of the page
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
 {id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.

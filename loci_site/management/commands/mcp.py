@@ -14,10 +14,10 @@ from loci_site.mcp.transports.stdio import serve_stdio, stdio_actor
 
 EXAMPLES: Final = """\
 examples:
-  manage.py mcp --stdio
-  manage.py mcp --stdio --group ledger           'ledger' as the default group
-  manage.py mcp --stdio --read-only              recall, inspect, stats and get_context only
-  LOCI_TOKEN=loci_... manage.py mcp --stdio      with the rights of that token
+  loci mcp --stdio
+  loci mcp --stdio --group ledger           'ledger' as the default group
+  loci mcp --stdio --read-only              recall, inspect, stats and get_context only
+  LOCI_TOKEN=loci_... loci mcp --stdio      with the rights of that token
 
 Without a token it acts as the operator of this machine, who can read the memory file anyway.
 Standard output belongs to the protocol; messages go to standard error.

@@ -191,7 +191,7 @@ def ready_text(first: FirstAccess | None) -> str:
             "",
             f"  {client_json(first.token)}",
             "",
-            "The password and the token are shown this once. This token may do everything, including purge;",
+            "The password and the token are shown only once. This token may do everything, including purge;",
             "create one for each agent:",
             f"  {command_line('token create NAME')}",
             "Change the password:",

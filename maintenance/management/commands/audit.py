@@ -29,12 +29,12 @@ from memories.queries.versions import parse_id
 
 EXAMPLES: Final = """\
 examples:
-  manage.py audit verify                                     check that every row follows the one before it
-  manage.py audit show --limit 20                            the newest rows
-  manage.py audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
-  manage.py audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --at 2026-03-01T12:00
-  manage.py audit show --actor ann --operation forget --since 2026-05-01 --json
-  manage.py audit export log.jsonl --group ledger
+  loci audit verify                                     check that every row follows the one before it
+  loci audit show --limit 20                            the newest rows
+  loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
+  loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --at 2026-03-01T12:00
+  loci audit show --actor ann --operation forget --since 2026-05-01 --json
+  loci audit export log.jsonl --group ledger
 
 The exit status of verify is 1 if a chain is broken.
 """
@@ -174,7 +174,7 @@ def chain_row(report: ChainReport) -> list[str]:
     """A chain's line in the table of `verify`."""
     name = "own" if report.origin == OWN else report.origin
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
-    verdict = "whole" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
+    verdict = "unbroken" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
     return [name, f"{report.rows:,}", f"{report.purged_payloads:,}", dropped, verdict]
 
 

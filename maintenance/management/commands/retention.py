@@ -13,9 +13,9 @@ from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
 examples:
-  manage.py retention --dry-run     what would be destroyed, and what is held and why
-  manage.py retention               destroy it; this cannot be undone
-  manage.py retention --json
+  loci retention --dry-run     what would be destroyed, and what is held and why
+  loci retention               destroy it; this cannot be undone
+  loci retention --json
 
 The limits are in [maintenance] of config.toml: retention_days (forgotten memories), runs_days (data for undoing
 runs), recall_log_days (recalls), log_days (the audit log; 0 keeps it forever). A worker runs this once a day.

@@ -20,11 +20,11 @@ from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
 examples:
-  manage.py schedule                 every job: interval, last run, next run, state
-  manage.py schedule pause cycle     it stays paused across restarts
-  manage.py schedule resume cycle
-  manage.py schedule run cycle       run it here and now, due or not
-  manage.py schedule --json
+  loci schedule                 every job: interval, last run, next run, state
+  loci schedule pause cycle     it stays paused across restarts
+  loci schedule resume cycle
+  loci schedule run cycle       run it here and now, due or not
+  loci schedule --json
 
 Times are UTC. The settings maintenance.cycle_hours and maintenance.backup_days set the intervals; 0 means never.
 """
@@ -35,7 +35,7 @@ CHANGES: dict[str, Callable[[Actor, str], JobStatus]] = {
     "run": run_now,
 }
 MESSAGES: Final = {
-    "pause": "The job '{name}' is paused; 'manage.py schedule resume {name}' lets it run again.",
+    "pause": "The job '{name}' is paused; 'loci schedule resume {name}' lets it run again.",
     "resume": "The job '{name}' is resumed; next run: {next}.",
     "run": "The job '{name}' ran in {took}.",
 }
@@ -58,7 +58,7 @@ class Command(FaceCommand):
     def act(self, options: dict[str, Any]) -> int:
         action, name = options["action"], options["name"]
         if (action == "list") is not (name is None):
-            hint = "'list' takes no name." if name else f"Name the job: manage.py schedule {action} NAME"
+            hint = "'list' takes no name." if name else f"Name the job: loci schedule {action} NAME"
             raise CommandError(hint, returncode=2)
         if action == "list":
             self._list(list_schedule(operator()), is_json=options["json"])
@@ -80,7 +80,7 @@ class Command(FaceCommand):
             return
         self.print_table([job_row(job) for job in jobs], header=HEADER)
         if not any(job.last_run or job.failures for job in jobs):
-            self.stdout.write("Nothing has run yet: the worker started by 'manage.py up' runs the jobs.")
+            self.stdout.write("Nothing has run yet: the worker started by 'loci up' runs the jobs.")
 
 
 def job_row(job: JobStatus) -> list[str]:

@@ -17,11 +17,11 @@ from memories.queries.labels import label_of
 
 EXAMPLES: Final = """\
 examples:
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --query "deploy port"     why recall finds it or not
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --as-of 2026-03-01       the version that was true then
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --known-at 2026-03-01    the version that Loci knew then
-  manage.py inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
+  loci inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
+  loci inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --query "deploy port"     why recall finds it or not
+  loci inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --as-of 2026-03-01       the version that was true then
+  loci inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --known-at 2026-03-01    the version that Loci knew then
+  loci inspect 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
 
 

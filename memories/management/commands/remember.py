@@ -19,11 +19,11 @@ from memories.store import Outcome, StoreResult, store
 
 EXAMPLES: Final = """\
 examples:
-  manage.py remember "We settled on PostgreSQL 16 for the ledger." --group ledger
-  manage.py remember "To deploy, run make ship." --type procedural --tag deploy --group ledger
-  git log -1 --format=%B | manage.py remember - --type episodic --group ledger
-  manage.py remember - --lines --group ledger < facts.txt     each line is a memory
-  manage.py remember "The port is 8082." --supersedes 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
+  loci remember "We settled on PostgreSQL 16 for the ledger." --group ledger
+  loci remember "To deploy, run make ship." --type procedural --tag deploy --group ledger
+  git log -1 --format=%B | loci remember - --type episodic --group ledger
+  loci remember - --lines --group ledger < facts.txt     each line is a memory
+  loci remember "The port is 8082." --supersedes 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --json
 """
 FIELDS: Final = offered_in(FieldInput.REMEMBER, STORED)
 OUTCOMES: Final = {

@@ -10,9 +10,9 @@ from memories.management.output import FaceCommand, printable
 
 EXAMPLES: Final = """\
 examples:
-  manage.py stats                     all groups
-  manage.py stats --group ledger
-  manage.py stats --json
+  loci stats                     all groups
+  loci stats --group ledger
+  loci stats --json
 """
 
 

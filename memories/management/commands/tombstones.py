@@ -12,8 +12,8 @@ from memories.queries.pages import MAX_LIMIT
 
 EXAMPLES: Final = """\
 examples:
-  manage.py tombstones list --group ledger
-  manage.py tombstones lift 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "it was right after all"
+  loci tombstones list --group ledger
+  loci tombstones lift 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --reason "it was right after all"
 """
 
 

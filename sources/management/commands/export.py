@@ -20,10 +20,10 @@ from sources.format import counts_text
 
 EXAMPLES: Final = """\
 examples:
-  manage.py export loci.jsonl                     the whole store, with its log
-  manage.py export --group ledger > ledger.jsonl
-  manage.py export loci.jsonl --vectors --json    with vectors, so that an import need not embed
-  manage.py export loci.jsonl --overwrite         replace an existing file
+  loci export loci.jsonl                     the whole store, with its log
+  loci export --group ledger > ledger.jsonl
+  loci export loci.jsonl --vectors --json    with vectors, so that an import need not embed
+  loci export loci.jsonl --overwrite         replace an existing file
 """
 
 

@@ -20,10 +20,10 @@ from sources.importing.reports import lines_were
 
 EXAMPLES: Final = """\
 examples:
-  manage.py import chats.jsonl                       lines of {id, text, group, timestamp, session, speaker}
-  manage.py import notes.jsonl --group ledger --type procedural --scope global
-  manage.py import notes.jsonl --dry-run --json      show what would happen
-  manage.py import loci.jsonl                        an export of Loci, written by 'manage.py export'
+  loci import chats.jsonl                       lines of {id, text, group, timestamp, session, speaker}
+  loci import notes.jsonl --group ledger --type procedural --scope global
+  loci import notes.jsonl --dry-run --json      show what would happen
+  loci import loci.jsonl                        an export of Loci, written by 'loci export'
 
 formats:
 """

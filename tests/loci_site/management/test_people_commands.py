@@ -178,7 +178,7 @@ def test_rights_of_a_person_are_changed_and_named(bob: User) -> None:
     assert "nothing was changed" in run("person", "change", "bob", "--staff", "yes")
     assert answer("person", "change", "bob", "--email", "bob@example.org")["changed"] == ["email"]
     assert len(logged()) == 2
-    with pytest.raises(CommandError, match="There are: alice, bob"):
+    with pytest.raises(CommandError, match="Existing users: alice, bob"):
         run("person", "change", "eve", "--staff", "yes")
 
 

@@ -90,4 +90,4 @@ def test_help_shows_examples(action: tuple[str, ...], capsys: pytest.CaptureFixt
         call_command("model", *action, "--help")
 
     assert caught.value.code == 0
-    assert "manage.py model verify" in capsys.readouterr().out
+    assert "loci model verify" in capsys.readouterr().out
