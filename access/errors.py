@@ -91,6 +91,12 @@ class TooManyAttempts(LociError):
         self.wait_s = wait_s
 
 
+class TooManyWrites(TooManyAttempts):
+    """The token writes faster than `access.writes_per_minute`; the header `Retry-After` holds the seconds to wait."""
+
+    code = "too_many_writes"
+
+
 class Unavailable(LociError):
     """A required component does not work at the moment."""
 
