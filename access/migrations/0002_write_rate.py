@@ -5,6 +5,5 @@ class Migration(migrations.Migration):
     dependencies = [("access", "0001_schema")]
 
     operations = [
-        migrations.AddField("apitoken", "writes_left", models.FloatField(null=True, editable=False)),
-        migrations.AddField("apitoken", "writes_left_at", models.FloatField(null=True, editable=False)),
+        migrations.AddField("apitoken", "burst_at", models.BigIntegerField(null=True, editable=False)),
     ]

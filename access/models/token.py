@@ -29,9 +29,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # What the token could still write at a time (seconds since the epoch); null before its first write.
-    writes_left = models.FloatField(null=True, editable=False)
-    writes_left_at = models.FloatField(null=True, editable=False)
+    # When the token has its whole burst of writes again (microseconds since the epoch); null before its first write.
+    burst_at = models.BigIntegerField(null=True, editable=False)
 
     class Meta:
         ordering = ["-created_at"]

@@ -162,7 +162,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         all_groups=everywhere,
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",
-        writes_left=writes_left(token.writes_left, token.writes_left_at),
+        writes_left=writes_left(token.burst_at),
     )
 
 
