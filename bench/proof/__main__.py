@@ -17,10 +17,9 @@ from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.hostile.prove import prove_hostile
-from bench.proof.machine import machine
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.properties import prove_properties
-from bench.proof.report import as_markdown, write_report
+from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.team.prove import prove_team
 
 PROOFS = (

@@ -7,7 +7,7 @@ from typing import NoReturn
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from access.errors import LociError, as_storage_error
+from access.errors import LociError, StorageFull, as_storage_error
 from loci_site.mcp.arguments import describe_validation
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ def find_domain_error(error: BaseException) -> LociError | None:
 def explain_failure(error: Exception, *, what: str) -> str:
     """The text of a failure; an unexpected one is logged under a short reference that the text names."""
     reason = find_domain_error(error)
+    if isinstance(reason, StorageFull):
+        logger.error("%s failed: %s", what, reason.fault, exc_info=error)
     if reason is not None:
         return error_text(reason)
     reference = secrets.token_hex(4)

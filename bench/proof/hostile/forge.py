@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from storage.sqlite.driver import DRIVER
 
 DATABASE, MANIFEST = "memory.db", "manifest.json"
 BOMB_BYTES = 64 * 1024 * 1024
@@ -81,7 +82,7 @@ def add_trigger(parts: Parts, manifest: Manifest, folder: Path) -> None:
     """A database with a trigger that loads a library as soon as something is logged."""
     path = folder / "trigger.db"
     path.write_bytes(parts[DATABASE])
-    database = sqlite3.connect(path)
+    database = DRIVER.module.connect(str(path))  # type: ignore[union-attr]  # a proof has a library
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute(
         "CREATE TRIGGER harmful AFTER INSERT ON memory_log BEGIN SELECT load_extension('/tmp/harmful'); END"
