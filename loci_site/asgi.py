@@ -61,7 +61,8 @@ def start() -> None:
         end_with_parent(int(parent))
     take_short_turns()
     connection_created.connect(WATCH.watch)
-    COMMIT_HOOKS.append(WATCH.note_failure)
+    if WATCH.note_failure not in COMMIT_HOOKS:
+        COMMIT_HOOKS.append(WATCH.note_failure)
     warm_up()
     load_in_background()
 
