@@ -16,8 +16,12 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
+from memories.embedding.concurrency import CORES
 from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
 
+# A write lets the recalls that are under way end first, for so long: each of their statements would wait for its turns
+# of the interpreter.
+YIELD_S = 0.05
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -38,7 +42,12 @@ def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     `fn` then leaves its thread, and starts again once they are there (memories.embedding.long_texts). A caller that is
     cancelled meanwhile ends the embedding with its current batch.
     """
-    started_once = run_in_pool(fn, lambda: write_pool())
+
+    def start(*args: P.args, **kwargs: P.kwargs) -> R:
+        CORES.wait_until_free(YIELD_S)
+        return fn(*args, **kwargs)
+
+    started_once = run_in_pool(start, lambda: write_pool())
 
     @wraps(fn)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:

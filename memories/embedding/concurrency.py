@@ -16,8 +16,8 @@ QUOTA_FILES = (
     (Path("/sys/fs/cgroup/cpu.max"),),
     (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
 )
-# A thread of this niceness gets a third of the time of one that answers.
-BACKGROUND_NICE, MAX_NICE = 5, 19
+# A thread of this niceness gets an eighth of the time of one that answers.
+BACKGROUND_NICE, MAX_NICE = 9, 19
 
 
 def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
@@ -62,7 +62,12 @@ class CoreSlots:
         finally:
             with self._freed:
                 self._free += 1
-                self._freed.notify()
+                self._freed.notify_all()
+
+    def wait_until_free(self, at_most_s: float) -> None:
+        """Wait until nobody holds a slot, but no longer than this."""
+        with self._freed:
+            self._freed.wait_for(lambda: self._free == self._count, at_most_s)
 
     def has_spare(self) -> bool:
         """Whether another core is probably idle and can take a part of the work."""
