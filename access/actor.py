@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 
 from access.models import Membership, Role
 
@@ -47,6 +48,7 @@ class Actor:
     roles: dict[int, str] = field(default_factory=dict)
     default_group: str = ""
     run: uuid.UUID | None = None
+    writes_left: float = field(default=inf, compare=False)  # see access.write_rate
 
     def may(self, right: str, group_key: int | None = None) -> bool:
         """Whether the actor has `right`, in the given group if there is one."""

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from storage.faults import StorageFault, find_storage_fault
+
 
 class LociError(Exception):
     """An error that the caller can act on; interfaces render `as_dict()` and never a traceback."""
@@ -91,8 +93,38 @@ class TooManyAttempts(LociError):
         self.wait_s = wait_s
 
 
+class TooManyWrites(TooManyAttempts):
+    """The token writes faster than `access.writes_per_minute`; the header `Retry-After` holds the seconds to wait."""
+
+    code = "too_many_writes"
+
+
 class Unavailable(LociError):
     """A required component does not work at the moment."""
 
     code = "unavailable"
     status = 503
+
+
+class StorageFull(LociError):
+    """The disk is full or read-only or reports an error; reads go on, and writes work again as soon as it does."""
+
+    code = "storage_full"
+    status = 507
+
+    def __init__(self, fault: StorageFault) -> None:
+        super().__init__(f"It was not saved: {fault}.", hint=STORAGE_HINTS[fault])
+        self.fault = fault
+
+
+STORAGE_HINTS = {
+    StorageFault.FULL: "Free space on the disk that holds LOCI_HOME; writing then works again without a restart.",
+    StorageFault.READ_ONLY: "Make the files in LOCI_HOME writable for the user that runs Loci.",
+    StorageFault.BROKEN: "Check the disk and the system's log, then run 'loci doctor'.",
+}
+
+
+def as_storage_error(error: BaseException | None) -> StorageFull | None:
+    """The error to show if a fault of the disk caused this one; None for any other cause."""
+    fault = find_storage_fault(error)
+    return None if fault is None else StorageFull(fault)

@@ -24,6 +24,7 @@ from loci_site.server.write_probe import WATCH  # noqa: E402
 from memories.embedding import warm_up  # noqa: E402
 from memories.recall.recall_log import COUNTER  # noqa: E402
 from memories.search.in_memory.sync import load_in_background  # noqa: E402
+from storage.faults import COMMIT_HOOKS  # noqa: E402
 
 # Import all views at start-up instead of during the first request.
 import_module(settings.ROOT_URLCONF)
@@ -60,6 +61,8 @@ def start() -> None:
         end_with_parent(int(parent))
     take_short_turns()
     connection_created.connect(WATCH.watch)
+    if WATCH.note_failure not in COMMIT_HOOKS:
+        COMMIT_HOOKS.append(WATCH.note_failure)
     warm_up()
     load_in_background()
 

@@ -5,12 +5,14 @@ from django.contrib import admin
 from django.urls import include, path
 
 from loci_site.api import api
+from loci_site.app.errors import server_error
 from loci_site.mcp.transports.http import mcp_view
 from loci_site.server.health import health
 from memories.admin.review import review_urls
 
 admin.autodiscover()
 
+handler500 = server_error
 urlpatterns = [
     path("", include("loci_site.app.urls")),
     path("health", health),

@@ -4,6 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
+DATABASE = "memory.db"  # where the setting storage.database names no other file
 FOLDERS = ("models", "keys", "backups", "queue", "logs")
 
 

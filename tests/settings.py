@@ -50,4 +50,4 @@ LOCI_DB_THREADS = "sensitive"
 # Recalls are counted when a test says so, not by a timer that outlives it.
 LOCI = replace(LOCI, retrieval=replace(LOCI.retrieval, access_flush_s=0.0))
 # All callers of the tests come from one address; what is tested about that sets its own limit.
-LOCI = replace(LOCI, access=replace(LOCI.access, token_failures=1_000_000))
+LOCI = replace(LOCI, access=replace(LOCI.access, token_failures=1_000_000, writes_per_minute=0))

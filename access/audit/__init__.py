@@ -16,6 +16,7 @@ from django.utils import timezone
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
+from access.write_rate import count_writes
 from storage.bulk_insert import MIN_BULK_ROWS, ManyInsert, can_insert_columns
 from storage.canonical_json import ReadyJson, canonical_json
 from storage.compiled_queries import CompiledQuery, CompiledUpdate
@@ -110,6 +111,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         keys = _ENTRIES.add_columns(rows)
         _PAYLOADS.add_columns({"entry_id": keys, **payloads})
         advance_head(head, head.seq + len(events), rows["hash"][-1])
+        count_writes(actor, len(events))
 
 
 def append_rows(
@@ -129,6 +131,7 @@ def append_rows(
         _ENTRIES.add(rows)
         _PAYLOADS.add(payloads)
         advance_head(head, rows[-1].seq, previous)
+        count_writes(actor, len(events))
     return rows
 
 

@@ -17,6 +17,7 @@ from access.audit.operations import Operation
 from access.errors import InvalidInput, NotAuthenticated, NotFound, NotPermitted
 from access.models import ApiToken, Group, Membership
 from access.unstorable_text import refuse_unstorable
+from access.write_rate import writes_left
 from storage.compiled_queries import CompiledQuery
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def actor_for_token(token: ApiToken, *, via: str, client: str = "") -> Actor:
         all_groups=everywhere,
         roles=roles,
         default_group=token.default_group.slug if token.default_group else "",
+        writes_left=writes_left(token.burst_at),
     )
 
 

@@ -16,10 +16,10 @@ from bench.proof.conformance import prove_conformance
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
-from bench.proof.machine import machine
+from bench.proof.hostile.prove import prove_hostile
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.properties import prove_properties
-from bench.proof.report import as_markdown, write_report
+from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.team.prove import prove_team
 
 PROOFS = (
@@ -52,6 +52,11 @@ PROOFS = (
         prove_duplicates,
     ),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
+    Proof(
+        "hostile",
+        "Nobody stops another; a full disk, damaged pages and forged backups do no harm.",
+        prove_hostile,
+    ),
     Proof("chunks", "The vector table's chunk size fits many small groups and one large one.", prove_chunks),
 )
 # Names for several proofs together.

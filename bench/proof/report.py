@@ -1,9 +1,12 @@
 """docs/proof.md: what each proof found last, written between the marks that the page has for it."""
 
+import os
+import platform
 import re
 from pathlib import Path
 
 from bench.proof.proof import REPOSITORY, Finding, Proof
+from storage.sqlite.driver import DRIVER
 
 PAGE = REPOSITORY / "docs" / "proof.md"
 
@@ -36,3 +39,29 @@ def as_markdown(finding: Finding, machine: str) -> str:
 
 def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def machine() -> str:
+    """What the numbers were measured on: processor, cores, memory, system, Python and SQLite."""
+    library = DRIVER.module.sqlite_version if DRIVER.module is not None else "none"
+    parts = [
+        f"{os.cpu_count()} cores of {_processor()}",
+        f"{_memory_gib():.0f} GiB",
+        f"{platform.system()} {platform.machine()}",
+        f"Python {platform.python_version()}",
+        f"SQLite {library}",
+    ]
+    return ", ".join(parts)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _memory_gib() -> float:
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) / 2**30

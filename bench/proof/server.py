@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,9 +69,11 @@ class Server:
 
 
 @contextmanager
-def running(home: Home, log: Path, *, supervised: bool = False) -> Iterator[Server]:
+def running(
+    home: Home, log: Path, *, supervised: bool = False, variables: Mapping[str, str] = {}
+) -> Iterator[Server]:
     """Start the server as start() does; it is stopped in the end unless it was killed."""
-    server = start(home, log, supervised=supervised)
+    server = start(home, log, supervised=supervised, variables=variables)
     try:
         yield server
     finally:
@@ -79,10 +81,11 @@ def running(home: Home, log: Path, *, supervised: bool = False) -> Iterator[Serv
             server.stop()
 
 
-def start(home: Home, log: Path, *, supervised: bool = False) -> Server:
+def start(home: Home, log: Path, *, supervised: bool = False, variables: Mapping[str, str] = {}) -> Server:
     """Start a web process in `home`, adding its words to `log`, and wait until its port is open.
 
-    `supervised` starts `manage.py up`, which runs two web processes and the worker below itself.
+    `supervised` starts `manage.py up`, which runs two web processes and the worker below itself. `variables` are added
+    to its environment.
     """
     port = free_port()
     command = [sys.executable, *(["manage.py", "up"] if supervised else ["-m", "loci_site.server.web"])]
@@ -90,6 +93,7 @@ def start(home: Home, log: Path, *, supervised: bool = False) -> Server:
         "LOCI_HOST": "127.0.0.1",
         "LOCI_PORT": str(port),
         "LOCI_WEB_PROCESSES": "2",
+        **variables,
     }
     with log.open("ab") as words:
         process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=words, stderr=words)

@@ -1,6 +1,6 @@
 """What the database itself says, read by a process of its own in the home that LOCI_HOME names.
 
-`python -m bench.proof.witness prepare | check | settle`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
+`python -m bench.proof.witness prepare | token | check | settle`; what it needs comes as JSON on stdin, the answer is JSON on stdout.
 """
 
 import json
@@ -39,6 +39,13 @@ def prepare() -> dict[str, str]:
     user, _ = User.objects.get_or_create(username="prover", defaults={"is_superuser": True})
     scopes = ("read", "write", "create-group")
     return {"secret": create_token(operator(), user=user, name="proof", scopes=scopes).secret}
+
+
+def token() -> dict[str, str]:
+    """Make a token of another user, who may write everywhere."""
+    name = json.load(sys.stdin)["name"]
+    user, _ = User.objects.get_or_create(username=name, defaults={"is_superuser": True})
+    return {"secret": create_token(operator(), user=user, name=name, scopes=("read", "write")).secret}
 
 
 def settle() -> dict[str, int]:
@@ -179,10 +186,12 @@ def main() -> None:
             print(json.dumps(prepare()))
         case "check":
             print(json.dumps(check()))
+        case "token":
+            print(json.dumps(token()))
         case "settle":
             print(json.dumps(settle()))
         case unknown:
-            sys.exit(f"{unknown} is none of prepare, check, settle")
+            sys.exit(f"{unknown} is none of prepare, token, check, settle")
 
 
 if __name__ == "__main__":

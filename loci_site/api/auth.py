@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
@@ -10,7 +11,10 @@ from access.errors import NotAuthenticated
 from access.sign_in.client_address import address_of
 from access.tokens import actor_for_secret, actor_for_user
 from access.tokens.throttle import count_failed_token
+from access.write_rate import check_write_rate
 from loci_site.api.errors import CsrfMissing
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Token(HttpBearer):
@@ -21,11 +25,14 @@ class Token(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
         """The token's Actor. A request with a token never falls back to the session."""
         try:
-            return actor_for_secret(token.strip(), via=Via.REST, client=client_of(request))
+            actor = actor_for_secret(token.strip(), via=Via.REST, client=client_of(request))
         except NotAuthenticated as error:
             if not token.strip():
                 raise
             raise count_failed_token(error, address=address_of(request), via=Via.REST) from None
+        if not is_reading(request):
+            check_write_rate(actor)
+        return actor
 
 
 class Session(APIKeyCookie):
@@ -49,6 +56,11 @@ class Session(APIKeyCookie):
     def authenticate(self, request: HttpRequest, key: str | None) -> Actor | None:
         """Never called: __call__ does the work, without the CSRF check of the base class."""
         return None
+
+
+def is_reading(request: HttpRequest) -> bool:
+    """Whether a request only reads; a recall may be a POST."""
+    return request.method in SAFE_METHODS or request.path == reverse("rest:recall_memories")
 
 
 def actor_of(request: HttpRequest) -> Actor:

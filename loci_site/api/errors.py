@@ -9,7 +9,15 @@ from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from access.errors import InvalidInput, LociError, NotAuthenticated, NotFound, TooManyAttempts, Unavailable
+from access.errors import (
+    InvalidInput,
+    LociError,
+    NotAuthenticated,
+    NotFound,
+    TooManyAttempts,
+    Unavailable,
+    as_storage_error,
+)
 from loci_site.api.responses import answer
 from loci_site.config.keys import nearest
 
@@ -87,7 +95,11 @@ def as_loci_error(error: object) -> LociError | None:
 
 
 def log_unexpected(request: HttpRequest, error: Exception | type[Exception]) -> LociError:
-    """Log an unexpected exception under a new reference. Returns the error that names it."""
+    """Log an unexpected exception under a new reference. Returns the error that names it, or the fault of the disk."""
+    storage_error = as_storage_error(error) if isinstance(error, Exception) else None
+    if storage_error is not None:
+        logger.error("%s %s failed: %s", request.method, request.path, error)
+        return storage_error
     reference = secrets.token_hex(4)
     logger.error(
         "%s %s failed, reference %s",

@@ -14,9 +14,10 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from access.errors import InvalidInput, NotFound, TooLarge
+from loci_site.api.auth import is_reading
 from loci_site.api.errors import DOCS_HINT, MethodNotAllowed, error_response
 from loci_site.config.keys import nearest
-from loci_site.server.db_threads import in_db_thread
+from loci_site.server.db_threads import in_db_thread, in_write_thread
 
 View = Callable[..., HttpResponseBase]
 
@@ -103,7 +104,12 @@ def run_in_db_thread(view: View) -> Callable[..., Any]:
         refusal["Allow"] = allowed
         return refusal
 
-    return csrf_exempt(in_db_thread(run))
+    read, write = in_db_thread(run), in_write_thread(run)
+
+    async def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return await (read if is_reading(request) else write)(request, *args, **kwargs)
+
+    return csrf_exempt(answer)
 
 
 def redirect_to_docs(request: HttpRequest) -> HttpResponseBase:

@@ -33,8 +33,12 @@ class Server:
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = key(
         "INFO", "Lowest level that is logged to stderr.", variable="LOCI_LOG_LEVEL"
     )
-    db_threads: int = key(
-        4, "Threads, and so connections, for database work in each process.", low=1, high=64
+    db_threads: int = key(4, "Threads, and so connections, for reading in each process.", low=1, high=64)
+    write_threads: int = key(
+        2,
+        "Threads, and so connections, for writing in each process; reads never wait for them.",
+        low=1,
+        high=64,
     )
     max_body_bytes: int = key(
         4 * 1024 * 1024, "Largest request body accepted.", unit="bytes", low=1024, high=1024**3
@@ -212,6 +216,16 @@ class Access:
         "", "Group used if neither the call nor the token names one.", variable="LOCI_GROUP"
     )
     token_days: int = key(0, "Lifetime of a new token; 0: no expiry.", unit="days", low=0, high=36_500)
+    writes_per_minute: int = key(
+        1_200,
+        "Changes that a token may make per minute; further ones get 429. 0: no limit.",
+        unit="changes",
+        low=0,
+        high=10_000_000,
+    )
+    write_burst: int = key(
+        200, "Changes that a token may make at once.", unit="changes", low=1, high=10_000_000
+    )
     oauth: bool = key(
         False,
         "Whether programs may request access from a person through OAuth 2.1 (MCP only).",

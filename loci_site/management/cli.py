@@ -6,9 +6,11 @@ import sys
 from django.core.management import BaseCommand
 from django.db import DatabaseError
 
+from access.errors import as_storage_error
 from loci_site import __version__
 from loci_site.config import ConfigError
 from loci_site.config.checks import TAG
+from storage.home import DATABASE
 
 # Commands that need the tables: on a new machine the first of them creates the database.
 NEEDING_TABLES = frozenset(
@@ -32,6 +34,8 @@ NEEDING_TABLES = frozenset(
         "tombstones",
     }
 )
+NO_DATABASE = "there is no database at"  # storage.sqlite.base says it, which loads Django's backend
+DAMAGED = ("database disk image is malformed", "file is not a database")
 MISSING_TABLE = ("no such table", "no such column", "does not exist")
 
 
@@ -58,12 +62,31 @@ def main(argv: list[str] | None = None) -> None:
     except BrokenPipeError:
         # The reader closed the pipe (`loci stats | head`), so the rest of the output is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except DatabaseError as error:
-        if not any(text in str(error) for text in MISSING_TABLE):
+    except (DatabaseError, OSError) as error:
+        message = explain_store_error(error)
+        if not message:
             raise
-        sys.exit(
+        sys.exit(message)
+
+
+def explain_store_error(error: DatabaseError | OSError) -> str:
+    """What to do about an error of the disk or the database file; empty for an error of another kind."""
+    if (storage_error := as_storage_error(error)) is not None:
+        return str(storage_error)
+    if not isinstance(error, DatabaseError):
+        return ""
+    if any(text in str(error) for text in MISSING_TABLE):
+        return (
             f"The database does not match this version of Loci ({error}). Run 'loci migrate', then try again."
         )
+    if NO_DATABASE in str(error):
+        return (
+            f"{str(error).capitalize()}, which LOCI_DB or storage.database names. Correct the setting, or create the"
+            " database with 'loci migrate'."
+        )
+    if any(text in str(error) for text in DAMAGED):
+        return f"The database is damaged ({error}). Run 'loci doctor', or restore a backup: 'loci restore'."
+    return ""
 
 
 def create_missing_database() -> None:
@@ -72,7 +95,8 @@ def create_missing_database() -> None:
     from django.conf import settings  # noqa: PLC0415 - as above
 
     file = settings.LOCI.storage.database
-    if settings.LOCI.database_url or (file.exists() and file.stat().st_size > 0):
+    is_default = file == settings.LOCI.home / DATABASE
+    if settings.LOCI.database_url or not is_default or (file.exists() and file.stat().st_size > 0):
         return
     django.setup()
     from loci_site.management.first_start import migrate_if_needed  # noqa: PLC0415 - needs the models

@@ -7,7 +7,7 @@ from typing import NoReturn
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from access.errors import LociError
+from access.errors import LociError, StorageFull, as_storage_error
 from loci_site.mcp.arguments import describe_validation
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ def error_text(error: LociError) -> str:
 
 
 def find_domain_error(error: BaseException) -> LociError | None:
-    """Loci's error in the chain of causes of an SDK exception; None for an unexpected one."""
+    """Loci's error in the chain of causes of an SDK exception, or the fault of the disk; None for an unexpected one."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, LociError):
@@ -28,12 +28,14 @@ def find_domain_error(error: BaseException) -> LociError | None:
         if isinstance(cause, ValidationError):
             return describe_validation(cause)
         cause = cause.__cause__
-    return None
+    return as_storage_error(error)
 
 
 def explain_failure(error: Exception, *, what: str) -> str:
     """The text of a failure; an unexpected one is logged under a short reference that the text names."""
     reason = find_domain_error(error)
+    if isinstance(reason, StorageFull):
+        logger.error("%s failed: %s", what, reason.fault, exc_info=error)
     if reason is not None:
         return error_text(reason)
     reference = secrets.token_hex(4)

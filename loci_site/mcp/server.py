@@ -26,6 +26,7 @@ from pydantic import AnyUrl
 
 from access.actor import READ, Actor
 from access.errors import InvalidInput, LociError, NotFound, NotPermitted
+from access.write_rate import check_write_rate
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
 from loci_site.mcp.arguments import check_names, drop_nulls
@@ -179,6 +180,7 @@ def check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, 
 
     Raises:
         NotFound, NotPermitted, InvalidInput: the message names the nearest tool, the missing right or the argument.
+        TooManyWrites: the tool writes, and the token has used up its rate.
     """
     checked = drop_nulls(arguments)
     declared = TOOLS.get(name)
@@ -190,6 +192,8 @@ def check_call(actor: Actor, name: str, arguments: dict[str, Any]) -> dict[str, 
         )
     if not can(actor, declared.rights):
         raise NotPermitted(f"You may not use {name}.", hint=missing_right(actor, declared))
+    if declared.rights != READING:
+        check_write_rate(actor)
     check_names(name, checked, declared.tool.parameters["properties"])
     return checked
 

@@ -20,7 +20,7 @@ from loci_site.mcp import results as answers
 from loci_site.mcp.arguments import parse_moment
 from loci_site.mcp.auth import current_actor
 from loci_site.mcp.input_schemas import Schema, trim_schema
-from loci_site.server.db_threads import in_db_thread
+from loci_site.server.db_threads import in_db_thread, in_write_thread
 from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice
@@ -69,6 +69,12 @@ def run_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
     return job(current_actor())
 
 
+@in_write_thread
+def write_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
+    """Run one unit of work that writes, as run_for_caller() does."""
+    return job(current_actor())
+
+
 async def store_memory(
     content: Annotated[str, Field(description="one statement that stands alone")],
     type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
@@ -102,7 +108,7 @@ async def store_memory(
         source=source,
         metadata=metadata,
     )
-    return await run_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
+    return await write_for_caller(lambda actor: answers.stored_answer(store(actor, draft)))
 
 
 async def recall_memory(
@@ -156,7 +162,7 @@ async def forget_memory(
     """Withdraw a memory, or bring it back. {verbs}. If it was true and has changed, store the new statement with
     supersedes instead. dry_run only shows the effect."""
     check_choice(verb, [*VERBS], field="verb")
-    return await run_for_caller(
+    return await write_for_caller(
         lambda actor: answers.done_answer(VERBS[verb].apply(actor, id, reason=reason, dry_run=dry_run))
     )
 
@@ -202,7 +208,7 @@ async def store_relation(
         valid_from=parse_moment(valid_from, field="valid_from"),
         valid_to=parse_moment(valid_to, field="valid_to"),
     )
-    return await run_for_caller(lambda actor: answers.related_answer(save_relation(actor, draft)))
+    return await write_for_caller(lambda actor: answers.related_answer(save_relation(actor, draft)))
 
 
 async def get_context(
@@ -244,7 +250,7 @@ async def checkpoint(
 ) -> CallToolResult:
     """Save the state of your work before you stop or your context is cut; the next get_context begins with it."""
     body = state if isinstance(state, dict | str) else json.dumps(state, ensure_ascii=False)
-    return await run_for_caller(
+    return await write_for_caller(
         lambda actor: answers.saved_answer(
             save_checkpoint(actor, group=group or None, thread=thread, state=body)
         )

@@ -1,7 +1,8 @@
-"""Database work of async code runs in a small pool of threads that keep their connections.
+"""Database work of async code runs in small pools of threads that keep their connections.
 
 Django starts a thread for each ASGI request, and a connection belongs to its thread, so every request would open a new
-one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it).
+one (measured over 1,340 requests: 1,344 connections without the pool, 4 with it). Reads and writes have pools of their own,
+so a recall never waits behind stores.
 """
 
 import asyncio
@@ -15,6 +16,12 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
+from memories.embedding.concurrency import CORES
+from memories.embedding.long_texts import LONG_TEXTS, LongVectors, TextKey, VectorsNeeded, restartable
+
+# A write lets the recalls that are under way end first, for so long: each of their statements would wait for its turns
+# of the interpreter.
+YIELD_S = 0.05
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -26,6 +33,40 @@ def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
     but `fn` runs to its end. The setting LOCI_DB_THREADS is "pool" (the default) or "sensitive", which keeps the thread,
     connection and transaction of a test.
     """
+    return run_in_pool(fn, lambda: thread_pool())
+
+
+def in_write_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """`fn` as in_db_thread() makes it, for work that writes; it may need the vectors of a long text.
+
+    `fn` then leaves its thread, and starts again once they are there (memories.embedding.long_texts). A caller that is
+    cancelled meanwhile ends the embedding with its current batch.
+    """
+
+    def start(*args: P.args, **kwargs: P.kwargs) -> R:
+        CORES.wait_until_free(YIELD_S)
+        return fn(*args, **kwargs)
+
+    started_once = run_in_pool(start, lambda: write_pool())
+
+    @wraps(fn)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        known: dict[TextKey, LongVectors] = {}
+        while True:
+            try:
+                with restartable(known):
+                    return await started_once(*args, **kwargs)
+            except VectorsNeeded as needed:
+                text = needed.text
+            known[text.key] = await LONG_TEXTS.embed(text)
+
+    return run
+
+
+def run_in_pool(
+    fn: Callable[P, R], pool: Callable[[], ThreadPoolExecutor]
+) -> Callable[P, Coroutine[Any, Any, R]]:
+    """`fn` as a coroutine function that runs in a thread of the pool."""
     in_test_thread = sync_to_async(fn, thread_sensitive=True)
 
     @wraps(fn)
@@ -33,7 +74,7 @@ def in_db_thread(fn: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         if getattr(settings, "LOCI_DB_THREADS", "pool") == "sensitive":
             return await in_test_thread(*args, **kwargs)
         job = partial(copy_context().run, run_with_usable_connection, partial(fn, *args, **kwargs))
-        return await asyncio.get_running_loop().run_in_executor(thread_pool(), job)
+        return await asyncio.get_running_loop().run_in_executor(pool(), job)
 
     return run
 
@@ -54,3 +95,9 @@ def run_with_usable_connection(job: Callable[[], R]) -> R:
 def thread_pool() -> ThreadPoolExecutor:
     """The database threads of this process, `server.db_threads` of them."""
     return ThreadPoolExecutor(settings.LOCI.server.db_threads, thread_name_prefix="loci-db")
+
+
+@cache
+def write_pool() -> ThreadPoolExecutor:
+    """The threads of this process that write, `server.write_threads` of them."""
+    return ThreadPoolExecutor(settings.LOCI.server.write_threads, thread_name_prefix="loci-write")

@@ -86,7 +86,7 @@ async def last_write_check() -> HealthCheck:
     except TimeoutError:
         return HealthCheck(False, f"a write has waited for {WRITE_WAIT_S:g} s")
     return (
-        HealthCheck(False, f"the last write failed ({last.error})")
+        HealthCheck(False, f"the last write failed: {last.error}")
         if last.error
         else HealthCheck(True, "the last write worked")
     )

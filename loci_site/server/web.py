@@ -16,6 +16,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import ChangeReload
 
 from loci_site.server.parent_watch import end_with_parent
+from loci_site.server.slow_requests import PatientProtocol
 from memories.embedding import warm_up
 
 APPLICATION = "loci_site.asgi:application"
@@ -64,7 +65,7 @@ def server_config(*, is_reloading: bool = False) -> Config:
         port=server.port,
         reload=is_reloading,
         loop="auto",
-        http="httptools",
+        http=PatientProtocol,
         ws="none",
         lifespan="on",
         access_log=server.log_level == "DEBUG",

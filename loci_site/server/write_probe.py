@@ -14,11 +14,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from maintenance.models import JobLock
+from storage.faults import find_storage_fault
 
 PROBE_EVERY_S = 10.0
 # A write that waits longer than this counts as failed, though it may still succeed.
 WRITE_WAIT_S = 3.0
 PROBE = "health"
+# After a failure: on a disk that is nearly full a small row is written where a memory is not.
+PROBE_CHARS = 512 * 1024
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 # Errors of a single statement, which say nothing about the database.
 STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
@@ -26,7 +29,7 @@ STATEMENT_ERRORS = (IntegrityError, DataError, ProgrammingError)
 
 @dataclass(frozen=True)
 class LastWrite:
-    """The last write: when it ended (monotonic seconds), and the name of its error if it failed."""
+    """The last write: when it ended (monotonic seconds), and why it failed, if it did."""
 
     at: float
     error: str = ""
@@ -58,9 +61,9 @@ class WriteWatch:
             if last is not None and not last.error and time.monotonic() - last.at < PROBE_EVERY_S:
                 return last
             try:
-                write_probe()
-            except DatabaseError as error:  # a COMMIT fails outside the watched statements
-                self._note(type(error).__name__)
+                write_probe(PROBE_CHARS if last is not None and last.error else 0)
+            except DatabaseError as error:
+                self.note_failure(error)
             else:
                 self._note("")
             return self.last or LastWrite(time.monotonic())
@@ -82,20 +85,29 @@ class WriteWatch:
         except STATEMENT_ERRORS:
             raise
         except DatabaseError as error:
-            self._note(type(error).__name__)
+            self.note_failure(error)
             raise
-        self._note("")
+        # After a failure only a probe says that all is well: its COMMIT worked, and it was as large as a memory.
+        if self.last is None or not self.last.error:
+            self._note("")
         return result
+
+    def note_failure(self, error: Exception) -> None:
+        """Remember that a statement or a COMMIT failed."""
+        self._note(find_storage_fault(error) or type(error).__name__)
 
     def _note(self, error: str) -> None:
         self.last = LastWrite(time.monotonic(), error)
 
 
-def write_probe() -> None:
-    """Write one row in a short transaction."""
+def write_probe(chars: int = 0) -> None:
+    """Write one row in a short transaction, and make sure that so many characters find room on the disk."""
     now = timezone.now()
     with transaction.atomic():
-        JobLock.objects.update_or_create(name=PROBE, defaults={"last_finished": now})
+        filled = {"last_finished": now, "last_error": "0" * chars}
+        JobLock.objects.update_or_create(name=PROBE, defaults=filled)
+        if chars:
+            JobLock.objects.filter(name=PROBE).update(last_error="")
 
 
 WATCH = WriteWatch()

@@ -12,6 +12,7 @@ from loci_site.server.runtime_tuning import take_short_turns
 from loci_site.worker import app, queue_folders
 from storage.home import ensure_home
 
+NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
 THREADS = 2  # one may be busy for long while the other sends the heartbeat
 
 
@@ -23,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if parent:
         end_with_parent(parent)
     take_short_turns()
+    os.nice(NICENESS)
     create_queue_folders()
     # `up` has run the relevant checks; Celery's would import every view.
     os.environ["CELERY_SKIP_CHECKS"] = "1"

@@ -6,7 +6,9 @@ It is written under a temporary name, synced and renamed, so a file with the fin
 import hashlib
 import json
 import os
+import re
 import secrets
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,11 +19,14 @@ from pathlib import Path
 from typing import IO
 from uuid import UUID
 
-from access.errors import InvalidInput
+from access.errors import InvalidInput, Unavailable
 
 FORMAT = 1
 # Errors that a damaged zip raises: wrong bits in its data, in a length, or in the compression method.
 DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError)
+# A key has 32 bytes in hex; a manifest grows with the number of groups.
+MAX_MANIFEST_BYTES, MAX_KEY_BYTES, MAX_PARTS = 16 * 1024 * 1024, 1024, 1000
+KEY_NAME = re.compile(r"keys/tombstone-[\w.-]+\.key")
 MANIFEST, DATABASE, IDS, KEYS = "manifest.json", "memory.db", "memories.ids", "keys/"
 # Half of a store is vectors, which do not compress: compared with level 1, level 6 and LZMA save 0.3 % and 1.3 % of
 # the size and take 1.3 and 5 times as long (30 MB store: 98, 75 and 20 MB/s).
@@ -84,7 +89,7 @@ def read_manifest(archive: Path) -> BackupManifest:
     """
     try:
         with zipfile.ZipFile(archive) as file:
-            values = json.loads(file.read(MANIFEST))
+            values = json.loads(read_part(file, MANIFEST, most=MAX_MANIFEST_BYTES))
         if values.get("format") != FORMAT:
             raise InvalidInput(
                 f"{archive.name} has the format {values.get('format')}, this version of Loci reads {FORMAT}.",
@@ -93,7 +98,10 @@ def read_manifest(archive: Path) -> BackupManifest:
             )
         for name in ("made_at", "purged_at"):
             values[name] = values[name] and datetime.fromisoformat(values[name])
-        return BackupManifest(**values)
+        manifest = BackupManifest(**values)
+        if not has_proper_types(manifest):
+            raise ValueError(f"a value in {MANIFEST} has the wrong type")
+        return manifest
     except FileNotFoundError:
         raise InvalidInput(
             f"There is no file {archive}.", hint="'loci backup --list' shows the backups.", field="file"
@@ -106,23 +114,44 @@ def read_manifest(archive: Path) -> BackupManifest:
         ) from error
 
 
+def has_proper_types(manifest: BackupManifest) -> bool:
+    """Whether the values of a manifest that later code counts with or looks up are of the types that it expects."""
+    migrations = manifest.migrations
+    return (
+        isinstance(manifest.made_at, datetime)
+        and type(manifest.database_bytes) is int
+        and is_dict_of(manifest.counts, int)
+        and is_dict_of(manifest.groups, int)
+        and is_dict_of(manifest.sha256, str)
+        and is_dict_of(migrations, list)
+        and all(isinstance(name, str) for names in migrations.values() for name in names)
+    )
+
+
+def is_dict_of(value: object, kind: type) -> bool:
+    """Whether a value read from JSON is an object whose values are all of this type."""
+    return isinstance(value, dict) and all(type(each) is kind for each in value.values())
+
+
 def read_ids(archive: Path) -> frozenset[UUID]:
-    """The memory ids in a backup, without unpacking its database."""
+    """The memory ids in a backup that unpack() has checked, without unpacking its database."""
     with zipfile.ZipFile(archive) as file:
-        raw = file.read(IDS)
+        raw = read_part(file, IDS, most=file.getinfo(IDS).file_size)
     return frozenset(UUID(bytes=raw[at : at + ID_BYTES]) for at in range(0, len(raw), ID_BYTES))
 
 
 def unpack(archive: Path, folder: Path) -> BackupManifest:
-    """Unpack a backup into an empty folder and check the hash of every part.
+    """Unpack a backup into an empty folder, after a look at the sizes, and check the hash of every part.
 
     Raises:
-        InvalidInput: a part is missing or has another hash; the folder may then hold some parts.
+        InvalidInput: a part is missing, larger than it may be, or has another hash; the folder may then hold some parts.
+        Unavailable: the disk has no room for it.
     """
     manifest = read_manifest(archive)
     (folder / KEYS).mkdir(mode=0o700, exist_ok=True)
     try:
         with zipfile.ZipFile(archive) as file:
+            check_parts(file, archive, manifest, folder)
             wrong = [
                 name for name, hash_ in manifest.sha256.items() if unpack_part(file, name, folder) != hash_
             ]
@@ -135,6 +164,42 @@ def unpack(archive: Path, folder: Path) -> BackupManifest:
             field="file",
         )
     return manifest
+
+
+def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, folder: Path) -> None:
+    """Raise unless a backup holds nothing but its parts, in the sizes that its manifest allows, and the disk has room.
+
+    The sizes are those of the zip's headers; unpack_part() reads no further.
+    """
+    sizes = {info.filename: info.file_size for info in file.infolist()}
+    limits = {DATABASE: manifest.database_bytes, IDS: manifest.counts.get("memories_memory", 0) * ID_BYTES}
+    wrong = [name for name in manifest.sha256 if name not in limits and not KEY_NAME.fullmatch(name)]
+    wrong += [
+        f"{name} is larger than the manifest says"
+        for name in manifest.sha256
+        if sizes.get(name, 0) > limits.get(name, MAX_KEY_BYTES)
+    ]
+    if wrong or len(manifest.sha256) > MAX_PARTS:
+        raise InvalidInput(
+            f"{archive.name} is not a Loci backup: {', '.join(wrong[:3]) or 'it has too many parts'}.",
+            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
+            field="file",
+        )
+    needed = sum(sizes.get(name, 0) for name in manifest.sha256)
+    if needed > shutil.disk_usage(folder).free:
+        raise Unavailable(
+            f"{archive.name} takes {needed / 1e6:,.0f} MB when unpacked, and the disk has less.",
+            hint="Nothing was changed. Free space on the disk that holds LOCI_HOME.",
+        )
+
+
+def read_part(file: zipfile.ZipFile, name: str, *, most: int) -> bytes:
+    """The content of a small part; ValueError if it has more than `most` bytes."""
+    with file.open(name) as part:
+        content = part.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{name} is too large")
+    return content
 
 
 def sha256_of(path: Path) -> str:
@@ -178,9 +243,11 @@ def unpack_part(archive: zipfile.ZipFile, name: str, folder: Path) -> str:
     path = folder / (KEYS if name.startswith(KEYS) else "") / Path(name).name
     digest = hashlib.sha256()
     with archive.open(name) as part, os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-        while block := part.read(BLOCK_BYTES):
+        left = archive.getinfo(name).file_size
+        while left > 0 and (block := part.read(min(BLOCK_BYTES, left))):
             digest.update(block)
             out.write(block)
+            left -= len(block)
         out.flush()
         os.fsync(out.fileno())
     return digest.hexdigest()

@@ -182,6 +182,6 @@ def database_faults(*, is_quick: bool = False) -> list[str]:
     return faults + ([f"{len(broken)} rows refer to missing rows"] if broken else [])
 
 
-def key_files() -> list[Path]:
-    """The tombstone keys in LOCI_HOME."""
-    return sorted((Path(settings.LOCI.home) / "keys").glob("tombstone-*.key"))
+def key_files(home: Path | None = None) -> list[Path]:
+    """The tombstone keys in LOCI_HOME, or in the keys/ of another folder."""
+    return sorted(((home or Path(settings.LOCI.home)) / "keys").glob("tombstone-*.key"))

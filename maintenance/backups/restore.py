@@ -5,8 +5,8 @@ A process killed at any point leaves either the old store or the new one, comple
 
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from access.errors import Conflict, InvalidInput, Unavailable
 from maintenance.backups import Progress, ignore_progress, require_admin, write_backup
 from maintenance.backups.archive import (
     DATABASE,
-    KEYS,
     BackupManifest,
     read_ids,
     read_manifest,
@@ -43,12 +42,14 @@ from maintenance.backups.open_copy import (
     check_version,
     database_faults,
     database_path,
+    key_files,
     memories_by_group,
     migrate_copy,
     pending_migrations,
     use_copy,
 )
 from memories.models import Memory
+from storage.faults import find_storage_fault
 
 STOP_OTHERS = "Stop Loci (Ctrl-C in its window, or its service), and any agent that runs 'loci mcp --stdio'."
 
@@ -110,7 +111,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
     manifest = check_archive(actor, archive)
     with backup_lock(), work_folder() as folder:
         unpack(archive, folder)
-        with use_copy(folder / DATABASE):
+        with explain_database_errors(archive), use_copy(folder / DATABASE):
             check_integrity(archive)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
@@ -163,7 +164,7 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
         report("checking", 0, 4)
         unpack(archive, folder)
         copy = folder / DATABASE
-        with use_copy(copy):
+        with explain_database_errors(archive), use_copy(copy):
             check_integrity(archive)
             migrated = migrate_copy()
         with ExitStack() as stack:
@@ -206,7 +207,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
         before = copy_damaged_store()
         warning = "the present store cannot be read, so texts withdrawn since the backup may have returned"
     report("carrying over what was withdrawn since", 2, 4)
-    with use_copy(copy):
+    with explain_database_errors(archive), use_copy(copy):
         carried = carry_over(actor, withdrawals)
         audit.append(
             actor,
@@ -224,7 +225,7 @@ def exchange_store(actor: Actor, archive: Path, copy: Path, report: Progress) ->
                 f"The restored copy is faulty: {'; '.join(faults)}.", hint="Nothing was changed."
             )
     report("swapping", 3, 4)
-    add_keys(sorted((copy.parent / KEYS).iterdir()))
+    add_keys(key_files(copy.parent))
     swap_database(copy, has_wal=present == "readable")
     return Exchange(before, carried, warning)
 
@@ -246,6 +247,21 @@ def check_integrity(archive: Path) -> None:
             hint="Nothing was changed. Use another backup: 'loci backup --list'.",
             field="file",
         )
+
+
+@contextmanager
+def explain_database_errors(archive: Path) -> Iterator[None]:
+    """Turn every error of SQLite about the database of this backup into InvalidInput; the disk's own faults pass."""
+    try:
+        yield
+    except DatabaseError as error:
+        if find_storage_fault(error) is not None:
+            raise
+        raise InvalidInput(
+            f"The database in {archive.name} cannot be used: {error}.",
+            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
+            field="file",
+        ) from error
 
 
 def present_state() -> str:

@@ -1,6 +1,9 @@
 """Backfill of missing vectors: memories stored without a model are embedded once there is one."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -18,6 +21,8 @@ from memories.store.pieces import (
     piece_rows,
 )
 
+# A text beyond it is embedded alone and after the others, so that a few of them keep nobody else's waiting.
+LONG_CHARS = 20_000
 BATCH_MEMORIES = 16  # per transaction: the longest that other writers wait
 MODEL_WAIT_S = 60.0  # a job can wait longer than a person
 
@@ -56,8 +61,8 @@ def can_embed_strays() -> bool:
     return configured_model_id() == indexed_model()
 
 
-def embed_owed(actor: Actor, *, limit: int = 200) -> BackfillResult:
-    """Embed up to `limit` memories whose vectors are missing, oldest first.
+def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> BackfillResult:
+    """Embed up to `limit` memories whose vectors are missing, oldest first, long texts last; begin none after `seconds`.
 
     Embeds outside any transaction, then writes a few memories at a time. May run twice at once, or be killed: no memory
     is indexed twice, and the next call continues.
@@ -68,13 +73,21 @@ def embed_owed(actor: Actor, *, limit: int = 200) -> BackfillResult:
     """
     if not (actor.all_groups and actor.may(WRITE)):
         raise NotPermitted("Only an actor that may write in all groups can add missing vectors.")
-    keys = list(owed_pieces().order_by("memory_id").values_list("memory_id", flat=True).distinct()[:limit])
+    began = time.monotonic()
+    keys = [*owed_keys(is_long=False, limit=limit)]
+    long_ones = [*owed_keys(is_long=True, limit=limit - len(keys))]
     if can_embed_strays():
-        keys += stray_memories().order_by("key").values_list("key", flat=True)[: limit - len(keys)]
+        keys += (
+            stray_memories()
+            .order_by("key")
+            .values_list("key", flat=True)[: limit - len(keys) - len(long_ones)]
+        )
     done = pieces = skipped = 0
-    encoder = index_encoder() if keys else None
-    for at in range(0, len(keys), BATCH_MEMORIES):
-        batch = list(Memory.objects.filter(key__in=keys[at : at + BATCH_MEMORIES]).order_by("key"))
+    encoder = index_encoder() if keys or long_ones else None
+    for batch_keys in [*batches_of(keys, size=BATCH_MEMORIES), *batches_of(long_ones, size=1)]:
+        if time.monotonic() - began > seconds:
+            break
+        batch = list(Memory.objects.filter(key__in=batch_keys).order_by("key"))
         embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
         with transaction.atomic():
             counts = [write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
@@ -83,6 +96,18 @@ def embed_owed(actor: Actor, *, limit: int = 200) -> BackfillResult:
         pieces += sum(written)
         skipped += len(batch) - len(written)
     return BackfillResult(done, pieces, skipped, owed_pieces().values("memory_id").distinct().count())
+
+
+def owed_keys(*, is_long: bool, limit: int) -> QuerySet[Piece, int]:
+    """Keys of up to `limit` memories without vectors, oldest first; they have one piece, as long as their text."""
+    in_size = Q(end__gt=LONG_CHARS) if is_long else Q(end__lte=LONG_CHARS)
+    found = owed_pieces().filter(in_size).order_by("memory_id")
+    return found.values_list("memory_id", flat=True).distinct()[:limit]
+
+
+def batches_of(keys: Sequence[int], *, size: int) -> list[Sequence[int]]:
+    """The keys in batches of this size."""
+    return [keys[at : at + size] for at in range(0, len(keys), size)]
 
 
 def index_encoder() -> Encoder:

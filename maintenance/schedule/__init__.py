@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -27,7 +28,7 @@ LATE_PERIODS = 2  # a job is overdue after that many periods without a run
 # A new job is one line. `every` zero: the job runs only on request.
 JOBS: tuple[Job, ...] = (
     Job(HEARTBEAT, every=timedelta(seconds=20), work=lambda actor: None),
-    Job("embed_owed", every=timedelta(seconds=30), work=embed_owed, is_due=is_owed),
+    Job("embed_owed", every=timedelta(seconds=30), work=partial(embed_owed, seconds=60), is_due=is_owed),
     Job("backup", every=timedelta(days=settings.LOCI.maintenance.backup_days), work=backup_job),
     Job("purge_backups", every=timedelta(minutes=5), work=purge_backups, is_due=is_purge_owed),
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=run_scheduled_cycle),

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from .concurrency import CORES, available_cores
+from .concurrency import CORES, available_cores, yield_to_answers
 from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .query_cache import QueryVectorCache
 from .session import OnnxSession, Vectors
@@ -41,10 +41,13 @@ class Encoder:
         cores = threads or available_cores()
         self._tokenizer = tokenizer
         self._session = session
-        # Short calls (queries, single memories) share these permits; long ones have as many workers of their own, so
-        # an import slows a query down but never makes it wait for a whole batch.
+        # Queries, single memories and long texts each have as many permits or workers of their own, so that stores and
+        # imports slow a query down but never make it wait for one of their batches.
+        self._query_permits = threading.BoundedSemaphore(cores)
         self._permits = threading.BoundedSemaphore(cores)
-        self._workers = ThreadPoolExecutor(cores, thread_name_prefix="loci-encode")
+        self._workers = ThreadPoolExecutor(
+            cores, thread_name_prefix="loci-encode", initializer=yield_to_answers
+        )
         self._query_cache_size = query_cache
         self._query_workers = ThreadPoolExecutor(cores, thread_name_prefix="loci-question")
         self._query_vectors = QueryVectorCache(self._encode_one, pool=self._query_workers, size=query_cache)
@@ -75,6 +78,16 @@ class Encoder:
         answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._session.run, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer
+        return vectors
+
+    def encode_unless(self, texts: Sequence[str], is_gone: threading.Event) -> Vectors | None:
+        """The vectors as encode() returns them, computed in this thread; None as soon as `is_gone` is set."""
+        rows = self._tokenizer.ids(texts, max_tokens=self.max_tokens)
+        vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
+        for batch in plan_batches([len(row) for row in rows]):
+            if is_gone.is_set():
+                return None
+            vectors[batch] = self._session.run([rows[index] for index in batch])
         return vectors
 
     def encode_query(self, text: str) -> Vectors:
@@ -119,7 +132,7 @@ class Encoder:
 
     def _encode_one(self, text: str) -> Vectors:
         rows = self._tokenizer.ids([text], max_tokens=self.max_tokens)
-        with self._permits:
+        with self._query_permits:
             vector: Vectors = self._session.run(rows)[0]
         vector.setflags(write=False)  # every caller gets the same array
         return vector

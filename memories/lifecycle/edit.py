@@ -84,7 +84,8 @@ def edit(
     with transaction.atomic():
         edited = carry_out_edit(actor, ready, reason=reason)
         transaction.set_rollback(dry_run)
-    return edited
+    owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
+    return replace(edited, why="; ".join(filter(None, (edited.why, owed_because))))
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class StoreResult:
     group: str = ""
     group_created: bool = False
     is_embedding_owed: bool = False
+    owed_because: str = ""  # empty: no model is available
     removed_characters: int = 0
 
 
@@ -98,8 +99,12 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         [result] = write_drafts(actor, [(resolved.group, prepared)])
     if isinstance(result, LociError):
         raise result
+    is_new = result.outcome in (Outcome.CREATED, Outcome.QUEUED)
+    owed_because = prepared.embedded.owed_because if is_new else ""
     return replace(
         result,
+        why="; ".join(filter(None, (result.why, owed_because))),
+        owed_because=owed_because,
         # Left out: quarantined text, which is compared but never returned, and what a write-only token may not read.
         neighbours=tuple(
             neighbour
@@ -108,7 +113,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         ),
         group=resolved.group.slug,
         group_created=resolved.created,
-        is_embedding_owed=prepared.embedded.is_owed and result.outcome in (Outcome.CREATED, Outcome.QUEUED),
+        is_embedding_owed=prepared.embedded.is_owed and is_new,
         removed_characters=prepared.draft.removed_characters,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
+from string import punctuation
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ from numpy.typing import NDArray
 
 from memories.draft import Draft
 from memories.embedding import DIMENSIONS, Encoder, ModelUnavailable, Window, get_encoder
+from memories.embedding.long_texts import (
+    MAX_WINDOWS,
+    TOO_LONG,
+    TOO_MANY,
+    LongText,
+    LongVectors,
+    embed_long_text,
+    known_vectors,
+)
 from memories.models import IndexState, Memory, Piece
 from memories.queries.by_key import read_rows
 from memories.types import Type
@@ -26,11 +36,15 @@ _INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).v
 
 @dataclass(frozen=True)
 class EmbeddedText:
-    """A text's pieces with their vectors (float32[n, 384]); without a model, one piece and no vector."""
+    """A text's pieces with their vectors (float32[n, 384]); if they are computed later, one piece and no vector.
+
+    `owed_because` is the reason for that; empty if no model is available.
+    """
 
     spans: tuple[Window, ...]
     vectors: NDArray[np.float32]
     model: str
+    owed_because: str = ""
 
     @property
     def is_owed(self) -> bool:
@@ -86,17 +100,55 @@ def encoder_for_index(*, timeout_s: float | None = None) -> tuple[Encoder | None
     return encoder.of_model(indexed) or encoder, indexed
 
 
+def embed_passage(passage: Passage, *, encoder: Encoder | None) -> EmbeddedText:
+    """Split and embed the text of one store or edit.
+
+    The vectors are owed without an encoder, beyond MAX_WINDOWS windows, and while too many long texts wait. In a server, a
+    long text is embedded outside the database thread (memories.embedding.long_texts).
+    """
+    if encoder is None:
+        return owed_text(passage)
+    key = (embedded_text(passage.content, passage.happened_at), encoder.model_id)
+    found = known_vectors(key)
+    if found is None:
+        if exceeds_windows(passage.content, encoder):
+            return owed_text(passage, because=TOO_LONG)
+        [spans] = cut_all([passage], encoder)
+        if len(spans) > MAX_WINDOWS:
+            return owed_text(passage, because=TOO_LONG)
+        texts = texts_of(passage, spans)
+        found = LongVectors(spans, embed_long_text(LongText(key, encoder, spans, texts)))
+    if found.vectors is None:
+        return owed_text(passage, because=TOO_MANY)
+    return EmbeddedText(tuple(found.spans), found.vectors, encoder.model_id)
+
+
+def exceeds_windows(text: str, encoder: Encoder) -> bool:
+    """True if the text cannot fit MAX_WINDOWS windows; splitting it to find out would take many times as long."""
+    limit = MAX_WINDOWS * encoder.max_tokens
+    if len(text) <= limit:
+        return False
+    # Each mark is a token: so much is known in a fiftieth of the time that the tokenizer takes.
+    return sum(map(text.count, punctuation)) > limit or encoder.count_tokens(text) > limit
+
+
+def owed_text(passage: Passage, *, because: str = "") -> EmbeddedText:
+    """A text whose vectors are computed later: one piece without a vector."""
+    empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
+    return EmbeddedText((Window(0, len(passage.content), 0),), empty, "", because)
+
+
+def texts_of(passage: Passage, spans: Sequence[Window]) -> list[str]:
+    """The texts that the model embeds for the windows of a passage."""
+    return [embedded_text(passage.content[span.start : span.end], passage.happened_at) for span in spans]
+
+
 def embed_passages(passages: Sequence[Passage], *, encoder: Encoder | None) -> list[EmbeddedText]:
     """Split and embed texts, in order. Without an encoder, each is one piece without a vector."""
     if encoder is None:
-        empty = np.zeros((0, DIMENSIONS), dtype=np.float32)
-        return [EmbeddedText((Window(0, len(passage.content), 0),), empty, "") for passage in passages]
+        return [owed_text(passage) for passage in passages]
     cuts = cut_all(passages, encoder)
-    texts = [
-        embedded_text(passage.content[span.start : span.end], passage.happened_at)
-        for passage, spans in zip(passages, cuts, strict=True)
-        for span in spans
-    ]
+    texts = [text for passage, spans in zip(passages, cuts, strict=True) for text in texts_of(passage, spans)]
     vectors = encoder.encode(texts)
     result, at = [], 0
     for spans in cuts:

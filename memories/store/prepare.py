@@ -21,7 +21,7 @@ from memories.store.neighbours import (
     current_neighbours,
     probe_neighbours,
 )
-from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
+from memories.store.pieces import EmbeddedText, available_encoder, embed_passage, indexed_model, passage_of
 from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
 from memories.types import State, Type
@@ -81,7 +81,7 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
 
 def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     """Embed a draft and search these groups; no search while the index holds another model's vectors."""
-    embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
+    embedded = embed_passage(passage_of(draft), encoder=encoder)
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))

@@ -12,7 +12,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from storage.home import ensure_home
+from storage.faults import COMMIT_HOOKS
+from storage.home import DATABASE, ensure_home
 from storage.sqlite.django_backend import import_backend
 from storage.sqlite.driver import DRIVER, vec0_path
 from storage.sqlite.open_files import FileInUse, exclusive_access, mark_open
@@ -20,6 +21,7 @@ from storage.sqlite.schema_dependents import suspend_dependents
 
 # 8 MiB at SQLite's default page size, with a pause after each batch that leaves the processor to others.
 BACKUP_BATCH_PAGES, BACKUP_SLEEP_S = 2048, 0.005
+NO_DATABASE = "there is no database at"
 
 # Django must load even without a usable library, so that the system check can report it.
 _backend: Any = import_backend(DRIVER.module or importlib.import_module("sqlite3"))
@@ -80,6 +82,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
             raise ImproperlyConfigured(DRIVER.problem)
         if not self.is_in_memory_db():
             path = Path(conn_params["database"])
+            refuse_new_database(path)
             make_database_file(path)
             if not self.is_private_copy:
                 with raise_operational_error():
@@ -89,6 +92,14 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
         connection.load_extension(str(vec0_path()))
         connection.enable_load_extension(False)
         return connection
+
+    def _commit(self) -> None:
+        try:
+            super()._commit()
+        except Exception as error:
+            for hook in COMMIT_HOOKS:
+                hook(error)
+            raise
 
     def create_cursor(self, name: str | None = None) -> Any:
         """A new cursor; SQLite ignores the name."""
@@ -107,7 +118,7 @@ class DatabaseWrapper(_backend.DatabaseWrapper):  # type: ignore[misc]  # a priv
 
         self.ensure_connection()
         make_database_file(target)
-        with closing(_backend.Database.connect(str(target))) as copy:
+        with self.wrap_database_errors, closing(_backend.Database.connect(str(target))) as copy:
             self.connection.backup(copy, pages=BACKUP_BATCH_PAGES, progress=report, sleep=BACKUP_SLEEP_S)
 
     @contextmanager
@@ -136,6 +147,22 @@ def raise_operational_error() -> Iterator[None]:
         yield
     except FileInUse as other:
         raise _backend.Database.OperationalError(str(other)) from other
+
+
+class NewDatabase:
+    """Whether this process may create a database at a path that the settings name."""
+
+    is_allowed = False
+
+
+def refuse_new_database(path: Path) -> None:
+    """Raise the library's OperationalError if a database that the settings name is missing: a misspelt path, or a disk
+    that is not mounted, must not become an empty store. The default path may always be created.
+    """
+    config = settings.LOCI
+    is_named = path == config.storage.database and path != config.home / DATABASE
+    if is_named and not NewDatabase.is_allowed and not path.exists():
+        raise _backend.Database.OperationalError(f"{NO_DATABASE} {path}")
 
 
 def make_database_file(path: Path) -> None:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from access.errors import LociError
 from maintenance.squashed_migrations import adopt_squashed
+from storage.sqlite.base import NewDatabase
 
 EXAMPLES: Final = """\
 examples:
@@ -30,6 +31,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         only_looks = options["plan"] or options["check_unapplied"]
+        NewDatabase.is_allowed = not only_looks
         with transaction.atomic() if only_looks else nullcontext():
             try:
                 adopt_squashed()

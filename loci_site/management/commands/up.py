@@ -26,6 +26,7 @@ from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
 from storage.home import ensure_home
+from storage.sqlite.base import NewDatabase
 
 EXAMPLES: Final = """\
 examples:
@@ -86,6 +87,7 @@ class Command(BaseCommand):
         self._print("Loci has stopped.")
 
     def _prepare(self, *, wants_model: bool) -> None:
+        NewDatabase.is_allowed = True
         if count := migrate_if_needed():
             self._print(f"Prepared the database ({count} migrations).")
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":

@@ -98,7 +98,7 @@ def outcome_lines(stored: StoreResult) -> list[str]:
         f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
         for neighbour in stored.neighbours
     ]
-    if stored.is_embedding_owed:
+    if stored.is_embedding_owed and not stored.owed_because:
         lines.append("The embedding model is not available yet: until then it is found by words only.")
     if stored.removed_characters:
         lines.append(f"{stored.removed_characters} control characters were removed.")

@@ -55,7 +55,7 @@ def test_a_database_that_takes_no_writes_fails(client: Client) -> None:
     checks = answer.json()["checks"]
     assert (answer.status_code, answer.json()["status"]) == (503, "failing")
     assert checks["database"]["ok"]
-    assert checks["last_write"] == {"ok": False, "detail": "the last write failed (OperationalError)"}
+    assert checks["last_write"] == {"ok": False, "detail": "the last write failed: the store is read-only"}
     assert client.get("/health").status_code == 200  # as soon as a write works again
 
 
@@ -70,7 +70,7 @@ def test_a_real_write_that_failed_is_remembered() -> None:
             cursor.execute("PRAGMA query_only = ON")
         with pytest.raises(OperationalError):
             JobLock.objects.filter(name="one").update(holder="somebody")
-        assert WATCH.last.error == "OperationalError"
+        assert WATCH.last.error == "the store is read-only"
     finally:
         connection.execute_wrappers.clear()
         with connection.cursor() as cursor:
@@ -89,7 +89,7 @@ def test_while_one_probe_waits_the_others_wait_for_nothing(monkeypatch: pytest.M
     watch, seen = WriteWatch(), []
     watch.last = LastWrite(0.0, "OperationalError")
 
-    def locked() -> None:  # the database's own wait, during which another caller comes
+    def locked(_chars: int) -> None:  # the database's own wait, during which another caller comes
         seen.append(watch.probe())
         watch._probing_since -= WRITE_WAIT_S + 1
         seen.append(watch.probe())

@@ -15,6 +15,7 @@ from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
+from memories.store.pieces import Passage
 
 NoModel = Callable[[], AbstractContextManager[None]]
 Remember = Callable[..., Memory]
@@ -98,6 +99,26 @@ def test_who_comes_second_writes_nothing(
     assert embed_owed(operator()) == BackfillResult(memories=0, pieces=0, skipped=2, still_owed=0)
     assert shared.pieces.count() == 1
     assert search_index().find_errors() == []
+
+
+@pytest.mark.model
+def test_long_texts_come_last_and_none_is_begun_after_its_time(
+    remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with no_model():
+        long_one = remember("!?.,;:" * 4000)
+        short = remember("The port is 8081")
+    embedded: list[list[str]] = []
+    embed = backfill.embed_passages
+
+    def watched(passages: list[Passage], **options: Encoder) -> object:
+        embedded.append([passage.content for passage in passages])
+        return embed(passages, **options)
+
+    monkeypatch.setattr(backfill, "embed_passages", watched)
+    assert embed_owed(operator(), seconds=0).still_owed == 2
+    assert embed_owed(operator()).still_owed == 0
+    assert embedded == [[short.content], [long_one.content]]
 
 
 def test_without_a_model_nothing_is_changed(remember: Remember, no_model: NoModel) -> None:

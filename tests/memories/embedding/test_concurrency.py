@@ -70,3 +70,24 @@ def test_a_fork_begins_with_all_slots_free() -> None:
     with cores.taken():
         cores.reset()
         assert cores.has_spare()
+
+
+def test_who_waits_until_all_slots_are_free_does_so_no_longer_than_it_said() -> None:
+    slots = CoreSlots(2)
+    slots.wait_until_free(60)  # at once
+    held, freed = threading.Event(), list[str]()
+
+    def hold() -> None:
+        with slots.taken():
+            held.set()
+            time.sleep(0.2)
+            freed.append("freed")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    slots.wait_until_free(0.01)
+    assert freed == []
+    slots.wait_until_free(60)
+    assert freed == ["freed"]
+    thread.join()

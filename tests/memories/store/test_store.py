@@ -164,8 +164,12 @@ def test_nothing_is_embedded_for_who_may_not_write(
     alice: User, ledger: Group, garden: Group, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[object] = []
-    for module in (memories.store.prepare, memories.store.bulk):
-        monkeypatch.setattr(module, "embed_passages", lambda texts, encoder: embedded.extend(texts) or [])
+    monkeypatch.setattr(
+        memories.store.prepare, "embed_passage", lambda text, encoder: embedded.append(text) or text
+    )
+    monkeypatch.setattr(
+        memories.store.bulk, "embed_passages", lambda texts, encoder: embedded.extend(texts) or []
+    )
     with pytest.raises(NotPermitted):
         keep(agent(bob, scopes=["read"]), PORT, group="ledger")
     with pytest.raises(GroupNotFound):

@@ -1,0 +1,1 @@
+"""Proof: nobody stops another, and a full disk, broken files and forged backups do no harm."""

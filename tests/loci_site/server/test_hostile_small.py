@@ -1,0 +1,33 @@
+"""The proof "hostile" in small: real processes, a short load, and a full disk where one may be mounted."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.proof.hostile import load
+from bench.proof.hostile.disk import prove_disk
+from bench.proof.proof import Workshop
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.server,
+    pytest.mark.timeout(400),
+    pytest.mark.usefixtures("empty_tables"),
+]
+
+
+def test_recalls_are_answered_while_others_store_texts_of_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever else works on the machine may make recalls slow; the proof itself measures three times.
+    monkeypatch.setattr(load, "LIMIT_RECALL", 20.0)
+    finding = load.prove_load(Workshop(tmp_path, is_quick=True))
+    assert finding.faults == ()
+    assert finding.numbers["recalls beside the loop"] >= 20
+    assert finding.numbers["stores accepted"] > 16
+
+
+def test_a_full_disk_damaged_pages_and_forged_backups_are_named(tmp_path: Path) -> None:
+    finding = prove_disk(Workshop(tmp_path, is_quick=True))
+    assert finding.faults == ()
+    assert finding.numbers["forged backups refused"] >= 10
