@@ -104,9 +104,9 @@ def test_decay_stops_at_the_floor() -> None:
 def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     row(ledger, "a", confidence=0.8, expires_at=day(2))
     row(ledger, "b", type="episodic", confidence=0.03)
-    first = run_cycle(operator(), RunPlan(now=day(200)))
+    first = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     before = whole_state()
-    second = run_cycle(operator(), RunPlan(now=day(200)))
+    second = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     assert first.counts == {"decayed": 2, "expired": 1, "forgotten": 1}
     assert second.counts == {}
     assert not second.changes.exists()
