@@ -30,7 +30,8 @@ def edited_versions(memory: Memory, run: Run) -> Iterator[Memory]:
     """The versions that edits made of a memory since the run started, in order."""
     seen = {memory.pk}
     while memory.state == State.SUPERSEDED and memory.retired_at and memory.retired_at >= run.started_at:
-        later = Memory.objects.select_related("group").filter(pk=memory.superseded_by_id).first()
+        key = memory.superseded_by_id
+        later = Memory.objects.select_related("group").filter(pk=key).first() if key else None
         if later is None or later.pk in seen:
             return
         yield later

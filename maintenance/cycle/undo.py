@@ -304,7 +304,7 @@ class RunReverter:
             if not self.force and values != new:
                 self._skip(Memory, version.pk, "changed since")
                 continue
-            Memory.objects.filter(pk=version.pk).update(**values_from_json(Memory, old))
+            write_columns(Memory, [version.pk], {n: [v] for n, v in values_from_json(Memory, old).items()})
             self.versions.append(version.id)
             fields = {name: [values[name], old[name]] for name in new}
             self._events.append(make_undo_event(version, fields))
