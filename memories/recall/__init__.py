@@ -21,11 +21,11 @@ from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
 from memories.models import Memory
-from memories.queries.as_of import version_at
+from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
 from memories.queries.coming import coming_after
 from memories.queries.labels import label_of
-from memories.queries.versions import head_of, parse_id, path_to_head
+from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
 from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
 from memories.recall.budget import Portion, pack
@@ -293,8 +293,8 @@ def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
     if visibility.is_history:
         return version_at(row, visibility)
     rows = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
-    # Before the day of a head that is dated ahead, the version before it counts.
-    return rows.filter(key=head_of(row).key).first() or rows.filter(key__in=path_to_head(row)).first()
+    # Before the day of a head that is dated ahead, an earlier version counts.
+    return rows.filter(key=head_of(row).key).first() or newest_version(row, visibility)
 
 
 def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:
