@@ -80,8 +80,9 @@ def list_memories(
     if states:
         # Not by the Visibility: a list of live memories includes those that ended or expired since, and labels them.
         is_wanted = Q(state__in=states)
-        if filters.states is None and not visibility.is_history:
-            is_wanted |= outlasting_q(visibility.now)
+        if filters.states is None:
+            then = visibility.shown_then
+            is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
         rows = rows.filter(is_wanted)
     if found_group is not None:
         rows = rows.filter(group=found_group)

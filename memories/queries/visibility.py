@@ -66,6 +66,8 @@ def is_outlasting(m: Memory, moment: datetime) -> bool:
         and m.retired_at is None
         and m.valid_to is not None
         and m.valid_to > moment
+        and m.valid_to_known_at is not None
+        and m.valid_to > m.valid_to_known_at
         and m.trust in RECALLED
     )
 
@@ -213,6 +215,7 @@ def outlasting_q(moment: datetime) -> Q:
     """Condition for superseded memories whose successor is dated ahead; the same as is_outlasting()."""
     return Q(
         ~Q(type=Type.EPISODIC),
+        Q(valid_to__gt=F("valid_to_known_at")),  # dated ahead, not replaced while somebody asked
         state=State.SUPERSEDED,
         retired_at=None,
         valid_to__gt=moment,

@@ -51,7 +51,7 @@ def standing_sql() -> str:
     return (
         f"CASE WHEN state = '{State.LIVE}' AND trust IN ({recalled}) THEN 2"
         f" WHEN state = '{State.SUPERSEDED}' AND type != '{Type.EPISODIC}' AND retired_at IS NULL"
-        f" AND valid_to IS NOT NULL AND trust IN ({recalled}) THEN 3"
+        f" AND valid_to > valid_to_known_at AND trust IN ({recalled}) THEN 3"
         f" WHEN state = '{State.LIVE}' THEN 1 WHEN state = '{State.RETRACTED}' THEN -1 ELSE 0 END"
     )
 

@@ -20,7 +20,7 @@ _IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
 # Live, or superseded by a memory dated ahead: it counts until then.
 _OUTLASTS = (
     f"(m.state = '{State.LIVE}' OR m.type != '{Type.EPISODIC}' AND m.retired_at IS NULL AND m.valid_to > %s"
-    f" AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
+    f" AND m.valid_to > m.valid_to_known_at AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
 )
 _VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
 _VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"

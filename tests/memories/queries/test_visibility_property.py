@@ -114,7 +114,10 @@ def _outlasts(m: Memory, v: Visibility) -> bool:
     if v.states != RECALL_STATES or v.as_of or v.known_at:
         return False
     is_replaced = m.state == "superseded" and m.retired_at is None and m.type != "episodic"
-    return is_replaced and m.valid_to is not None and m.valid_to > v.now and m.trust in RECALLED
+    if not is_replaced or m.valid_to is None or m.valid_to_known_at is None:
+        return False
+    is_dated_ahead = m.valid_to > m.valid_to_known_at  # when the end became known, it lay ahead
+    return is_dated_ahead and m.valid_to > v.now and m.trust in RECALLED
 
 
 def _is_in_time(m: Memory, v: Visibility) -> bool:
