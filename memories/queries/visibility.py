@@ -34,7 +34,7 @@ def matches_scope(m: Memory, v: Visibility) -> bool:
 def matches_kind(m: Memory, v: Visibility) -> bool:
     """True if state, trust, type, confidence and tags match."""
     return (
-        (m.state in states_of(v) or m.key in v.shown_then)
+        (m.state in v.states or m.state in states_of(v) or m.key in v.shown_then)
         and m.trust in v.trusts
         and has_type(v, m.type, state=m.state)
         and m.confidence >= v.min_confidence

@@ -334,11 +334,7 @@ def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     """True for each kind (state, trust and type) that the Visibility allows, by code."""
     table = np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        if state == OUTLASTING:
-            state = State.SUPERSEDED
-            is_allowed = state in states_of(v)
-        else:
-            is_allowed = state in v.states
+        is_allowed = state in v.states or (state == OUTLASTING and State.SUPERSEDED in states_of(v))
         table[code] = is_allowed and trust in v.trusts and has_type(v, type_, state=state)
     return table
 

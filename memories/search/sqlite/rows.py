@@ -17,8 +17,12 @@ Params = list[Any]
 
 _COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields)
 _IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
-# Live, or superseded by a memory dated ahead: it counts until then.
-_OUTLASTS = (
+# What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
+# or superseded by a memory dated ahead.
+_COUNTS = (
+    "(m.expires_at IS NULL OR m.expires_at > %s)"
+    f" AND (m.type = '{Type.EPISODIC}'"
+    " OR (m.valid_to IS NULL OR m.valid_to > %s) AND (m.valid_from IS NULL OR m.valid_from <= %s)) AND "
     f"(m.state = '{State.LIVE}' OR m.type != '{Type.EPISODIC}' AND m.retired_at IS NULL AND m.valid_to > %s"
     f" AND m.valid_to > m.valid_to_known_at AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
 )
@@ -105,10 +109,7 @@ def time_sql(v: Visibility) -> tuple[str, Params]:
         parts.append(sql)
         params += values
     elif v.states == {State.LIVE}:
-        parts.append("(m.expires_at IS NULL OR m.expires_at > %s)")
-        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s)")
-        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_from IS NULL OR m.valid_from <= %s)")
-        parts.append(_OUTLASTS)
+        parts.append(_COUNTS)
         params += [_stamp(v.now)] * 4
     for operator, moment in ((">=", v.after), ("<=", v.before)):
         if moment:
