@@ -17,7 +17,8 @@ class Visibility:
     `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
     all groups. Empty `types`, `tags` and `scope` do not narrow. If `types` is set, retracted memories of the
     `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
-    have expired by then are never visible.
+    have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
+    `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time.
     """
 
     groups: frozenset[int] | None
@@ -34,6 +35,8 @@ class Visibility:
     known_at: datetime | None = None
     after: datetime | None = None
     before: datetime | None = None
+    shown_then: frozenset[int] = frozenset()
+    hidden_then: frozenset[int] = frozenset()
 
     @property
     def is_history(self) -> bool:

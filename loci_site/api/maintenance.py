@@ -67,7 +67,8 @@ def undo_maintenance_run(request: HttpRequest, run_id: str, body: maintenance.Un
     """Undo a run: restore every field that nobody changed since, and list the others."""
     undo = preview_undo if body.dry_run else undo_run
     done = undo(actor_of(request), run_id, with_later=body.with_later, force=body.force)
-    return answer({**asdict(done), "run": str(done.run), "earlier": [str(id_) for id_ in done.earlier]})
+    ids = {name: [str(id_) for id_ in getattr(done, name)] for name in ("earlier", "versions")}
+    return answer({**asdict(done), "run": str(done.run), **ids})
 
 
 def render_run(run: Run) -> dict[str, Any]:

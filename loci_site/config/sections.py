@@ -165,6 +165,12 @@ class Maintenance:
         low=0,
         high=1,
     )
+    max_share_floor: int = key(
+        1,
+        "Memories that one run may retire in any group, even if max_share is less; none if max_share is 0.",
+        low=0,
+        high=1_000_000,
+    )
     decay_period_days: float = key(1, "Length of a decay period.", unit="days", low=0.01, high=3_650)
     decay_episodic: float = key(
         0.95, "Share of its confidence that an event keeps in each period.", low=0.01, high=1

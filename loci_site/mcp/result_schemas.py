@@ -47,6 +47,14 @@ class StoreAnswer(Answer):
     removed_characters: int = 0
 
 
+class ComingMemory(Answer):
+    """What takes a memory's place on a day to come."""
+
+    id: str
+    valid_from: str
+    content: str
+
+
 class RecalledMemory(Answer):
     """One memory in an answer."""
 
@@ -63,6 +71,7 @@ class RecalledMemory(Answer):
     tags: list[str] = []
     is_cut: bool = Field(False, description="read it whole with ids")
     numbers: dict[str, float] | None = None
+    coming: ComingMemory | None = Field(None, description="replaces it from that day on")
 
 
 class RecallAnswer(Answer):

@@ -154,8 +154,12 @@ class RunAdmin(LociAdmin):
         done = undo_run(actor_of(request), run.id, with_later=with_later)
         kept = f" {len(done.kept)} rows were left as they are." if done.kept else ""
         later = f" {len(done.earlier)} later runs were undone first." if done.earlier else ""
+        edited = (
+            f" Edited since and restored too: {', '.join(map(str, done.versions))}." if done.versions else ""
+        )
         messages.success(
-            request, f"Run undone: {done.restored} rows restored, {done.deleted} removed.{kept}{later}"
+            request,
+            f"Run undone: {done.restored} rows restored, {done.deleted} removed.{edited}{kept}{later}",
         )
         return HttpResponseRedirect(self.url("change", run.id))
 

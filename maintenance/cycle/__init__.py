@@ -11,6 +11,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from access import audit
@@ -32,8 +33,6 @@ from memories.types import State
 CYCLE: tuple[Step, ...] = (Decay(), Compact(), Promote(), Expire(), Cleanup(), FindPairs())
 CLEANUP: tuple[Step, ...] = (Cleanup(),)
 KINDS: dict[str, tuple[Step, ...]] = {"cycle": CYCLE, "cleanup": CLEANUP}
-# In a small group the share is soon reached; a person can still check this many by hand.
-CAP_AT_LEAST = 20
 MAX_ERROR_CHARS = 2000
 # After a batch the run sleeps as long as it held the write lock, so that writers get half of the time. SQLite does not
 # queue writers: they retry now and then, and a run without pauses would starve them.
@@ -117,8 +116,8 @@ def check_plan(actor: Actor, plan: RunPlan) -> None:
 
 
 def create_run(actor: Actor, plan: RunPlan) -> Run:
-    """A new run, with the marks that each step left in the last finished run of this kind."""
-    earlier = Run.objects.filter(kind=plan.kind, status__in=[RunStatus.DONE, RunStatus.STOPPED]).first()
+    """A new run, with the marks that each step left in the last run that still holds."""
+    earlier = find_marked_run(plan.kind)
     marks = earlier.cursor.get("marks", {}) if earlier else {}
     return Run.objects.create(
         kind=plan.kind,
@@ -128,6 +127,16 @@ def create_run(actor: Actor, plan: RunPlan) -> Run:
         started_at=timezone.now(),
         cursor={"marks": marks},
     )
+
+
+def find_marked_run(kind: str) -> Run | None:
+    """The newest finished run of this kind whose marks a new run may inherit; None if there is none.
+
+    The marks of a run that came before an undo of an earlier run pass over what that undo brought back.
+    """
+    undone_since = Run.objects.filter(key__lt=OuterRef("key"), undone_at__gt=OuterRef("started_at"))
+    finished = Run.objects.filter(kind=kind, status__in=[RunStatus.DONE, RunStatus.STOPPED])
+    return finished.filter(~Exists(undone_since)).first()
 
 
 def finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") -> None:
@@ -143,6 +152,13 @@ def finish_run(actor: Actor, run: Run, status: RunStatus, *, error: str = "") ->
             subject=f"{run.kind} {status}",
             payload={"counts": run.counts, "error": error},
         )
+
+
+def compute_cap(share: float, live: int) -> int:
+    """The number of a group's `live` memories that a run may retire; 0 if `share` is 0."""
+    if share == 0:
+        return 0
+    return max(settings.LOCI.maintenance.max_share_floor, int(share * live + 1e-9))  # 0.29 * 100 is 28.99…
 
 
 @dataclass
@@ -232,7 +248,7 @@ class CycleWorker:
         """Raise CapReached if this run would retire more than its share of the group."""
         share = self.run.cursor.get("max_share", settings.LOCI.maintenance.max_share)
         self.run.cursor["retired"] += retired
-        cap = max(CAP_AT_LEAST, int(share * self.run.cursor["live"]))
+        cap = compute_cap(share, self.run.cursor["live"])
         if retired and share < 1 and self.run.cursor["retired"] > cap:
             raise CapReached(
                 f"It would retire more than {cap} of the {self.run.cursor['live']} memories of '{group.slug}' "

@@ -13,6 +13,7 @@ from access import audit
 from access.actor import CURATE, READ, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
+from maintenance.cycle.edited_versions import edited_versions, with_edited_versions
 from maintenance.cycle.recorder import model_for_table, unpack_batch, values_from_json
 from maintenance.dry_run import run_on_copy
 from maintenance.models import Run, RunChange, RunStatus
@@ -43,8 +44,9 @@ class SkippedRow:
 class UndoResult:
     """What undo_run() did or, as a dry run, would do.
 
-    `restored` counts rows set back, `deleted` rows that the run had created; `kept` are the rows left as they are, and
-    `earlier` the later runs that were undone first.
+    `restored` counts rows set back, `deleted` rows that the run had created; `kept` are the rows left as they are,
+    `earlier` the later runs that were undone first, and `versions` the memories that edits made since of those that the
+    run changed: they had its values and were set back as well.
     """
 
     run: UUID
@@ -52,6 +54,7 @@ class UndoResult:
     deleted: int
     kept: tuple[SkippedRow, ...]
     earlier: tuple[UUID, ...] = ()
+    versions: tuple[UUID, ...] = ()
     dry_run: bool = False
 
 
@@ -120,6 +123,7 @@ def undo_run(
         deleted=sum(result.deleted for result in results),
         kept=tuple(row for result in results for row in result.kept),
         earlier=tuple(result.run for result in results[:-1]),
+        versions=tuple(dict.fromkeys(id_ for result in results for id_ in result.versions)),
     )
 
 
@@ -158,9 +162,12 @@ def check_undoable(actor: Actor, run: Run) -> None:
 def find_later_runs(run: Run) -> list[Run]:
     """Later runs, newest first, that changed the same rows and are not undone.
 
-    Rows of a run found here count too, so the result is what has to be undone before `run`.
+    Rows of a run found here count too, so the result is what has to be undone before `run`; and so do the versions
+    that edits made of its memories since.
     """
     own, found = read_changed_rows(run), list[Run]()
+    memories = Memory._meta.db_table
+    own[memories] = with_edited_versions(own[memories], run)
     later = Run.objects.filter(key__gt=run.key, undone_at=None).exclude(status=RunStatus.UNDONE)
     for other in later.select_related("group").order_by("key"):
         touched = read_changed_rows(other)
@@ -203,7 +210,13 @@ def revert_changes(actor: Actor, run: Run, *, force: bool) -> UndoResult:
                 "kept": len(reverter.skipped),
             },
         )
-    return UndoResult(run.id, reverter.restored, reverter.deleted, tuple(reverter.skipped))
+    return UndoResult(
+        run.id,
+        reverter.restored,
+        reverter.deleted,
+        tuple(reverter.skipped),
+        versions=tuple(reverter.versions),
+    )
 
 
 def read_next_changes(run: Run) -> list[RunChange]:
@@ -222,6 +235,7 @@ class RunReverter:
         self.force = force
         self.restored = self.deleted = 0
         self.skipped: list[SkippedRow] = []
+        self.versions: list[UUID] = []
         self._moved: list[int] = []
         self._events: list[audit.AuditEvent] = []
         self._staying: dict[int, bool] = {}
@@ -276,8 +290,24 @@ class RunReverter:
                 self._skip(model, key, "deleted since" if row is None else "changed since")
             else:
                 fitting[key] = values_from_json(model, old)
+            if isinstance(row, Memory):
+                self._restore_versions(row, old, new)
         columns = {name: [values[name] for values in fitting.values()] for name in names}
         self.restored += write_columns(model, list(fitting), columns)
+
+    def _restore_versions(self, memory: Memory, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """Set back the versions that edits made of the memory since, as far as they still have the run's values."""
+        for version in edited_versions(memory, self.run):
+            values = {name: as_json(getattr(version, name)) for name in new}
+            if values == old:
+                continue
+            if not self.force and values != new:
+                self._skip(Memory, version.pk, "changed since")
+                continue
+            write_columns(Memory, [version.pk], {n: [v] for n, v in values_from_json(Memory, old).items()})
+            self.versions.append(version.id)
+            fields = {name: [values[name], old[name]] for name in new}
+            self._events.append(make_undo_event(version, fields))
 
     def _delete(self, model: type[Model], change: RunChange) -> None:
         row = model._base_manager.filter(pk=change.row).first()

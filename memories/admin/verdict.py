@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from access.actor import Actor
+from memories.browse.inspection import treatment_now
 from memories.models import Memory
-from memories.queries.visibility import as_q, recallable_by
-from memories.types import RecallTreatment, Type, recall_treatment
+from memories.queries.visibility import as_q, has_begun, recallable_by
+from memories.types import RecallTreatment, Type
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class RecallVerdict:
 
 def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
     """Whether recall in the memory's own group now returns, labels or hides it, and why."""
-    action = recall_treatment(memory.state, memory.trust)
+    action = treatment_now(memory)
     reason = f"it is {memory.state} and {memory.trust}"
     if action is RecallTreatment.HIDE:
         return RecallVerdict(action.value, reason)
@@ -32,8 +33,10 @@ def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
 
 
 def expiry_reason(memory: Memory) -> str:
-    """Why a live memory is no longer recalled: it expired or its valid time ended; empty otherwise."""
+    """Why a live memory is not recalled now: it counts later, it expired or its valid time ended; empty otherwise."""
     now = timezone.now()
+    if not has_begun(memory, now):
+        return f"it counts from {memory.valid_from:%Y-%m-%d %H:%M} UTC"
     if memory.expires_at is not None and memory.expires_at <= now:
         return f"it expired on {memory.expires_at:%Y-%m-%d %H:%M} UTC"
     if memory.valid_to is not None and memory.valid_to <= now and memory.type != Type.EPISODIC:

@@ -9,8 +9,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
+from django.utils import timezone
 
 from access.actor import READ, Actor
+from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
 from memories.entities.statements import RelationStatement, statements_around, visible_keys
@@ -19,7 +21,7 @@ from memories.models import Link, Memory, Piece
 from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
 from memories.queries.versions import find_memory, head_of, versions_of
-from memories.queries.visibility import as_q, listed_by, recallable_by
+from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
 from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
@@ -86,7 +88,7 @@ def inspect_memory(
         label=label_of(memory),
         head=head_of(memory),
         versions=tuple(versions),
-        recall_treatment=recall_treatment(memory.state, memory.trust).value,
+        recall_treatment=treatment_now(memory).value,
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(visible_links(actor, memory)),
@@ -120,10 +122,19 @@ def explain_for(
     return RecallReason(query, found.rank, found.reason, numbers, tuple(trace.steps))
 
 
+def treatment_now(memory: Memory) -> RecallTreatment:
+    """What recall does with the memory; one whose successor is dated ahead is labelled until then."""
+    if is_outlasting(memory, timezone.now()):
+        return RecallTreatment.LABEL
+    return recall_treatment(memory.state, memory.trust)
+
+
 def why_hidden(memory: Memory) -> str:
     """Why recall does not consider a memory that no filter leaves out."""
-    if recall_treatment(memory.state, memory.trust) is RecallTreatment.HIDE:
+    if treatment_now(memory) is RecallTreatment.HIDE:
         return f"recall hides {memory.trust if memory.state == State.LIVE else memory.state} memories"
+    if not has_begun(memory, timezone.now()):
+        return f"it counts from {memory.valid_from:%Y-%m-%d %H:%M} UTC"
     if memory.expires_at is not None:
         return f"it expired at {memory.expires_at:%Y-%m-%d %H:%M} UTC"
     if memory.valid_to is not None:
@@ -151,7 +162,21 @@ def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
             "operation": entry.operation,
             "actor": entry.actor,
             "via": entry.via,
-            "reason": entry.payload_row.payload.get("reason", "") if hasattr(entry, "payload_row") else "",
+            "reason": describe_reason(entry),
         }
         for entry in entries[:MAX_LOG_ROWS]
     ]
+
+
+def describe_reason(entry: AuditEntry) -> str:
+    """The reason of a log row, and who said that the memory is true from an earlier day, if that changed."""
+    payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
+    reason = str(payload.get("reason", ""))
+    if entry.operation not in (Operation.MERGE, Operation.REINFORCE):
+        return reason
+    if (moved := payload.get("changes", {}).get("valid_from")) is None:
+        return reason
+    who = payload.get("valid_from_by") or entry.actor
+    return "; ".join(
+        filter(None, [reason, f"true from {moved[1][:10]}, not only from {moved[0][:10]}: {who} said so"])
+    )

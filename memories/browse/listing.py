@@ -18,7 +18,7 @@ from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.versions import find_memory, parse_id, versions_of
-from memories.queries.visibility import EVERY_TRUST, as_q, listed_by
+from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
 from memories.types import HISTORY_STATES, State, Trust, Type
 
 MAX_WORDS_CHARS = 500
@@ -78,8 +78,12 @@ def list_memories(
     rows = Memory.objects.filter(as_q(visibility)).select_related("group", "thread")
     states = filters.wanted_states()
     if states:
-        # Not by the Visibility: a list of live memories includes those that ended or expired since.
-        rows = rows.filter(state__in=states)
+        # Not by the Visibility: a list of live memories includes those that ended or expired since, and labels them.
+        is_wanted = Q(state__in=states)
+        if filters.states is None:
+            then = visibility.shown_then
+            is_wanted |= Q(key__in=then) if visibility.is_history else outlasting_q(visibility.now)
+        rows = rows.filter(is_wanted)
     if found_group is not None:
         rows = rows.filter(group=found_group)
     if words:

@@ -108,6 +108,9 @@ def item_json(item: Item) -> Json:
     extra: Json = {"score": item.score, "label": item.label, "is_cut": item.is_cut}
     if item.numbers:
         extra["numbers"] = item.numbers
+    if (coming := item.coming) is not None:
+        text = content_for(coming, is_person=False)
+        extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
     return memory_json(item.memory, text=item.text) | extra
 
 

@@ -84,6 +84,11 @@ def latest(merged: datetime | None, survivor: datetime | None) -> datetime | Non
     return max((at for at in (merged, survivor) if at is not None), default=None)
 
 
+def earliest(merged: datetime | None, survivor: datetime | None) -> datetime | None:
+    """The earlier of two beginnings of valid time; the survivor's if either is missing, which says nothing."""
+    return survivor if merged is None or survivor is None else min(merged, survivor)
+
+
 def total(merged: int, survivor: int) -> int:
     """The sum of two counts."""
     return merged + survivor
@@ -165,6 +170,7 @@ RECORD_FIELDS: Final = (
         Moment(),
         is_optional=True,
         on_edit=OnEdit.NEW_VERSION,
+        merge=earliest,
         label="True from",
         help="start of its valid time: 2026-11-21T09:30:00Z",
     ),

@@ -27,6 +27,7 @@ from memories.store import (
     find_exact,
     insert_version,
     link_successor,
+    move_ends,
     prepare_text,
     withdrawn_doubt,
 )
@@ -190,6 +191,8 @@ def write_version(
     copy_carried_fields(old, new, valid_from=draft.valid_from)
     Memory.objects.filter(pk=old.pk).update(superseded_by=new)
     old.refresh_from_db()
+    if old.valid_from is not None and old.valid_from > now and draft.valid_from != old.valid_from:
+        move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}

@@ -138,7 +138,7 @@ def unite(
     if ready is not None:
         survivor = carry_out_edit(actor, ready, reason=reason, is_decided=True).memory
         Memory.objects.filter(pk=source.pk).update(superseded_by=survivor)
-    before = snapshot(survivor)
+    before, dates = snapshot(survivor), describe_dates(source, survivor)
     update_if_unchanged(survivor, {**united_fields(source, survivor), "updated_at": timezone.now()})
     survivor.refresh_from_db()
     refresh_around([survivor])  # tags are searched as words
@@ -149,7 +149,8 @@ def unite(
         Operation.MERGE,
         memory_id=survivor.id,
         group=survivor.group.id,
-        payload={"changes": differences, "from": str(source.id), "reason": reason},
+        payload={"changes": differences, "from": str(source.id), "reason": reason}
+        | said_by(source, differences),
     )
     is_new_version = survivor.pk != into.pk
     payload = {
@@ -161,11 +162,28 @@ def unite(
     }
     rows = len({(move.table, move.key) for move in moves})
     consequences = ["the survivor gets a new version"] if is_new_version else []
+    consequences += dates
     if rows:
         consequences.append(
             f"{format_count(rows, 'reference')} to it {'moves' if rows == 1 else 'move'} over"
         )
     return survivor, DerivedChanges(1, tuple(consequences), payload)
+
+
+def describe_dates(source: Memory, into: Memory) -> list[str]:
+    """A line on the valid time of both, if they differ: the survivor keeps the earlier beginning."""
+    if source.valid_from == into.valid_from:
+        return []
+    starts = [f"{row.valid_from:%Y-%m-%d}" if row.valid_from else "an unknown day" for row in (source, into)]
+    kept = BY_NAME["valid_from"].merge
+    start = kept(source.valid_from, into.valid_from) if kept is not None else into.valid_from
+    day = f"{start:%Y-%m-%d}" if start else "an unknown day"
+    return [f"it is true from {starts[0]}, {into.id} from {starts[1]}: the survivor is true from {day}"]
+
+
+def said_by(source: Memory, differences: dict[str, list[Any]]) -> dict[str, str]:
+    """For the log: who said that the survivor is true from an earlier day; empty if the day stays."""
+    return {"valid_from_by": source.author_name} if "valid_from" in differences else {}
 
 
 def united_fields(source: Memory, into: Memory) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from memories.lifecycle.move_references import move_references, moves_to_json
 from memories.lifecycle.target import ChangeResult, change_fields, find_head, require_right, require_state
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
-from memories.store import valid_time_end
+from memories.queries.visibility import has_begun
+from memories.store import bring_plan_forward, valid_time_end
 from memories.store.derived import DerivedChanges, withdraw_replaced
 from memories.store.policy import policy_doubt
 from memories.types import Scope, State, Trust, Type
@@ -38,9 +39,11 @@ def supersede(
     def follow_up() -> DerivedChanges:
         moves = move_references(old.root_key, by.root_key) if old.type == Type.ENTITY else []
         gone = withdraw_replaced(actor, old)
+        bring_plan_forward(actor, old, by, now)
         return DerivedChanges(gone, payload={"by": str(by.id), "moved": moves_to_json(moves)})
 
-    consequences = (f"{by.id} takes its place, and its id leads there",)
+    begins = "" if has_begun(by, now) else f" from {by.valid_from:%Y-%m-%d}: it counts until then"
+    consequences = (f"{by.id} takes its place{begins}, and its id leads there",)
     done = change_fields(
         actor, old, Operation.SUPERSEDE, new, consequences,
         reason=reason, dry_run=dry_run, follow_up=follow_up,

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from memories.models import Memory
 from memories.queries.versions import has_lapsed
-from memories.types import State, Trust
+from memories.types import State, Trust, Type
 
 PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
@@ -26,12 +26,12 @@ def label_of_state(memory: Memory, now: datetime) -> str:
     """The label of a memory's state and validity; empty for a valid live memory."""
     if memory.state == State.LIVE:
         if not has_lapsed(memory, now):
-            return ""
+            return label_of_beginning(memory, now)
         if memory.expires_at is not None and memory.expires_at <= now:
             return f"expired{_dated(' since', memory.expires_at)}: its time to live ended"
         return f"ended: was true{_dated(' until', memory.valid_to)}"
     if memory.state == State.SUPERSEDED:
-        return label_of_superseded(memory)
+        return label_of_superseded(memory, now)
     if memory.state == State.RETRACTED:
         return f"retracted{_dated(' since', memory.retired_at)}: it was wrong"
     if memory.state == State.EXPIRED:
@@ -43,10 +43,21 @@ def label_of_state(memory: Memory, now: datetime) -> str:
     return f"{memory.state}{_dated(' since', memory.retired_at)}"
 
 
-def label_of_superseded(memory: Memory) -> str:
+def label_of_beginning(memory: Memory, now: datetime) -> str:
+    """The label of what is dated ahead: an event is a plan, a fact waits for its day; else empty."""
+    if memory.valid_from is None or memory.valid_from <= now:
+        return ""
+    if memory.type == Type.EPISODIC:
+        return f"planned{_dated(' for', memory.valid_from)}"
+    return f"counts{_dated(' from', memory.valid_from)}"
+
+
+def label_of_superseded(memory: Memory, now: datetime) -> str:
     """Corrected if an edit replaced the text, which was never right; else true until its successor."""
     if memory.retired_at is not None:
         return f"superseded: its text was corrected{_dated(' on', memory.retired_at)}"
+    if memory.type != Type.EPISODIC and memory.valid_to is not None and memory.valid_to > now:
+        return f"counts{_dated(' until', memory.valid_to)}"
     return f"superseded: was true{_dated(' until', memory.valid_to)}" if memory.valid_to else "superseded"
 
 

@@ -1,5 +1,10 @@
-"""Memories that a caller may see: access decides the rows, the state × trust table decides what counts."""
+"""Memories that a caller may see: access decides the rows, the state × trust table decides what counts, and when.
 
+A query for live memories is as of now. A fact whose valid time begins later does not count yet, and the memory that it
+supersedes counts until then. An event dated ahead is a plan and counts at once.
+"""
+
+from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import F, Q
@@ -10,6 +15,7 @@ from access.visibility import Narrowing, Visibility, visible_to
 from memories.language.timestamps import check_moments
 from memories.models import Memory
 from memories.queries.expressions import HasTag
+from memories.queries.known_then import states_known_at
 from memories.types import HISTORY_STATES, NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
 
 
@@ -28,7 +34,7 @@ def matches_scope(m: Memory, v: Visibility) -> bool:
 def matches_kind(m: Memory, v: Visibility) -> bool:
     """True if state, trust, type, confidence and tags match."""
     return (
-        m.state in v.states
+        (m.state in v.states or m.state in states_of(v) or m.key in v.shown_then)
         and m.trust in v.trusts
         and has_type(v, m.type, state=m.state)
         and m.confidence >= v.min_confidence
@@ -37,19 +43,54 @@ def matches_kind(m: Memory, v: Visibility) -> bool:
 
 
 def matches_time(m: Memory, v: Visibility) -> bool:
-    """True if the time bounds match; a query for live memories needs one that is valid at `now`."""
+    """True if the time bounds match; a query for live memories needs one that counts at `now`."""
     began = m.valid_from or m.created_at
     if (v.after and began < v.after) or (v.before and began > v.before):
         return False
     if v.is_history:
         return matches_history(m, v)
-    return v.states != {State.LIVE} or (_holds_at(m, v.now) and not _has_expired(m, v.now))
+    return v.states != {State.LIVE} or counts_at(m, v.now)
+
+
+def counts_at(m: Memory, moment: datetime) -> bool:
+    """True if the memory is valid then: a live one, or one whose successor is dated ahead."""
+    is_current = m.state == State.LIVE or is_outlasting(m, moment)
+    return is_current and has_begun(m, moment) and _holds_at(m, moment) and not _has_expired(m, moment)
+
+
+def is_outlasting(m: Memory, moment: datetime) -> bool:
+    """True if the memory is superseded by one dated ahead, and counts until that day."""
+    return (
+        m.state == State.SUPERSEDED
+        and m.type != Type.EPISODIC
+        and m.retired_at is None
+        and m.valid_to is not None
+        and m.valid_to > moment
+        and m.valid_to_known_at is not None
+        and m.valid_to > m.valid_to_known_at
+        and m.trust in RECALLED
+    )
+
+
+def has_begun(m: Memory, moment: datetime) -> bool:
+    """True unless the memory is a fact whose valid time begins later; an event dated ahead is a plan."""
+    return m.type == Type.EPISODIC or m.valid_from is None or m.valid_from <= moment
+
+
+def is_as_of_now(v: Visibility) -> bool:
+    """True for a query for live memories, which asks what counts at `now`."""
+    return v.states == {State.LIVE} and not v.is_history
+
+
+def states_of(v: Visibility) -> frozenset[str]:
+    """The states that may be visible; a query as of now includes superseded memories that still count."""
+    return v.states | {State.SUPERSEDED} if is_as_of_now(v) else v.states
 
 
 def matches_history(m: Memory, v: Visibility) -> bool:
     """True if the row was true at `as_of`, as Loci knew it at `known_at`; the same condition as history_q()."""
     at = v.as_of or v.known_at or v.now
-    if (m.valid_from and m.valid_from > at) or _has_expired(m, at):
+    if (m.valid_from and m.valid_from > at) or _has_expired(m, at) or m.key in v.hidden_then:
         return False
     was_open = bool(v.known_at and m.valid_to_known_at and m.valid_to_known_at > v.known_at)
     if not (_holds_at(m, at) or was_open):
@@ -85,7 +126,7 @@ def recallable_by(actor: Actor, group: Group | None, *, narrowing: Narrowing | N
     narrow = checked_narrowing(narrowing)
     is_history = narrow.as_of is not None or narrow.known_at is not None
     states = frozenset({State.LIVE}) | (HISTORY_STATES if is_history else frozenset())
-    return visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow)
+    return as_known_then(visible_to(actor, group, states=states, trusts=RECALLED, narrowing=narrow))
 
 
 def listed_by(
@@ -100,7 +141,16 @@ def listed_by(
 
     Raises the same errors as recallable_by().
     """
-    return visible_to(actor, group, states=states, trusts=trusts, narrowing=checked_narrowing(narrowing))
+    narrow = checked_narrowing(narrowing)
+    return as_known_then(visible_to(actor, group, states=states, trusts=trusts, narrowing=narrow))
+
+
+def as_known_then(visibility: Visibility) -> Visibility:
+    """The Visibility with the rows that were hidden, merged or restored since `known_at`, from the log."""
+    if visibility.known_at is None:
+        return visibility
+    then = states_known_at(visibility.known_at)
+    return replace(visibility, shown_then=then.shown, hidden_then=then.hidden)
 
 
 def checked_narrowing(narrowing: Narrowing | None) -> Narrowing:
@@ -132,7 +182,9 @@ def has_type(v: Visibility, type_: str, *, state: str) -> bool:
 
 def kind_q(v: Visibility) -> Q:
     """Condition on state, trust, type, confidence and tags."""
-    condition = Q(state__in=v.states, trust__in=v.trusts)
+    condition = Q(state__in=states_of(v), trust__in=v.trusts)
+    if v.shown_then:
+        condition = (Q(state__in=v.states) | Q(key__in=v.shown_then)) & Q(trust__in=v.trusts)
     if v.types:
         condition &= Q(type__in=v.types) | Q(state=State.RETRACTED, type__in=v.retracted_types)
     if v.min_confidence > 0:
@@ -150,11 +202,25 @@ def time_q(v: Visibility) -> Q:
     elif v.states == {State.LIVE}:
         condition &= Q(expires_at=None) | Q(expires_at__gt=v.now)
         condition &= Q(type=Type.EPISODIC) | Q(valid_to=None) | Q(valid_to__gt=v.now)
+        condition &= Q(type=Type.EPISODIC) | Q(valid_from=None) | Q(valid_from__lte=v.now)
+        condition &= Q(state=State.LIVE) | outlasting_q(v.now)
     if v.after:
         condition &= Q(valid_from__gte=v.after) | Q(valid_from=None, created_at__gte=v.after)
     if v.before:
         condition &= Q(valid_from__lte=v.before) | Q(valid_from=None, created_at__lte=v.before)
     return condition
+
+
+def outlasting_q(moment: datetime) -> Q:
+    """Condition for superseded memories whose successor is dated ahead; the same as is_outlasting()."""
+    return Q(
+        ~Q(type=Type.EPISODIC),
+        Q(valid_to__gt=F("valid_to_known_at")),  # dated ahead, not replaced while somebody asked
+        state=State.SUPERSEDED,
+        retired_at=None,
+        valid_to__gt=moment,
+        trust__in=VISIBLE_TRUSTS,
+    )
 
 
 def history_q(v: Visibility) -> Q:
@@ -170,6 +236,8 @@ def history_q(v: Visibility) -> Q:
     unexpired = Q(expires_at=None) | Q(expires_at__gt=at)
     condition = (Q(valid_from=None) | Q(valid_from__lte=at)) & is_true & unexpired
     is_believed = Q(retired_at=None) | Q(state__in=NOT_WITHDRAWN)
+    if v.hidden_then:
+        condition &= ~Q(key__in=v.hidden_then)
     if v.known_at:
         return condition & Q(created_at__lte=v.known_at) & (is_believed | Q(retired_at__gt=v.known_at))
     return condition & is_believed

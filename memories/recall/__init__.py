@@ -21,8 +21,9 @@ from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
 from memories.models import Memory
-from memories.queries.as_of import version_at
+from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
+from memories.queries.coming import coming_after
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -66,7 +67,10 @@ class RecallRequest:
 
 @dataclass(frozen=True)
 class Item:
-    """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it."""
+    """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
+
+    `coming` is the memory that takes its place on a day to come.
+    """
 
     memory: Memory
     text: str
@@ -74,6 +78,7 @@ class Item:
     label: str = ""
     is_cut: bool = False
     numbers: dict[str, float] = field(default_factory=dict)
+    coming: Memory | None = None
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,8 @@ def judge_and_cut(
     portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {})
+    coming = coming_after((portion.memory for portion in portions), visibility)
+    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
@@ -220,9 +226,12 @@ def judge_and_cut(
 
 
 def to_items(
-    portions: Sequence[Portion], scores: Mapping[int, float], numbers: Mapping[int, dict[str, float]]
+    portions: Sequence[Portion],
+    scores: Mapping[int, float],
+    numbers: Mapping[int, dict[str, float]],
+    coming: Mapping[int, Memory],
 ) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores and numbers by key."""
+    """The portions with their labels, and their scores, numbers and successors to come by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -231,6 +240,7 @@ def to_items(
             label=label_of(portion.memory),
             is_cut=portion.is_cut,
             numbers=numbers.get(portion.memory.key, {}),
+            coming=coming.get(portion.memory.key),
         )
         for portion in portions
     )
@@ -265,7 +275,8 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         if found is None:
             missing.append(str(raw))
         else:
-            items[found.key] = Item(found, found.content, 1.0, label_of(found))
+            coming = coming_after([found], visibility).get(found.key)
+            items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
     answer = RecallResult(
         tuple(items.values()),
         group.slug if group else "",
@@ -281,8 +292,9 @@ def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
     """The version of the row's chain that counts, or was true and known at the Visibility's moment."""
     if visibility.is_history:
         return version_at(row, visibility)
-    rows = Memory.objects.select_related("group", "thread")
-    return rows.filter(as_q(visibility), key=head_of(row).key).first()
+    rows = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
+    # Before the day of a head that is dated ahead, an earlier version counts.
+    return rows.filter(key=head_of(row).key).first() or newest_version(row, visibility)
 
 
 def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:

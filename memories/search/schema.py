@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memories.types import VISIBLE_TRUSTS, State
+from memories.types import VISIBLE_TRUSTS, State, Type
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
 FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
@@ -44,11 +44,14 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatemen
 def standing_sql() -> str:
     """The vector index's `standing` of a row, generated from the table of states and trusts.
 
-    2: recalled; 1: live but hidden; -1: retracted, since a restatement must be noticed; 0: anything else.
+    3: superseded, and recalled until the end of its valid time; 2: recalled; 1: live but hidden; -1: retracted, since a
+    restatement must be noticed; 0: anything else.
     """
     recalled = ", ".join(f"'{trust}'" for trust in VISIBLE_TRUSTS)
     return (
         f"CASE WHEN state = '{State.LIVE}' AND trust IN ({recalled}) THEN 2"
+        f" WHEN state = '{State.SUPERSEDED}' AND type != '{Type.EPISODIC}' AND retired_at IS NULL"
+        f" AND valid_to > valid_to_known_at AND trust IN ({recalled}) THEN 3"
         f" WHEN state = '{State.LIVE}' THEN 1 WHEN state = '{State.RETRACTED}' THEN -1 ELSE 0 END"
     )
 

@@ -9,11 +9,12 @@ from django.db.models import Q
 from access.actor import Actor
 from access.groups import find_group
 from access.models import Group
-from access.visibility import Narrowing
+from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_line
 from memories.models import Memory
+from memories.queries.coming import coming_after, describe_start
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
@@ -63,6 +64,7 @@ class PackBuilder:
     sections: list[Section] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
     left_out: int = 0
+    coming: dict[int, Memory] = field(default_factory=dict)  # successors that are dated ahead
 
     def add_text(self, title: str, text: str) -> None:
         """Add a section if the text is not empty and fits."""
@@ -73,6 +75,11 @@ class PackBuilder:
         elif text:
             self.left_out += 1
 
+    def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
+        """add_memories(), each with the successor that is dated ahead."""
+        self.coming |= coming_after((memory for memory, _ in memories), visibility)
+        self.add_memories(title, memories)
+
     def add_memories(self, title: str, memories: list[tuple[Memory, str]]) -> None:
         """Add a section of the memories with their texts, without those that are in the pack or do not fit."""
         blocks, ids = [], []
@@ -81,6 +88,9 @@ class PackBuilder:
             if memory.key in self.seen:
                 continue
             block = fence(memory, text, label=label_of(memory))
+            if (later := self.coming.get(memory.key)) is not None:
+                later_text = fence(later, later.content, label=label_of(later))
+                block = f"{block}\n{describe_start(later)}:\n{later_text}"
             cost = count_tokens(block, self.encoder)
             if cost > self.tokens_left:
                 self.left_out += 1
@@ -115,20 +125,19 @@ def get_context(
     found = find_group(actor, group)
     encoder = available_encoder()
     builder = PackBuilder(encoder, budget - count_tokens(INTRODUCTION, encoder))
-    visible = Memory.objects.select_related("group", "thread").filter(
-        as_q(recallable_by(actor, found, narrowing=narrow))
-    )
+    visibility = recallable_by(actor, found, narrowing=narrow)
+    visible = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
     builder.add_text("Point in time", describe_moment(narrow))
     builder.add_text("Instructions of the group", escape(found.instructions))
     builder.add_text("Last checkpoint", describe_checkpoint(found, name, narrow))
     pinned = visible.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED)).order_by(
         "-pinned", "-importance", "key"
     )
-    builder.add_memories("Pinned and verified", [(m, m.content) for m in pinned[:MAX_PINNED]])
+    builder.add_recalled("Pinned and verified", [(m, m.content) for m in pinned[:MAX_PINNED]], visibility)
     relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
-    builder.add_memories(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant)
+    builder.add_recalled(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant, visibility)
     recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
-    builder.add_memories("Recent", [(m, m.content) for m in recent])
+    builder.add_recalled("Recent", [(m, m.content) for m in recent], visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]
     )

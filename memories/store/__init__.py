@@ -36,7 +36,13 @@ from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_successor
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
-from memories.store.writes.supersede import point_to_successor, replace_memory, valid_time_end
+from memories.store.writes.supersede import (
+    bring_plan_forward,
+    move_ends,
+    point_to_successor,
+    replace_memory,
+    valid_time_end,
+)
 from memories.types import Scope, Trust
 
 __all__ = [
@@ -45,10 +51,12 @@ __all__ = [
     "PreparedDraft",
     "StoreResult",
     "add_alias",
+    "bring_plan_forward",
     "check_may_write",
     "find_exact",
     "insert_version",
     "link_successor",
+    "move_ends",
     "point_to_successor",
     "prepare_store",
     "prepare_text",

@@ -158,7 +158,7 @@ def check_rights(actor: Actor, context: WriteContext) -> None:
 
 def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
     """Reinforce a memory with exactly the draft's text; it also supersedes what the draft was to replace."""
-    old, reinforce = context.replaced, Reinforce(exact)
+    old, reinforce = context.replaced, Reinforce(exact, earlier_start(actor, exact, context.draft))
     if old is None and not context.draft.source_ref:
         return Decision(Outcome.REINFORCED, exact, writes=(reinforce,))
     if old is None:
@@ -204,7 +204,8 @@ def decide_new(
     retire = (RetireLapsed(lapsed),) if lapsed is not None else ()
     same = find_restated_neighbour(context)
     if same is not None:
-        writes = (*retire, keep_wording(actor, context, same.memory, now=now), Reinforce(same.memory))
+        reinforce = Reinforce(same.memory, earlier_start(actor, same.memory, context.draft))
+        writes = (*retire, keep_wording(actor, context, same.memory, now=now), reinforce)
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
@@ -230,6 +231,23 @@ def decide_new(
         neighbours=neighbours,
         superseded=replaced,
     )
+
+
+def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
+    """The beginning of valid time that a restatement of a fact names, if it is earlier; else None.
+
+    None, too, where the actor may not change the memory by itself: a person verified or pinned it, or a policy objects.
+    """
+    start = draft.valid_from
+    if (
+        memory.type == Type.EPISODIC
+        or start is None
+        or memory.valid_from is None
+        or start >= memory.valid_from
+    ):
+        return None
+    is_held = not actor.is_person and (memory.pinned or memory.trust == Trust.VERIFIED)
+    return None if is_held or policy_doubt(actor, memory.group, memory.confidence) else start
 
 
 def find_restated_neighbour(context: WriteContext) -> Neighbour | None:

@@ -7,6 +7,7 @@ from functools import cache
 
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
 from memories.draft import Draft
 from memories.models import Link, LinkKind, Memory
@@ -14,6 +15,7 @@ from memories.models.link import ON_APPROVAL
 from memories.models.text_lookup import fold_start, fold_starts_with, fold_starts_with_any
 from memories.queries.by_key import pad_keys, read_rows
 from memories.queries.versions import heads_of
+from memories.queries.visibility import is_outlasting
 from memories.types import State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
@@ -99,15 +101,19 @@ def combine_source(row: Memory, head: Memory, chain: list[Memory]) -> StoredSour
 
 @dataclass(frozen=True)
 class ExistingText:
-    """The memories with exactly this text: the live one, and the oldest superseded one."""
+    """The memories with exactly this text: the live one, and the oldest superseded one.
+
+    `outlasting` is superseded by a memory dated ahead and counts until then.
+    """
 
     live: Memory | None = None
     former: Memory | None = None
+    outlasting: Memory | None = None
 
 
 @dataclass(frozen=True)
 class ExistingTexts:
-    """ExistingText for many texts, by their keys; without events."""
+    """ExistingText for many texts, by their keys; without events. `live` includes outlasting memories."""
 
     live: dict[TextKey, Memory] = field(default_factory=dict)
     former: dict[FormerKey, Memory] = field(default_factory=dict)
@@ -118,7 +124,10 @@ def find_same_text(group: int, draft: Draft) -> ExistingText:
     rows = _SAME_TEXT.rows(fold_start(draft.fold_hash), group, draft.type, draft.hash)
     live = [row for row in rows if row.state == State.LIVE and row.scope == draft.scope]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
-    return ExistingText(next(iter(live), None), min(former, key=lambda row: row.key, default=None))
+    now = timezone.now()
+    outlasting = [row for row in former if row.scope == draft.scope and is_outlasting(row, now)]
+    oldest = min(former, key=lambda row: row.key, default=None)
+    return ExistingText(next(iter(live), None), oldest, next(iter(outlasting), None))
 
 
 def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
@@ -130,8 +139,9 @@ def find_texts(drafts: Sequence[tuple[int, Draft]]) -> ExistingTexts:
     rows = sorted(read_rows(_by_key, keys), key=lambda row: -row.key)
     live = [row for row in rows if row.state == State.LIVE]
     former = [row for row in rows if row.state == State.SUPERSEDED and row.superseded_by_id is not None]
+    now = timezone.now()
     return ExistingTexts(
-        {text_key(row): row for row in live},
+        {text_key(row): row for row in (*(row for row in former if is_outlasting(row, now)), *live)},
         {(row.group_id, row.type, row.content_hash): row for row in former},
     )
 
@@ -239,7 +249,8 @@ class Existing:
         if len(drafts) == 1 and drafts[0][1].type != Type.EPISODIC:  # one query instead of two
             [(group, draft)] = drafts
             same = find_same_text(group, draft)
-            self._live = {text_key(same.live): same.live} if same.live else {}
+            counting = same.live or same.outlasting
+            self._live = {text_key(counting): counting} if counting else {}
             self._former = {(group, draft.type, draft.hash): same.former} if same.former else {}
         else:
             texts = find_texts(drafts)

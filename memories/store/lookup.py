@@ -10,6 +10,7 @@ from memories.store.existing import Existing, find_sources
 from memories.store.neighbours import ComparedText, Neighbour, WithdrawnTexts
 from memories.store.prepare import PreparedDraft
 from memories.store.tombstones import find_tombstones
+from memories.types import State
 
 
 def look_up_stored(
@@ -72,10 +73,14 @@ def add_existing(context: WriteContext, existing: Existing) -> WriteContext:
     """The context with what is stored of its text now, after the drafts before it."""
     group, draft = context.group.key, context.draft
     source = existing.source(group, draft)
+    replaces = existing.current(context.prepared.superseded or (source.current if source else None))
+    exact = existing.exact(group, draft)
+    if exact is not None and exact.state != State.LIVE and replaces is not None:
+        exact = None  # it counts until a plan begins; what replaces the plan is a new version
     return replace(
         context,
         source=source,
-        replaces=existing.current(context.prepared.superseded or (source.current if source else None)),
-        exact=existing.exact(group, draft),
+        replaces=replaces,
+        exact=exact,
         former=existing.former(group, draft),
     )

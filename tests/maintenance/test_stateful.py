@@ -20,8 +20,9 @@ from access.tokens import operator
 from maintenance.cycle import RunPlan, run_cycle
 from maintenance.cycle.undo import undo_run
 from maintenance.models import Run, RunStatus
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
+from memories.lifecycle.edit import edit
 from memories.models import Link, Memory
 from memories.store import store
 from tests.examples import examples
@@ -53,6 +54,8 @@ STEP = st.one_of(
     st.tuples(st.sampled_from(VERBS), INDEX),
     st.tuples(st.just("cycle"), st.sampled_from([1, 40, 200])),
     st.tuples(st.just("cycle, taken back"), st.sampled_from([1, 40, 200])),
+    st.tuples(st.just("cycle, edit, taken back"), st.sampled_from([1, 40, 200]), INDEX),
+    st.tuples(st.just("small share"), st.sampled_from([40, 200]), st.sampled_from([0, 0.1, 0.5])),
     st.tuples(st.just("undo"), st.integers(0, 3), st.booleans()),
 )
 
@@ -100,6 +103,12 @@ class World:
                 run = self._cycle(days)
                 undo_run(operator(), run.id)
                 assert whole_state() == before
+                # The empty run in between hides no work from the next one.
+                assert self._cycle(0).counts == run.counts
+            case ("cycle, edit, taken back", days, at):
+                self._taken_back_after_edit(days, at)
+            case ("small share", days, share):
+                self._small_share(days, share)
             case ("undo", at, force):
                 runs = list(Run.objects.exclude(status=RunStatus.UNDONE))
                 if runs:
@@ -116,10 +125,33 @@ class World:
         self.days += days
         now = timezone.now() + timedelta(days=self.days)
         run = run_cycle(operator(), RunPlan(now=now, max_share=1))
-        second = run_cycle(operator(), RunPlan(now=now, max_share=1))
-        assert second.counts == {}
-        second.delete()
+        assert run_cycle(operator(), RunPlan(now=now, max_share=1)).counts == {}
         return run
+
+    def _taken_back_after_edit(self, days: int, at: int) -> None:
+        """Edit a memory that a run changed, then undo the run: the new version has the confidence from before."""
+        live = Memory.objects.filter(state="live").order_by("key")
+        former = {memory.key: memory.confidence for memory in live}
+        run = self._cycle(days)
+        rows = [memory for memory in live.all() if memory.key in former]
+        if not rows:
+            return
+        memory = rows[at % len(rows)]
+        edited = edit(self.alice, memory.id, EditDraft(content=f"{memory.content} Corrected {run.pk}."))
+        done = undo_run(operator(), run.id)
+        new = Memory.objects.get(pk=edited.memory.pk)
+        assert new.confidence == former[memory.key]
+        assert (new.id in done.versions) == (memory.confidence != former[memory.key])
+
+    def _small_share(self, days: int, share: float) -> None:
+        """A run keeps its share of the group, however small the group."""
+        live = Memory.objects.filter(state="live")
+        before = set(live.values_list("key", flat=True))
+        now = timezone.now() + timedelta(days=self.days + days)
+        run = run_cycle(operator(), RunPlan(now=now, max_share=share))
+        gone = len(before - set(live.values_list("key", flat=True)))
+        assert gone <= (max(1, share * len(before)) if share else 0)
+        undo_run(operator(), run.id)
 
     def _check(self, step: tuple[Any, ...]) -> None:
         assert index_faults() == []

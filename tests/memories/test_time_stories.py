@@ -57,6 +57,7 @@ def _nothing(actor: Any, memory: Memory) -> None:
 
 
 OLD_ENDED = {TEXT: "superseded: was true until 2026-04-26"}
+HIDDEN_SINCE = {TEXT: "forgotten since 2026-04-26"}
 OLD_WORDING = {TEXT: "superseded: its text was corrected on 2026-04-26"}
 WRONG = {TEXT: "retracted since 2026-04-26: it was wrong"}
 EXPIRED = {TEXT: "expired since 2026-04-26: its time to live ended"}
@@ -73,7 +74,7 @@ STORIES: dict[str, tuple[Callable[[Any, Memory], None], dict[str, Any], list[dic
     ),
     "edited": (_edit, {}, [NEW, NEW, NEW, NONE, OLD_WORDING, NEW, NEW, OLD_WORDING]),
     "retracted": (_retract, {}, [NONE, NONE, NONE, NONE, WRONG, NONE, NONE, WRONG]),
-    "forgotten": (_forget, {}, [NONE] * 8),
+    "forgotten": (_forget, {}, [NONE, NONE, NONE, NONE, HIDDEN_SINCE, NONE, NONE, HIDDEN_SINCE]),
     "expired": (
         _nothing,
         {"expires_at": day(-5)},

@@ -65,4 +65,7 @@ class UndoneOut(Document):
     deleted: int
     kept: list[KeptOut]
     earlier: list[str]
+    versions: list[str] = Field(
+        description="Versions written since by edits of the run's memories: set back as well."
+    )
     dry_run: bool

@@ -106,12 +106,21 @@ class DoneOut(Document):
     certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless memories were purged
 
 
+class ComingOut(Document):
+    """The memory that takes another's place on a day to come."""
+
+    id: str
+    valid_from: str
+    content: str
+
+
 class ItemOut(MemoryOut):
-    """A memory in an answer; `content` is shortened if `is_cut`."""
+    """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come."""
 
     score: float
     is_cut: bool
     numbers: dict[str, float] = {}
+    coming: ComingOut = None  # type: ignore[assignment]  # absent unless one is dated ahead
 
 
 class RecalledOut(Document):

@@ -116,5 +116,7 @@ def undo_lines(done: UndoResult) -> list[str]:
         lines = [f"Restored {done.restored} rows and deleted {done.deleted} that the run created."]
     if done.earlier:
         lines.append("Later runs undone first: " + ", ".join(str(id_) for id_ in done.earlier))
+    also = "would also be restored" if done.dry_run else "also restored"
+    lines += [f"{also}: {id_} (edited since the run)" for id_ in done.versions]
     lines += [f"left: {kept.id or kept.row} ({kept.why})" for kept in done.kept]
     return lines

@@ -16,6 +16,7 @@ from memories.management.output import (
     terminal_columns,
     wrap_text,
 )
+from memories.queries.coming import describe_start
 from memories.recall import Item, RecallRequest, RecallResult, recall
 from memories.recall.fusion import MODES
 from memories.recall.trace import Trace
@@ -104,6 +105,10 @@ class Command(FaceCommand):
             item.label,
         ]
         self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
+        if item.coming is not None:
+            text = f"{describe_start(item.coming)}: {item.coming.content}"
+            for line in wrap_text(text, width=terminal_columns() - len(mark)):
+                self.stdout.write(" " * len(mark) + line)
 
     def _print_trace(self, recalled: RecallResult, trace: Trace) -> None:
         self.stdout.write("\nSteps")

@@ -4,7 +4,7 @@ half precision (768 bytes) while they fit, which changes a cosine by less than 0
 A search marks the rows that a Visibility may allow and selects the rows to compare exactly in two steps: first the thousand
 that share the most signs with the query, then of these the hundred or so with the greatest products of the query's numbers
 and their signs. The marks allow slightly more than the Visibility, never less (times are whole milliseconds; tags,
-confidence and the past are missing): the caller checks the rows themselves.
+confidence, the past and the beginning of valid time are missing): the caller checks the rows themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
-from memories.queries.visibility import has_type
+from memories.queries.visibility import has_type, states_of
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
 from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
 from memories.types import Scope, State, Trust, Type
@@ -42,12 +42,14 @@ Halves = NDArray[np.float16]
 Keys = NDArray[np.int64]
 Reader = Callable[[Keys], Vectors]  # returns the vectors of pieces in their order, zeros for a deleted piece
 NO_KEYS: Keys = np.zeros(0, dtype=np.int64)
-_KINDS = ((s, t, k) for s in State.values for t in Trust.values for k in Type.values)
+# A superseded memory that counts until the end of its valid time has a state of its own here.
+OUTLASTING = "outlasting"
+_KINDS = ((s, t, k) for s in (*State.values, OUTLASTING) for t in Trust.values for k in Type.values)
 _KIND = {names: code for code, names in enumerate(_KINDS)}
 
 
 class PieceRow(NamedTuple):
-    """Columns of a piece. Times are ms since 1970: valid `until`, and `at` it happened or else was stored."""
+    """Columns of a piece. `state` may be OUTLASTING. Times are ms since 1970: valid `until`, and `at` it happened or else was stored."""
 
     piece: int
     memory: int
@@ -315,6 +317,8 @@ def find_allowed(columns: Columns, count: int, v: Visibility) -> tuple[Keys, int
 def mark_rows(columns: Columns, rows: slice | Keys, v: Visibility) -> NDArray[np.bool_]:
     """True for each row that every condition except the groups allows."""
     marks = allowed_kinds(v)[columns.kind[rows]]
+    if v.shown_then:
+        marks |= np.isin(columns.memory[rows], sorted(v.shown_then)) & (columns.kind[rows] != DELETED)
     if v.scope:
         marks &= columns.is_global[rows] == (v.scope == Scope.GLOBAL)
     if v.states == {State.LIVE} and not v.is_history:
@@ -330,7 +334,8 @@ def allowed_kinds(v: Visibility) -> NDArray[np.bool_]:
     """True for each kind (state, trust and type) that the Visibility allows, by code."""
     table = np.zeros(256, dtype=np.bool_)
     for (state, trust, type_), code in _KIND.items():
-        table[code] = state in v.states and trust in v.trusts and has_type(v, type_, state=state)
+        is_allowed = state in v.states or (state == OUTLASTING and State.SUPERSEDED in states_of(v))
+        table[code] = is_allowed and trust in v.trusts and has_type(v, type_, state=state)
     return table
 
 

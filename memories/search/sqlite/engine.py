@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from access.visibility import Visibility
+from memories.queries.visibility import is_as_of_now
 from memories.search.base import AnyVector, Hit, HybridHits, Vector, resolve_vector
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
@@ -86,6 +87,7 @@ class Engine:
         if table is not None:
             return find_nearest(plan_query(table, visibility, limit), vector)
         parts = [vec0_filter(part) for part in split_visibility(visibility)]
+        visible = RowReader(partial(read_visible, visibility=visibility))
         sql = " UNION ALL ".join(_NEAREST.format(narrow=narrow) for narrow, _ in parts)
         k = min(limit, MAX_K)
         while True:
@@ -93,6 +95,9 @@ class Engine:
             params = [value for _, values in parts for value in (vector.tobytes(), k, *values)]
             rows = fetch_rows(f"{sql} ORDER BY distance", params)[:k]
             hits = best_pieces(rows)
+            if is_as_of_now(visibility):  # vec0 does not know when a fact begins to be true
+                begun = visible(hit.key for hit in hits)
+                hits = [hit for hit in hits if hit.key in begun]
             # Long memories have many pieces: raise k until there are enough memories or no more pieces.
             if len(hits) >= limit or len(rows) < k or k == MAX_K:
                 return hits[:limit]
@@ -178,12 +183,12 @@ def vec0_filter(v: Visibility) -> tuple[str, Params]:
 def standing_condition(v: Visibility) -> str:
     """The condition on vec0's `standing` for these states and trusts; empty if there is none."""
     if v.states == {State.LIVE} and v.trusts == set(VISIBLE_TRUSTS):
-        return "= 2"
+        return ">= 2"
     if v.trusts == set(Trust.values):
         if v.states == {State.LIVE}:
             return ">= 1"
         if v.states == {State.LIVE, State.RETRACTED}:
-            return "!= 0"
+            return "!= 0 AND standing <= 2"
         if v.states == {State.RETRACTED}:
             return "= -1"
     return ""

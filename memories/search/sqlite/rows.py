@@ -8,13 +8,24 @@ from typing import Any
 from django.db import connection
 
 from access.visibility import Visibility
+from memories.queries.visibility import states_of
 from memories.search.base import RankingFields
-from memories.types import NOT_WITHDRAWN, State, Type
+from memories.types import NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Type
 from storage.compiled_queries import fetch
 
 Params = list[Any]
 
 _COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields)
+_IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
+# What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
+# or superseded by a memory dated ahead.
+_COUNTS = (
+    "(m.expires_at IS NULL OR m.expires_at > %s)"
+    f" AND (m.type = '{Type.EPISODIC}'"
+    " OR (m.valid_to IS NULL OR m.valid_to > %s) AND (m.valid_from IS NULL OR m.valid_from <= %s)) AND "
+    f"(m.state = '{State.LIVE}' OR m.type != '{Type.EPISODIC}' AND m.retired_at IS NULL AND m.valid_to > %s"
+    f" AND m.valid_to > m.valid_to_known_at AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
+)
 _VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
 _VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
 
@@ -70,8 +81,11 @@ def scope_sql(v: Visibility) -> tuple[str, Params]:
 
 def kind_sql(v: Visibility) -> tuple[str, Params]:
     """Condition on state, trust, type, confidence and tags."""
-    sql = f"m.state IN ({placeholders(v.states)}) AND m.trust IN ({placeholders(v.trusts)})"
-    params: Params = [*sorted(v.states), *sorted(v.trusts)]
+    states = states_of(v)
+    sql, params = f"m.state IN ({placeholders(states)})", list[Any](sorted(states))
+    if v.shown_then:
+        sql, params = f"({sql} OR {_IS_KEY})", [*params, json.dumps(sorted(v.shown_then))]
+    sql, params = f"{sql} AND m.trust IN ({placeholders(v.trusts)})", [*params, *sorted(v.trusts)]
     if v.types:
         is_type, types = f"m.type IN ({placeholders(v.types)})", sorted(v.types)
         if v.retracted_types:
@@ -95,9 +109,8 @@ def time_sql(v: Visibility) -> tuple[str, Params]:
         parts.append(sql)
         params += values
     elif v.states == {State.LIVE}:
-        parts.append("(m.expires_at IS NULL OR m.expires_at > %s)")
-        parts.append(f"(m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s)")
-        params += [_stamp(v.now), _stamp(v.now)]
+        parts.append(_COUNTS)
+        params += [_stamp(v.now)] * 4
     for operator, moment in ((">=", v.after), ("<=", v.before)):
         if moment:
             parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
@@ -116,11 +129,13 @@ def history_sql(v: Visibility) -> tuple[str, Params]:
     if v.known_at is None:
         return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
     known = _stamp(v.known_at)
+    hidden = [json.dumps(sorted(v.hidden_then))] if v.hidden_then else []
+    not_hidden = f" AND NOT {_IS_KEY}" if hidden else ""
     sql = (
         f"{began} AND ({is_true} OR m.valid_to_known_at > %s) AND {unexpired}"
-        f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s)"
+        f" AND m.created_at <= %s AND ({is_believed} OR m.retired_at > %s){not_hidden}"
     )
-    return sql, [at, at, known, at, known, *states, known]
+    return sql, [at, at, known, at, known, *states, known, *hidden]
 
 
 def placeholders(values: Sized) -> str:

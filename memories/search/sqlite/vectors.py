@@ -13,7 +13,8 @@ from storage.compiled_queries import fetch
 ROWS_AT_ONCE = 2000
 # Only the order of the times matters; the views in rows.sql compute `until` the same way.
 _ROWS = """
-SELECT p.key, p.memory_id, m.group_id, m.scope, m.state, m.trust, m.type, row.until,
+SELECT p.key, p.memory_id, m.group_id, m.scope,
+    CASE row.standing WHEN 3 THEN 'outlasting' ELSE m.state END, m.trust, m.type, row.until,
     CAST((julianday(COALESCE(m.valid_from, m.created_at)) - 2440587.5) * 86400000 AS INTEGER), p.embedding
 FROM memories_piece AS p
 JOIN memories_memory AS m ON m.key = p.memory_id

@@ -62,9 +62,10 @@ class KeepWording:
 
 @dataclass(frozen=True)
 class Reinforce:
-    """Count a restatement of a memory."""
+    """Count a restatement of a memory; `valid_from` is an earlier beginning of its valid time that it names."""
 
     memory: Memory
+    valid_from: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ class Executor:
         self._inserts: list[Insert] = []
         self._wordings: list[KeepWording] = []
         self._reinforced: list[Memory] = []
+        self._starts: dict[int, datetime] = {}
         self._events: list[AuditEvent] = []
         self.reinforcements: dict[UUID, str] = {}
 
@@ -146,6 +148,7 @@ class Executor:
                     self._wordings.append(write)
                 case Reinforce():
                     self._reinforced.append(write.memory)
+                    self._note_start(write)
                 case Log():
                     self._events.append(write.event)
                 case _:
@@ -176,10 +179,16 @@ class Executor:
         self._insert_wordings()
         audit.append_many(self._actor, self._events, at=self._now)
         # After the log rows: what this batch stored counts as confirmed today.
-        events, effects = reinforce(self._actor, self._reinforced, now=self._now)
+        events, effects = reinforce(self._actor, self._reinforced, now=self._now, starts=self._starts)
         audit.append_many(self._actor, events, at=self._now)
         self.reinforcements |= effects
         self._inserts, self._wordings, self._reinforced, self._events = [], [], [], []
+        self._starts = {}
+
+    def _note_start(self, write: Reinforce) -> None:
+        key = write.memory.key
+        if write.valid_from is not None:
+            self._starts[key] = min(write.valid_from, self._starts.get(key, write.valid_from))
 
     def _insert_appended(self) -> None:
         if not self._inserts:

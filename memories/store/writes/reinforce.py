@@ -1,6 +1,6 @@
 """Reinforce a memory: restatements raise its confidence, once per author and day."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,13 +21,15 @@ REINFORCEMENT = 0.1  # added to the confidence, once per author and day
 
 
 def reinforce(
-    actor: Actor, memories: Sequence[Memory], *, now: datetime
+    actor: Actor, memories: Sequence[Memory], *, now: datetime, starts: Mapping[int, datetime] | None = None
 ) -> tuple[list[AuditEvent], dict[UUID, str]]:
     """Count restatements of memories, in order; returns the events to log, and the effects in words by memory id.
 
     Repeating a fact does not prove it, so confidence rises once per author and day. With storage.dedup `overwrite` it
-    rises each time, and the restatement counts as an access.
+    rises each time, and the restatement counts as an access. `starts` are earlier beginnings of valid time by key, which
+    restatements name.
     """
+    starts = starts or {}
     if not memories:
         return [], {}
     overwrites = is_overwriting()
@@ -40,6 +42,9 @@ def reinforce(
             values["confidence"] = min(1.0, round(before + REINFORCEMENT, 6))
         if before <= settings.LOCI.maintenance.decay_floor:
             values["decayed_at"] = now  # fully decayed: decay starts again from now
+        was, start = memory.valid_from, starts.get(memory.key)
+        if was is not None and start is not None and start < was:
+            values["valid_from"] = start
         changes = {name: [as_json(getattr(memory, name)), as_json(value)] for name, value in values.items()}
         for name, value in values.items():
             setattr(memory, name, value)
@@ -51,6 +56,8 @@ def reinforce(
             if is_counted
             else f"confidence {before:.2f} → {memory.confidence:.2f}"
         )
+        if "valid_from" in values:
+            effects[memory.id] += f"; true from {memory.valid_from:%Y-%m-%d}, not only from {was:%Y-%m-%d}"
         if not overwrites:
             confirmed.add(memory.id)
     _save({memory.key: memory for memory in memories})
@@ -61,7 +68,7 @@ def reinforce(
 
 
 def _save(memories: dict[int, Memory]) -> None:
-    fields = ("confidence", "decayed_at", "updated_at")
+    fields = ("confidence", "decayed_at", "valid_from", "updated_at")
     if len(memories) == 1:  # a third of the time of a bulk_update
         [memory] = memories.values()
         Memory.objects.filter(pk=memory.pk).update(**{name: getattr(memory, name) for name in fields})

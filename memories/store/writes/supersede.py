@@ -10,7 +10,7 @@ from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.models import Memory
-from memories.queries.snapshot import snapshot
+from memories.queries.snapshot import changes, snapshot
 from memories.store.derived import withdraw_replaced
 from memories.store.search_columns import refresh_around
 from memories.types import State, Type
@@ -49,6 +49,7 @@ def replace_memory(
         group=old.group.id,
         payload={"before": before, "after": snapshot(old), "by": str(new.id)},
     )
+    bring_plan_forward(actor, old, new, now)
     withdraw_replaced(actor, old)
     return old.id
 
@@ -59,6 +60,27 @@ def valid_time_end(old: Memory, new: Memory, now: datetime) -> dict[str, datetim
     if old.type == Type.EPISODIC or (old.valid_to is not None and old.valid_to <= end):
         return {}
     return {"valid_to": end, "valid_to_known_at": now}
+
+
+def bring_plan_forward(actor: Actor, plan: Memory, new: Memory, now: datetime) -> None:
+    """If `new` begins before the plan that it replaces would have, end what the plan was to replace then already."""
+    start = new.valid_from or now
+    if plan.valid_from is not None and now < plan.valid_from and start < plan.valid_from:
+        move_ends(actor, plan, start, now)
+
+
+def move_ends(actor: Actor, plan: Memory, start: datetime, now: datetime) -> None:
+    """End what a fact dated ahead was to replace at another `start`, and log it; in the caller's transaction."""
+    replaced = Memory.objects.filter(
+        superseded_by=plan, state=State.SUPERSEDED, retired_at=None, valid_to=plan.valid_from
+    )
+    for row in replaced.exclude(type=Type.EPISODIC).select_related("group"):
+        before = snapshot(row)
+        row.valid_to = max(filter(None, [start, row.valid_from]))
+        row.valid_to_known_at = row.updated_at = now
+        row.save(update_fields=["valid_to", "valid_to_known_at", "updated_at"])
+        payload = {"changes": changes(before, snapshot(row))}
+        audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
 
 
 def retire_lapsed(actor: Actor, lapsed: Memory) -> None:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 def decays(at: int, **more: Any) -> Run:
     """Run only decay, `at` days after NOW."""
-    return run_cycle(operator(), RunPlan(kind="decay", now=day(at), **more))
+    return run_cycle(operator(), RunPlan(kind="decay", now=day(at), max_share=1, **more))
 
 
 @pytest.fixture(autouse=True)
@@ -104,9 +104,9 @@ def test_decay_stops_at_the_floor() -> None:
 def test_a_second_cycle_finds_nothing(ledger: Group) -> None:
     row(ledger, "a", confidence=0.8, expires_at=day(2))
     row(ledger, "b", type="episodic", confidence=0.03)
-    first = run_cycle(operator(), RunPlan(now=day(200)))
+    first = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     before = whole_state()
-    second = run_cycle(operator(), RunPlan(now=day(200)))
+    second = run_cycle(operator(), RunPlan(now=day(200), max_share=1))
     assert first.counts == {"decayed": 2, "expired": 1, "forgotten": 1}
     assert second.counts == {}
     assert not second.changes.exists()
@@ -270,6 +270,27 @@ def test_a_resumed_run_keeps_the_error_about_its_share(ledger: Group, garden: Gr
     assert Memory.objects.filter(group=ledger, state="live").count() == 30
 
 
+@pytest.mark.parametrize(
+    ("share", "floor", "left"), [(0.5, 1, 8), (0, 1, 8), (0, 20, 8), (0.5, 8, 0), (1, 1, 0)]
+)
+def test_the_share_holds_in_a_group_of_eight(
+    ledger: Group, settings: Settings, share: float, floor: int, left: int
+) -> None:
+    for number in range(8):
+        row(ledger, f"doubt {number}", expires_at=day(1))
+    limits = replace(settings.LOCI.maintenance, max_share_floor=floor)
+    with override_settings(LOCI=replace(settings.LOCI, maintenance=limits)):
+        run = run_cycle(operator(), RunPlan(now=day(2), max_share=share))
+    assert run.status == (RunStatus.STOPPED if left else RunStatus.DONE)
+    assert Memory.objects.filter(state="live").count() == left
+
+
+def test_a_share_of_zero_retires_nothing_even_of_one(ledger: Group) -> None:
+    memory = row(ledger, "until tomorrow", expires_at=day(1))
+    assert run_cycle(operator(), RunPlan(now=day(2), max_share=0)).status == RunStatus.STOPPED
+    assert fresh(memory).state == "live"
+
+
 def test_a_resumed_run_keeps_its_share(ledger: Group) -> None:
     for number in range(30):
         row(ledger, f"doubt {number}", expires_at=day(1))
@@ -333,10 +354,10 @@ def test_a_dry_run_predicts_the_run_exactly_and_changes_nothing(ledger: Group) -
     row(ledger, "an old doubt", type="episodic", confidence=0.04)
     row(ledger, "a fact", confidence=0.8)
     before = whole_state()
-    preview = preview_cycle(operator(), RunPlan(now=day(120)))
+    preview = preview_cycle(operator(), RunPlan(now=day(120), max_share=1))
     assert whole_state() == before
     assert not Run.objects.exists()
-    run = run_cycle(operator(), RunPlan(now=day(120)))
+    run = run_cycle(operator(), RunPlan(now=day(120), max_share=1))
     changes, total = read_changes(run, limit=1000)
     assert preview.changes == changes
     assert preview.total == total == 5  # three decay, one of them expires and one is forgotten

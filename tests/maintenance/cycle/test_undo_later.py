@@ -14,7 +14,8 @@ from maintenance.cycle.compaction import Compact
 from maintenance.cycle.promotion import Promote
 from maintenance.cycle.undo import find_later_runs, undo_run
 from maintenance.models import Run, RunChange
-from memories.draft import Draft
+from memories.draft import Draft, EditDraft
+from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import approve, pin, purge, restore, retract
 from memories.models import Link, LinkKind, Memory
 from memories.store import store
@@ -156,3 +157,35 @@ def test_a_fact_that_a_person_approved_keeps_its_evidence(ledger: Group) -> None
     undo_run(operator(), run.id)
     assert fresh(fact).trust == "active"
     assert Link.objects.filter(kind=LinkKind.EVIDENCE, source=fact).count() == 3
+
+
+def test_an_edited_version_gets_its_confidence_back_and_is_named(ledger: Group) -> None:
+    memory = row(ledger, "The gate is green.", confidence=0.7)
+    run = run_cycle(operator(), RunPlan(now=day(40)))
+    assert fresh(memory).confidence < 0.5
+    new = edit(operator(), memory.id, EditDraft(content="The gate is dark green.")).memory
+    assert fresh(new).confidence == fresh(memory).confidence
+    done = undo_run(operator(), run.id)
+    assert (done.versions, done.kept) == ((new.id,), ())
+    assert [(row.confidence, row.decayed_at) for row in (fresh(memory), fresh(new))] == [(0.7, None)] * 2
+
+
+def test_a_later_run_over_an_edited_version_stands_in_the_way(ledger: Group) -> None:
+    memory = row(ledger, "The gate is green.", confidence=0.7)
+    run = run_cycle(operator(), RunPlan(now=day(40)))
+    new = edit(operator(), memory.id, EditDraft(content="The gate is dark green.")).memory
+    later = run_cycle(operator(), RunPlan(now=day(60)))
+    assert find_later_runs(run) == [later]
+    done = undo_run(operator(), run.id, with_later=True)
+    assert (fresh(new).confidence, done.versions) == (0.7, (new.id,))
+
+
+def test_an_empty_run_in_between_hides_no_work_after_an_undo(ledger: Group) -> None:
+    """Without that, the events that had been summarised would be forgotten instead."""
+    happen(TOMATOES)
+    plan = RunPlan(now=day(60), max_share=1)
+    first = run_cycle(operator(), plan)
+    assert first.counts["compacted"] > 0
+    assert run_cycle(operator(), plan).counts == {}
+    undo_run(operator(), first.id)
+    assert run_cycle(operator(), plan).counts == first.counts

@@ -15,10 +15,14 @@ from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.visibility import EVERY_STATE, EVERY_TRUST, RECALLED, as_q, is_visible
 from memories.search.base import search_index
+from memories.search.in_memory.table import VectorTable
 from memories.search.query_terms import Match
+from memories.search.sqlite.engine import plan_query
+from memories.search.sqlite.hybrid import find_nearest
+from memories.search.sqlite.vectors import read_all
 from memories.types import State, Trust, Type
 from tests.examples import examples
-from tests.memories.builders import NOW, add_piece, day, row, unit_vector
+from tests.memories.builders import MODEL, NOW, add_piece, day, row, unit_vector
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +39,7 @@ ROWS = st.lists(
             "group": st.integers(0, 2),
             "scope": st.sampled_from(["global", "group"]),
             # Half of the rows live, so that positive cases are frequent.
-            "state": st.sampled_from([*State.values, *["live"] * 7]),
+            "state": st.sampled_from([*State.values, *["live"] * 6, "superseded"]),
             "trust": st.sampled_from([*Trust.values, *["active"] * 4]),
             "type": st.sampled_from(Type.values),
             "tags": st.lists(st.sampled_from(["red", "green", 'we"ird']), unique=True, max_size=3),
@@ -51,6 +55,7 @@ ROWS = st.lists(
     min_size=1,
     max_size=14,
 )
+NUMBERS = st.frozensets(st.integers(0, 13), max_size=4)
 QUESTIONS = st.builds(
     Visibility,
     groups=st.none() | st.frozensets(st.integers(0, 2), max_size=3),
@@ -67,6 +72,8 @@ QUESTIONS = st.builds(
     known_at=MAYBE_DAY,
     after=SELDOM_A_DAY,
     before=SELDOM_A_DAY,
+    shown_then=st.just(frozenset()) | NUMBERS,
+    hidden_then=st.just(frozenset()) | NUMBERS,
 )
 
 
@@ -94,7 +101,7 @@ def _is_in_group(m: Memory, v: Visibility) -> bool:
 
 def _is_kind(m: Memory, v: Visibility) -> bool:
     return (
-        m.state in v.states
+        (m.state in v.states or _outlasts(m, v) or m.key in v.shown_then)
         and m.trust in v.trusts
         and (not v.types or m.type in v.types or (m.state == "retracted" and m.type in v.retracted_types))
         and m.confidence >= v.min_confidence
@@ -102,13 +109,26 @@ def _is_kind(m: Memory, v: Visibility) -> bool:
     )
 
 
+def _outlasts(m: Memory, v: Visibility) -> bool:
+    """What a memory dated ahead replaces counts until that day, though it is superseded already."""
+    if v.states != RECALL_STATES or v.as_of or v.known_at:
+        return False
+    is_replaced = m.state == "superseded" and m.retired_at is None and m.type != "episodic"
+    if not is_replaced or m.valid_to is None or m.valid_to_known_at is None:
+        return False
+    is_dated_ahead = m.valid_to > m.valid_to_known_at  # when the end became known, it lay ahead
+    return is_dated_ahead and m.valid_to > v.now and m.trust in RECALLED
+
+
 def _is_in_time(m: Memory, v: Visibility) -> bool:
     happened = m.valid_from or m.created_at
     if (v.after and happened < v.after) or (v.before and happened > v.before):
         return False
     if v.as_of or v.known_at:
-        return _was_true(m, v) and _was_known(m, v)
+        return m.key not in v.hidden_then and _was_true(m, v) and _was_known(m, v)
     if v.states == RECALL_STATES:
+        if m.type != "episodic" and m.valid_from is not None and m.valid_from > v.now:
+            return False  # a fact dated ahead waits for its day; an event dated ahead is a plan
         ended = m.type != "episodic" and m.valid_to is not None and m.valid_to <= v.now
         return not ended and not _has_expired(m, v.now)
     return True  # lists show every state, whatever the time
@@ -149,9 +169,13 @@ class World:
     memories: list[Memory]
 
     def seen(self, v: Visibility) -> Visibility:
-        """Put the groups' keys in place of their numbers."""
+        """Put the keys of groups and rows in place of their numbers."""
         keys = None if v.groups is None else frozenset(self.groups[n].key for n in v.groups)
-        return replace(v, groups=keys)
+        shown, hidden = (
+            frozenset(self.memories[n].key for n in numbers if n < len(self.memories) and v.known_at)
+            for numbers in (v.shown_then, v.hidden_then)
+        )
+        return replace(v, groups=keys, shown_then=shown, hidden_then=hidden)
 
 
 def build(rows: list[dict[str, Any]]) -> World:
@@ -180,6 +204,14 @@ def by_keyword(v: Visibility) -> list[int]:
     return [hit.key for hit in search_index().keyword(Match(("lighthouse",)), v, limit=1000)]
 
 
+def by_table(v: Visibility) -> list[int]:
+    """The vectors in memory; their rows decide."""
+    table = VectorTable()
+    table.put([row for rows in read_all(MODEL) for row in rows])
+    query = plan_query(table, v, 1000)
+    return [hit.key for hit in find_nearest(query, unit_vector(7))]
+
+
 def by_vector(v: Visibility) -> list[int]:
     return [hit.key for hit in search_index().nearest(unit_vector(7), v, limit=1000)]
 
@@ -197,7 +229,13 @@ def test_rows_words_and_vectors_agree_with_brute_force(
     for question in questions:
         visibility = world.seen(question)
         allowed = sorted(m.key for m in world.memories if is_allowed(m, visibility))
-        searches: tuple[Callable[[Visibility], list[int]], ...] = (by_query, by_row, by_keyword, by_vector)
+        searches: tuple[Callable[[Visibility], list[int]], ...] = (
+            by_query,
+            by_row,
+            by_keyword,
+            by_vector,
+            by_table,
+        )
         for search in searches:
             assert sorted(search(visibility)) == allowed, search.__name__
 
@@ -233,7 +271,7 @@ def test_every_limit_falls_on_the_right_side(db: None) -> None:
         )
         visibility = world.seen(question)
         allowed = sorted(m.key for m in world.memories if is_allowed(m, visibility))
-        for search in (by_query, by_row, by_keyword, by_vector):
+        for search in (by_query, by_row, by_keyword, by_vector, by_table):
             assert sorted(search(visibility)) == allowed, (search.__name__, times_asked)
 
 

@@ -3,7 +3,8 @@
 
 -- name: memories_vec
 -- room      the group's key, 0 for global rows: a search of one group reads its rows and the global ones alone.
--- standing  2 live and shown, 1 live and held back, -1 retracted (a restatement must be noticed), 0 anything else.
+-- standing  3 superseded and shown until its valid time ends, 2 live and shown, 1 live and held back, -1 retracted
+--           (a restatement must be noticed), 0 anything else.
 -- until     when it stops to count, in ms since 1970: expiry, or for what is no event the end of its valid time.
 -- chunk_size 16: a thousand groups of ten rows take 26 MB (1,618 MB at the default of 1024); one group of 50,000 is
 -- read about a third slower (bench/proof/chunks/measure.py).
@@ -49,13 +50,17 @@ CREATE TRIGGER IF NOT EXISTS memories_vec_update AFTER UPDATE OF embedding, mode
     INSERT INTO index_change (piece, op) VALUES (new.key, '~');
 END;
 
+-- name: memories_vec_move_drop
+DROP TRIGGER IF EXISTS memories_vec_move;
+
 -- name: memories_vec_move
 -- Writing the pieces' vectors again fires memories_vec_update once per piece: a trigger has no loop of its own, and
 -- "piece IN (SELECT ...)" would read the whole vector table.
 CREATE TRIGGER IF NOT EXISTS memories_vec_move
-AFTER UPDATE OF group_id, scope, state, trust, expires_at, valid_to ON memories_memory
+AFTER UPDATE OF group_id, scope, state, trust, expires_at, valid_to, valid_from ON memories_memory
 WHEN old.group_id IS NOT new.group_id OR old.scope IS NOT new.scope OR old.state IS NOT new.state
   OR old.trust IS NOT new.trust OR old.expires_at IS NOT new.expires_at OR old.valid_to IS NOT new.valid_to
+  OR old.valid_from IS NOT new.valid_from
 BEGIN
     UPDATE memories_piece SET embedding = embedding WHERE memory_id = new.key AND embedding IS NOT NULL;
 END;
