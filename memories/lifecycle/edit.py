@@ -138,12 +138,16 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
 def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
     """Record the change of fields other than the text, type and time as a proposal; inside the transaction."""
     memory = ready.memory
-    wanted = {name: as_json(getattr(ready.draft, name)) for name in IN_PLACE if name in ready.differing}
+    wanted: dict[str, Any] = {
+        name: as_json(getattr(ready.draft, name)) for name in IN_PLACE if name in ready.differing
+    }
     proposal = propose(
         actor, EDIT_FIELDS, group=memory.group, memory=memory, version=memory_version(memory), arguments=wanted,
         reason=reason, why=why,
     )  # fmt: skip
-    differences = {name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()}
+    differences: dict[str, list[Any]] = {
+        name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()
+    }
     return EditResult(EditOutcome.QUEUED, memory, None, differences, why, proposal.id)
 
 

@@ -2,44 +2,85 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import storage.ids
 from django.db import migrations, models
+
+import storage.ids
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('access', '0001_schema'),
-        ('memories', '0001_schema'),
+        ("access", "0001_schema"),
+        ("memories", "0001_schema"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Proposal',
+            name="Proposal",
             fields=[
-                ('key', models.BigAutoField(primary_key=True, serialize=False)),
-                ('id', models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
-                ('verb', models.CharField(max_length=32)),
-                ('subject', models.CharField(blank=True, default='', max_length=200)),
-                ('version', models.CharField(max_length=64)),
-                ('arguments', models.JSONField(blank=True, default=dict)),
-                ('reason', models.TextField(blank=True, default='')),
-                ('why', models.TextField(blank=True, default='')),
-                ('actor', models.CharField(max_length=300)),
-                ('via', models.CharField(max_length=12)),
-                ('token', models.UUIDField(null=True)),
-                ('client', models.CharField(blank=True, default='', max_length=120)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('expires_at', models.DateTimeField()),
-                ('status', models.CharField(choices=[('waiting', 'waiting: a curator has to decide'), ('approved', 'approved: carried out'), ('rejected', 'rejected: declined in review'), ('stale', 'stale: its target changed meanwhile'), ('expired', 'expired: nobody decided in time')], default='waiting', max_length=10)),
-                ('closed_at', models.DateTimeField(null=True)),
-                ('closed_by', models.CharField(blank=True, default='', max_length=300)),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='proposals', to='access.group')),
-                ('memory', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='memories.memory')),
+                ("key", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.UUIDField(default=storage.ids.new_id, editable=False, unique=True)),
+                ("verb", models.CharField(max_length=32)),
+                ("subject", models.CharField(blank=True, default="", max_length=200)),
+                ("version", models.CharField(max_length=64)),
+                ("arguments", models.JSONField(blank=True, default=dict)),
+                ("reason", models.TextField(blank=True, default="")),
+                ("why", models.TextField(blank=True, default="")),
+                ("actor", models.CharField(max_length=300)),
+                ("via", models.CharField(max_length=12)),
+                ("token", models.UUIDField(null=True)),
+                ("client", models.CharField(blank=True, default="", max_length=120)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waiting: a curator has to decide"),
+                            ("approved", "approved: carried out"),
+                            ("rejected", "rejected: declined in review"),
+                            ("stale", "stale: its target changed meanwhile"),
+                            ("expired", "expired: nobody decided in time"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("closed_at", models.DateTimeField(null=True)),
+                ("closed_by", models.CharField(blank=True, default="", max_length=300)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="proposals",
+                        to="access.group",
+                    ),
+                ),
+                (
+                    "memory",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="proposals",
+                        to="memories.memory",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('status', 'waiting')), fields=['group', 'key'], name='proposal_waiting')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['waiting', 'approved', 'rejected', 'stale', 'expired'])), name='proposal_status_known')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status", "waiting")),
+                        fields=["group", "key"],
+                        name="proposal_waiting",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["waiting", "approved", "rejected", "stale", "expired"])
+                        ),
+                        name="proposal_status_known",
+                    )
+                ],
             },
         ),
     ]

@@ -168,7 +168,7 @@ def was_verified(memory: Memory) -> bool:
         payload: dict[str, Any] = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
         before, after = payload.get("changes", {}).get("trust", [None, None])
         if after == Trust.DISPUTED:
-            return before == Trust.VERIFIED
+            return bool(before == Trust.VERIFIED)
     return True
 
 
