@@ -79,13 +79,14 @@ def change_or_propose(
         why = next((f"{row.id} goes with it: {by}" for row in reached() if (by := protection(row))), "")
     if not why:
         return run(dry_run)
+    version = memory_version(memory)  # as the caller saw it: the dry run changes the object
     would = preview() if preview is not None else run(True)
     consequences = (
         f"it waits for a curator: {why}",
         *(f"if approved: {line}" for line in would.consequences),
     )
     proposal = None if dry_run else propose(
-        actor, change.value, group=memory.group, memory=memory, version=memory_version(memory),
+        actor, change.value, group=memory.group, memory=memory, version=version,
         arguments=arguments or {}, reason=reason, why=why,
     )  # fmt: skip
     now = Memory.objects.only("state", "trust").get(pk=memory.pk)

@@ -186,8 +186,7 @@ def is_current_again(actor: Actor, context: WriteContext) -> bool:
 
     That is so if the caller names what it replaces, or if the chain that superseded it has no live version any more.
     """
-    is_former = context.former is not None or context.replaced is not None
-    return is_former and not text_doubt(actor, context)
+    return context.former is not None and not text_doubt(actor, context)
 
 
 def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
