@@ -1,6 +1,5 @@
 """Review in a browser: by keyboard alone, one by one and in bulk, and undoing all of it."""
 
-import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -247,8 +246,6 @@ def test_a_proposal_is_approved_and_undone_by_the_same_keys(
     expect(page.locator(".review-is-gone")).to_contain_text("nine")
     fits(page)
     axe(page)
-    if folder := os.environ.get("LOCI_SHOTS"):
-        page.screenshot(path=f"{folder}/proposal.png", full_page=True)
     assert decide(page, "a", "Approved") == queued["proposal"]
     assert site.memory(right)["state"] == "retracted"
     undo(page)
