@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NoReturn
 
+from django.db.models import Q, QuerySet
+
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, Actor, Via
 from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
@@ -88,7 +90,7 @@ RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
     Change.RESTORE: _FREE,
     Change.MERGE: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
     Change.PIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW)},
-    Change.UNPIN: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
+    Change.UNPIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},
     Change.PURGE: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, REFUSED)},
     Change.JUDGE: _CURATED | {ActorKind.AGENT: Rule(REFUSED, REFUSED)},
 }
@@ -148,8 +150,8 @@ def protection(memory: Memory) -> str:
 
     A dispute does not end a verification: otherwise an agent could dispute first and retract then.
     """
-    if memory.pinned:
-        return "it is pinned"
+    if memory.pinned and was_pinned_by_person(memory):
+        return "a person pinned it"
     if memory.trust == Trust.VERIFIED:
         return "a person verified it"
     if memory.trust == Trust.DISPUTED and was_verified(memory):
@@ -157,19 +159,30 @@ def protection(memory: Memory) -> str:
     return ""
 
 
+def was_pinned_by_person(memory: Memory) -> bool:
+    """True if a person pinned a memory, or if the log does not tell."""
+    last = log_of_chain(memory, Operation.PIN, Operation.UNPIN).first()
+    by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
+    return not (by_agent and last is not None and last.operation == Operation.PIN)
+
+
 def was_verified(memory: Memory) -> bool:
     """True if a disputed memory was verified before, or if the log does not tell."""
-    chain = Memory.objects.filter(root=memory.root_key).values_list("id", flat=True)
-    ids = [*chain, *Memory.objects.filter(key=memory.root_key).values_list("id", flat=True)]
-    rows = AuditEntry.objects.filter(
-        origin=audit.OWN, memory_id__in=ids, operation__in=[Operation.DISPUTE, Operation.TRUST]
-    )
-    for entry in rows.select_related("payload_row").order_by("-key"):
+    for entry in log_of_chain(memory, Operation.DISPUTE, Operation.TRUST).select_related("payload_row"):
         payload: dict[str, Any] = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
         before, after = payload.get("changes", {}).get("trust", [None, None])
         if after == Trust.DISPUTED:
             return bool(before == Trust.VERIFIED)
     return True
+
+
+def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
+    """The rows of this store's log about any version of a memory, newest first."""
+    chain = Memory.objects.filter(Q(root=memory.root_key) | Q(key=memory.root_key)).values_list(
+        "id", flat=True
+    )
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=list(chain), operation__in=operations)
+    return rows.order_by("-key")
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

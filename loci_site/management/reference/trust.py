@@ -14,7 +14,7 @@ or it is refused. REST, MCP, the commands and the browser all read this table.
   in who does, or the operator on the machine itself.
 - **none**, **below**, **agents**, **all** are the policies of the memory's group. *below* applies to a change whose
   confidence is below the group's: the new text's, or else the memory's own.
-- **verified or pinned**: a person verified the memory, or it is pinned. A verified memory that is disputed still counts as
+- **verified or pinned**: a person verified or pinned the memory. A verified memory that is disputed still counts as
   verified. The column says what happens whatever the group's policy; an empty cell: as the policy says.
 - A policy holds back changes of memories that recall returns: active, verified and disputed ones.
 

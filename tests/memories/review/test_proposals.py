@@ -131,10 +131,13 @@ def test_a_copy_that_a_person_verified_keeps_an_agents_retraction_waiting(
 def test_an_agent_neither_purges_nor_unpins_what_a_person_pinned(alice: User, memory: Memory) -> None:
     verbs.pin(person(alice), memory.id)
     curating = agent(alice, scopes=["read", "write", "curate"])
-    with pytest.raises(NotPermitted, match="Only a person can purge this memory: it is pinned"):
+    with pytest.raises(NotPermitted, match="Only a person can purge this memory: a person pinned it"):
         verbs.purge(curating, memory.id)
     assert verbs.unpin(curating, memory.id).queued
     assert fresh(memory).pinned
+    verbs.unpin(person(alice), memory.id)
+    verbs.pin(curating, memory.id)  # its own pin, which it takes off again
+    assert verbs.unpin(curating, memory.id).queued == ""
 
 
 @pytest.mark.parametrize("act", UNDOABLE)
