@@ -83,9 +83,9 @@ def test_without_a_policy_recall_returns_it_at_once_labelled_as_derived(ledger: 
 def test_the_policy_of_the_group_decides_about_its_trust(
     ledger: Group, policy: str, confidence: float, trust: str
 ) -> None:
+    happen(ALIKE, step=DAY, confidence=confidence)
     Group.objects.filter(pk=ledger.pk).update(policy=policy, policy_confidence=0.5)
     ledger.refresh_from_db()
-    happen(ALIKE, step=DAY, confidence=confidence)
     promoted(ledger)
     assert [fact.trust for fact in facts()] == [trust]
 
