@@ -17,8 +17,10 @@ from access.actor import ADMIN, Actor
 from access.audit.retention import drop_log
 from access.errors import NotPermitted
 from maintenance.models import Run, RunChange, RunStatus
+from memories.language.plurals import format_count
 from memories.lifecycle.purge import purge_forgotten
 from memories.models import IndexChange, IndexState, Link, LinkKind, Memory, RecallLog
+from memories.review.proposals import close_overdue
 from memories.search.schema import begin_purge, end_purge
 from memories.types import State
 
@@ -62,6 +64,7 @@ class RetentionReport:
     now: datetime
     steps: tuple[StepReport, ...]
     dry_run: bool = False
+    closed_proposals: int = 0
 
     @property
     def total(self) -> int:
@@ -70,7 +73,10 @@ class RetentionReport:
 
     def __str__(self) -> str:
         counts = [f"{count} {name}" for step in self.steps for name, count in step.destroyed.items() if count]
-        return f"destroyed {', '.join(counts)}" if counts else "nothing had expired"
+        parts = [f"destroyed {', '.join(counts)}"] if counts else []
+        if self.closed_proposals:
+            parts.append(f"closed {format_count(self.closed_proposals, 'proposal')}")
+        return "; ".join(parts) or "nothing had expired"
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,8 @@ def enforce_retention(
 ) -> RetentionReport:
     """Destroy expired data: changes of old runs, forgotten memories, recalls, index changes, log rows.
 
+    First it closes the proposals that have expired or are stale.
+
     Works in short transactions; if the process is killed, the next call continues, and a repeated call finds nothing. A
     dry run only counts. `report` receives (step, done, total).
 
@@ -109,6 +117,7 @@ def enforce_retention(
     this_pass = RetentionPass(actor, now or timezone.now(), settings.LOCI.maintenance, dry_run, report)
     if not dry_run:
         begin_purge(connection)  # from now on the database overwrites deleted data in its file
+    closed = close_overdue(actor, now=this_pass.now, dry_run=dry_run)
     steps = []
     for step in STEPS:
         began = time.perf_counter()
@@ -119,7 +128,7 @@ def enforce_retention(
     if not dry_run and any(step.destroyed for step in steps):
         # A caller's transaction holds the pages until it ends.
         transaction.on_commit(lambda: end_purge(connection))
-    return RetentionReport(this_pass.now, tuple(steps), dry_run)
+    return RetentionReport(this_pass.now, tuple(steps), dry_run, closed)
 
 
 def expire_run_changes(this_pass: RetentionPass) -> StepReport:

@@ -23,6 +23,7 @@ class Operation(TextChoices):
     LINK = "link", "link: two memories were linked"
     PURGE = "purge", "purge: destroyed"
     LIFT = "lift", "lift: a tombstone was lifted"
+    PROPOSE = "propose", "propose: a change was proposed, or a proposal was decided"
     RELATE = "relate", "relate: a relation was stored"
     CHECKPOINT = "checkpoint", "checkpoint: a thread's state was saved"
     IMPORT = "import", "import: memories were imported from a file"

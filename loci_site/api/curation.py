@@ -1,28 +1,33 @@
 """Routes for curators: decisions about two memories, the log, the review queues and tombstones."""
 
+from typing import Literal
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from loci_site.api.auth import actor_of
-from loci_site.api.responses import answer
+from loci_site.api.responses import answer, answer_change
 from loci_site.api.schemas import curation
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery
+from loci_site.api.schemas.requests import GroupPageQuery, LiftIn, LogQuery, VerbIn
 from memories.browse.listing import list_candidates, list_log, list_open_links, log_json
-from memories.browse.serializers import change_json, link_json, memory_json
+from memories.browse.serializers import link_json, memory_json
 from memories.lifecycle import verbs
 from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
 from memories.models import Link
+from memories.review.decide import ReviewDecision, decide
+from memories.review.proposals import find_proposal, list_proposals, proposal_json
 
 router = Router(tags=["curation"])
 deciding = Router(tags=["memories"])
+NO_REASON = VerbIn()
 NO_SUCCESSOR = curation.RetractIn(successor="")
 
 
-@deciding.post("/{memory_id}/merge", response={**out.ERRORS, 200: out.DoneOut})
+@deciding.post("/{memory_id}/merge", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
 def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -> HttpResponse:
     """Merge this memory into another one, which takes over its relations, names, links and counts. POST
-    /memories/{id}/restore undoes it. Only for a person who curates.
+    /memories/{id}/restore undoes it. For a person who curates; an agent's merge waits for one (202).
     """
     done = verbs.merge(
         actor_of(request),
@@ -32,27 +37,29 @@ def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -
         reason=body.reason,
         dry_run=body.dry_run,
     )
-    return answer(change_json(done))
+    return answer_change(done)
 
 
-@deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut})
+@deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
 def supersede_memory(request: HttpRequest, memory_id: str, body: curation.SupersedeIn) -> HttpResponse:
     """Make an existing memory the successor of this one, which was true until then. For a new text, use POST
-    /memories with `supersedes`.
+    /memories with `supersedes`. 202: it waits for a curator as a proposal.
     """
     done = verbs.supersede(actor_of(request), memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
-    return answer(change_json(done))
+    return answer_change(done)
 
 
-@deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut})
+@deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
 def retract_memory(
     request: HttpRequest, memory_id: str, body: curation.RetractIn = NO_SUCCESSOR
 ) -> HttpResponse:
-    """Withdraw a memory as wrong, optionally with the correct statement; memories derived from it follow."""
+    """Withdraw a memory as wrong, optionally with the correct statement; memories derived from it follow. 202: it
+    waits for a curator as a proposal.
+    """
     done = verbs.retract(
         actor_of(request), memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run
     )
-    return answer(change_json(done))
+    return answer_change(done)
 
 
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})
@@ -86,6 +93,41 @@ def review_links(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpRe
     page = list_open_links(actor, group=filters.group, cursor=filters.cursor, limit=filters.limit)
     return answer(
         {"items": [open_link_json(row, is_person=actor.is_person) for row in page.rows], "next": page.next}
+    )
+
+
+@router.get("/review/proposals", response={**out.ERRORS, 200: curation.ProposalPage})
+def review_proposals(request: HttpRequest, filters: Query[GroupPageQuery]) -> HttpResponse:
+    """List the proposed changes that await a curator's decision; stale and expired ones are left out."""
+    page = list_proposals(actor_of(request), group=filters.group, cursor=filters.cursor, limit=filters.limit)
+    return answer({"items": [proposal_json(row) for row in page.rows], "next": page.next})
+
+
+@router.get("/review/proposals/{proposal_id}", response={**out.ERRORS, 200: curation.ProposalOut})
+def read_proposal(request: HttpRequest, proposal_id: str) -> HttpResponse:
+    """Read one proposal: what it would do, and what became of it."""
+    return answer(proposal_json(find_proposal(actor_of(request), proposal_id)))
+
+
+@router.post("/review/proposals/{proposal_id}/{decision}", response={**out.ERRORS, 200: curation.DecidedOut})
+def decide_proposal(
+    request: HttpRequest,
+    proposal_id: str,
+    decision: Literal["approve", "reject"],
+    body: VerbIn = NO_REASON,
+) -> HttpResponse:
+    """Carry out a proposed change, or decline it. Only for a person who curates the group; the Review undoes it."""
+    actor = actor_of(request)
+    find_proposal(actor, proposal_id)  # 404 before 403
+    chosen = ReviewDecision(decision, proposal=proposal_id, reason=body.reason)
+    done = decide(actor, chosen, dry_run=body.dry_run)
+    return answer(
+        {
+            "proposal": proposal_json(find_proposal(actor, proposal_id)),
+            "consequences": list(done.consequences),
+            "memory": str(done.id),
+            "dry_run": body.dry_run,
+        }
     )
 
 

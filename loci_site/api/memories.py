@@ -7,12 +7,12 @@ from ninja import Query, Router
 
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
-from loci_site.api.responses import answer
+from loci_site.api.responses import answer, answer_change
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories.browse.inspection import inspect_memory
 from memories.browse.listing import list_memories, visible_versions
-from memories.browse.serializers import change_json, inspection_json, memory_json, stored_json
+from memories.browse.serializers import inspection_json, memory_json, stored_json
 from memories.draft import clean_reason
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.verb import Face
@@ -71,13 +71,13 @@ def read_memory(request: HttpRequest, memory_id: str, versions: bool = False) ->
 @router.patch("/{memory_id}", response={**out.ERRORS, 200: out.EditedOut, 202: out.EditedOut})
 def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpResponse:
     """Edit a memory. A new content, type or valid_from makes a new version; other fields change in place. 202: the new
-    text is queued for a curator.
+    text is queued for a curator, or the other fields are, as a proposal.
     """
     edited = edit(actor_of(request), memory_id, body.edit(), reason=clean_reason(body.reason))
     return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
 
 
-@router.delete("/{memory_id}", response={**out.ERRORS, 200: out.DoneOut})
+@router.delete("/{memory_id}", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
 def delete_memory(
     request: HttpRequest,
     memory_id: str,
@@ -85,9 +85,9 @@ def delete_memory(
     reason: str = "",
     dry_run: bool = False,
 ) -> HttpResponse:
-    """Forget a memory, which can be restored, or retract or purge it with `verb`."""
+    """Forget a memory, which can be restored, or retract or purge it with `verb`. 202: it waits for a curator."""
     done = VERBS[verb].apply(actor_of(request), memory_id, reason=reason, dry_run=dry_run)
-    return answer(change_json(done))
+    return answer_change(done)
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
@@ -102,23 +102,24 @@ def inspect_one_memory(request: HttpRequest, memory_id: str, params: Query[Inspe
 
 @router.post(
     "/{memory_id}/{verb}",
-    response={**out.ERRORS, 200: out.DoneOut},
-    description=f"{', '.join(OTHERS)} or {LAST} a memory.".capitalize(),
+    response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut},
+    description=f"{', '.join(OTHERS)} or {LAST} a memory. 202: it waits for a curator as a proposal.".capitalize(),
 )
 def do_to_memory(
     request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NO_REASON
 ) -> HttpResponse:
     """Carry a verb out."""
     done = VERBS[verb].apply(actor_of(request), memory_id, reason=body.reason, dry_run=body.dry_run)
-    return answer(change_json(done))
+    return answer_change(done)
 
 
 def edited_json(edited: EditResult) -> dict[str, object]:
     """The result of an edit as JSON."""
-    return {
+    body: dict[str, object] = {
         "outcome": edited.outcome,
         "memory": memory_json(edited.memory),
         "replaced": str(edited.replaced) if edited.replaced else None,
         "changes": edited.changes,
         "why": edited.why,
     }
+    return body if edited.proposal is None else body | {"proposal": str(edited.proposal)}

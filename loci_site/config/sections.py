@@ -155,6 +155,9 @@ class Maintenance:
     retention_days: int = key(
         30, "How long forgotten memories can be restored.", unit="days", low=0, high=36_500
     )
+    proposal_days: int = key(
+        90, "How long a proposed change waits before it expires.", unit="days", low=1, high=36_500
+    )
     cycle_hours: float = key(
         24, "Hours between automatic runs of the cycle; 0: never.", unit="hours", low=0, high=8_760
     )

@@ -100,6 +100,9 @@ class ForgetAnswer(Answer):
     trust: str
     consequences: list[str]
     dry_run: bool = False
+    outcome: str = Field("", description="queued: a curator decides")
+    why: str = ""
+    proposal: str = ""
     changes: dict[str, Any] = {}
     certificate: dict[str, Any] | None = None
 

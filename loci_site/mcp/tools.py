@@ -160,7 +160,7 @@ async def forget_memory(
     dry_run: bool = False,
 ) -> CallToolResult:
     """Withdraw a memory, or bring it back. {verbs}. If it was true and has changed, store the new statement with
-    supersedes instead. dry_run only shows the effect."""
+    supersedes instead. What a person verified waits for a curator. dry_run only shows the effect."""
     check_choice(verb, [*VERBS], field="verb")
     return await write_for_caller(
         lambda actor: answers.done_answer(VERBS[verb].apply(actor, id, reason=reason, dry_run=dry_run))

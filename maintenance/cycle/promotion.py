@@ -1,13 +1,18 @@
-"""Promotion: statements that events repeat are proposed as facts, with the events as evidence; a person decides."""
+"""Promotion: statements that events repeat become facts, with the events as evidence.
+
+The group's policy decides whether such a fact counts at once, labelled as derived, or waits for a curator.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db.models import Count, QuerySet
 
+from access.actor import Actor
 from access.audit.operations import Operation
+from access.models import Group
 from maintenance.cycle.compaction import usable_encoder
 from maintenance.cycle.links import create_link, create_links
 from maintenance.cycle.recorder import Recorder
@@ -20,14 +25,15 @@ from memories.embedding import Encoder
 from memories.language.cleaning import content_hash, fold_hash
 from memories.models import Link, LinkKind, Memory
 from memories.models.text_lookup import has_text
+from memories.queries.labels import PROMOTED_SOURCE
 from memories.queries.snapshot import snapshot
 from memories.store import PreparedDraft, insert_version, withdrawn_doubt
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
+from memories.store.policy import policy_doubt
 from memories.store.tombstones import find_tombstone
 from memories.types import Scope, State, Trust, Type
 
-PROMOTED_SOURCE: Final = "loci:promote"
 EVIDENCE_REASON: Final = "states the same"
 NEW_AT_ONCE = 2_000  # events compared with the group's at a time: 16 MB of cosines
 FACTS_AT_ONCE = 3  # per transaction; each takes 5 to 10 ms of write lock
@@ -45,7 +51,7 @@ class ReadyFact:
 
 @dataclass(frozen=True)
 class Promote:
-    """At least `promote_at_least` similar events, of as many days or threads, become a semantic candidate.
+    """At least `promote_at_least` similar events, of as many days or threads, become a fact.
 
     The events stay as they are; compacted ones count too. Events that are already half of some fact's evidence are
     not proposed again, whatever became of that fact.
@@ -199,6 +205,12 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
     return {"promoted": 1, "evidence": evidence}
 
 
+def trust_of_fact(actor: Actor, group: Group, confidence: float) -> Trust:
+    """A fact's trust by the group's policy; nobody wrote it, so it counts as an agent's write whoever began the run."""
+    doubt = policy_doubt(replace(actor, is_person=False), group, confidence)
+    return Trust.CANDIDATE if doubt else Trust.ACTIVE
+
+
 def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
     """The group's own fact that states the same in other words, as a list of at most one."""
     return [
@@ -213,8 +225,9 @@ def find_restated(turn: Turn, neighbours: Sequence[Neighbour]) -> list[Memory]:
 def propose_fact(
     turn: Turn, proposal: ReadyFact, neighbours: Sequence[Neighbour], recorder: Recorder
 ) -> Memory:
-    """Insert the fact as a candidate, with links to its possible duplicates and conflicts."""
-    fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=Trust.CANDIDATE, now=turn.now)
+    """Insert the fact, with links to its possible duplicates and conflicts."""
+    trust = trust_of_fact(recorder.actor, turn.group, proposal.prepared.draft.confidence)
+    fact = insert_version(recorder.actor, proposal.prepared, turn.group, trust=trust, now=turn.now)
     recorder.record_created(fact, "state", "trust", "pinned", "updated_at")
     recorder.log(Operation.STORE, memory=fact.id, group=turn.group.id, payload={"after": snapshot(fact)})
     for neighbour in neighbours:

@@ -226,15 +226,18 @@ class MemoryAdmin(SavedFiltersMixin):
                 request, f"Nothing was changed: at most {MAX_AT_ONCE} memories at once. Filter the list."
             )
             return
-        actor, done, refused = actor_of(request), 0, list[str]()
+        actor, done, queued, refused = actor_of(request), 0, 0, list[str]()
         for memory in chosen:
             try:
                 reason = "from the list" if verb.button.needs_reason else ""
-                done += verb.apply(actor, memory.id, reason=reason).changed
+                result = verb.apply(actor, memory.id, reason=reason)
+                done, queued = done + result.changed, queued + bool(result.queued)
             except LociError as refusal:
                 refused.append(f"“{Truncator(memory.content).chars(60)}”: {refusal}")
         if done:
             messages.success(request, f"{done} of {format_memory_count(len(chosen))} {verb.button.past}.")
+        if queued:
+            messages.success(request, f"{format_memory_count(queued)} waiting for a curator: see the Review.")
         for line in refused[:MAX_ERRORS_SHOWN]:
             messages.error(request, line)
         if len(refused) > MAX_ERRORS_SHOWN:
@@ -316,4 +319,6 @@ def describe_change(verb: Verb, done: ChangeResult) -> str:
             + "".join(f" Checked: {place}." for place in proof.checked)
             + "".join(f" Still there: {place}." for place in proof.remains)
         )
+    if done.queued:
+        return f"{verb.button.label}: proposed. {'; '.join(done.consequences)}."
     return f"The memory is {verb.button.past}: {'; '.join(done.consequences)}."

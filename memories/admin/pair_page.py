@@ -71,7 +71,8 @@ def pair_view(
             )
             if is_preview:
                 return render_pair_form(admin, request, verb, form, memory, would=done)
-            messages.success(request, f"The memory is {verb.button.past}: {'; '.join(done.consequences)}.")
+            outcome = f"{verb.button.label}: proposed" if done.queued else f"The memory is {verb.button.past}"
+            messages.success(request, f"{outcome}: {'; '.join(done.consequences)}.")
             return HttpResponseRedirect(back)
         except LociError as refusal:
             if refusal.field == verb.other:

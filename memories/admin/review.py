@@ -21,7 +21,7 @@ from access.errors import InvalidInput, LociError
 from access.groups import entered_groups
 from memories.draft import check_choice
 from memories.queries.versions import parse_id
-from memories.review.card import link_card, memory_card
+from memories.review.card import link_card, memory_card, proposal_card
 from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many
 from memories.review.preview import preview_effect
 from memories.review.queue import CardKind, Deck, may_review, review_deck
@@ -81,7 +81,10 @@ def card_view(request: HttpRequest, kind: str, id_: UUID) -> HttpResponse:
     if kind not in CardKind.__members__.values():
         raise Http404
     actor = actor_of(request)
-    card = link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
+    if kind == CardKind.PROPOSAL:
+        card = proposal_card(actor, id_)
+    else:
+        card = link_card(actor, id_) if CardKind(kind).is_link else memory_card(actor, id_)
     context = {"card": card, "verbs": [choice.verb for choice in card.choices]}
     return TemplateResponse(request, "admin/memories/review/card.html", context)
 
@@ -145,7 +148,7 @@ def many_view(request: HttpRequest) -> HttpResponse:
 
 def read_decision(fields: QueryDict) -> ReviewDecision:
     """The decision in the request's fields; a browser sends line ends as CR LF."""
-    names = ("verb", "id", "other", "link", "reason")
+    names = ("verb", "id", "other", "link", "reason", "proposal")
     content = fields.get("content", "").replace("\r\n", "\n")
     return ReviewDecision(**{name: fields.get(name, "") for name in names}, content=content)
 
@@ -154,6 +157,8 @@ def parse_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
     """The decision about a ticked card, written "kind:id"."""
     kind, _, id_ = chosen.partition(":")
     parse_id(id_, field="chosen")
+    if kind == CardKind.PROPOSAL:
+        return ReviewDecision(verb, proposal=id_, reason=reason)
     if kind not in (CardKind.CONFLICT, CardKind.DUPLICATE):
         return ReviewDecision(verb, id_, reason=reason)
     return ReviewDecision(verb, link=id_, reason=reason)

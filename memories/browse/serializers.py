@@ -149,6 +149,10 @@ def change_json(change: ChangeResult) -> Json:
         "consequences": list(change.consequences),
         "changes": change.changes,
     }
+    if change.queued:
+        body |= {"outcome": "queued", "why": change.queued}
+    if change.proposal is not None:
+        body["proposal"] = str(change.proposal)
     if change.successor is not None:
         body["successor"] = str(change.successor)
     if change.certificate is not None:

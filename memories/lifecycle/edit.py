@@ -18,9 +18,10 @@ from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
 from memories.draft.registry import OnEdit
 from memories.lifecycle.approve import CARRIED_FIELDS
+from memories.lifecycle.propose import memory_version, propose
 from memories.lifecycle.target import changed_meanwhile
 from memories.models import Memory
-from memories.queries.snapshot import changes, snapshot
+from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import (
     PreparedDraft,
@@ -33,7 +34,7 @@ from memories.store import (
 )
 from memories.store.derived import withdraw_replaced
 from memories.store.pieces import available_encoder
-from memories.store.policy import policy_doubt, refuse_write
+from memories.store.policy import Change, held_back, refuse_write
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
 from memories.types import State, Trust
@@ -41,6 +42,8 @@ from memories.types import State, Trust
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
 CARRIED: Final = tuple(field.name for field in STORED if field.is_carried)
 _CARRIED_VALUES = attrgetter(*CARRIED)
+IN_PLACE: Final = tuple(field.name for field in EDITED if field.on_edit is OnEdit.IN_PLACE)
+EDIT_FIELDS: Final = "edit"  # the verb of a proposal that changes fields in place
 
 
 class EditOutcome:
@@ -48,18 +51,22 @@ class EditOutcome:
 
     NEW_VERSION = "new_version"
     CHANGED = "changed"  # in place: the text is the same
-    QUEUED = "queued"  # written as a candidate beside it, waits for a person
+    QUEUED = "queued"  # waits for a curator: a new text as a candidate beside it, other fields as a proposal
 
 
 @dataclass(frozen=True)
 class EditResult:
-    """The result of an edit: the current (or queued) memory, the version it replaces, and the differences."""
+    """The result of an edit: the current (or queued) memory, the version it replaces, and the differences.
+
+    `proposal` is the id under which a change of other fields than the text waits.
+    """
 
     outcome: str
     memory: Memory
     replaced: UUID | None
     changes: dict[str, list[Any]]
     why: str = ""
+    proposal: UUID | None = None
 
 
 def edit(
@@ -72,8 +79,8 @@ def edit(
        elsewhere; then write a new version of the chain (the old row: superseded, retired, valid time untouched) or
        change the fields in place; audit
 
-    A verified memory becomes active again if a non-curator changes its text. If the group's policy holds the actor's
-    writes back, the new text waits as a candidate and the old one stays current.
+    A verified memory becomes active again if a person who is no curator changes its text. Where memories.store.policy
+    holds the edit back, the new text waits as a candidate, or the other fields as a proposal; the memory stays as it is.
 
     Raises:
         InvalidInput, TooLarge: a value is not allowed, or no field is named.
@@ -86,7 +93,8 @@ def edit(
         edited = carry_out_edit(actor, ready, reason=reason)
         transaction.set_rollback(dry_run)
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
-    return replace(edited, why="; ".join(filter(None, (edited.why, owed_because))))
+    edited = replace(edited, why="; ".join(filter(None, (edited.why, owed_because))))
+    return replace(edited, proposal=None) if dry_run else edited
 
 
 @dataclass(frozen=True)
@@ -122,8 +130,38 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     Conflict, since nobody is left to decide about it.
     """
     if ready.prepared is None:
+        change = Change.EXPIRE if "expires_at" in ready.differing else Change.LABEL
+        why = "" if is_decided else held_back(actor, change, ready.memory)
+        if why:
+            return propose_fields(actor, ready, why=why, reason=reason)
         return change_in_place(actor, ready.memory, ready.draft, ready.differing, reason=reason)
     return write_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
+
+
+def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
+    """Record the change of fields other than the text, type and time as a proposal; inside the transaction."""
+    memory = ready.memory
+    wanted: dict[str, Any] = {
+        name: as_json(getattr(ready.draft, name)) for name in IN_PLACE if name in ready.differing
+    }
+    proposal = propose(
+        actor, EDIT_FIELDS, group=memory.group, memory=memory, version=memory_version(memory), arguments=wanted,
+        reason=reason, why=why,
+    )  # fmt: skip
+    differences: dict[str, list[Any]] = {
+        name: [as_json(getattr(memory, name)), value] for name, value in wanted.items()
+    }
+    return EditResult(EditOutcome.QUEUED, memory, None, differences, why, proposal.id)
+
+
+def proposed_fields(arguments: dict[str, Any]) -> EditDraft:
+    """The edit that propose_fields() recorded."""
+    values = dict(arguments)
+    if values.get("expires_at"):
+        values["expires_at"] = datetime.fromisoformat(values["expires_at"])
+    if "tags" in values:
+        values["tags"] = tuple(values["tags"])
+    return EditDraft(**values)
 
 
 def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
@@ -181,7 +219,7 @@ def write_version(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
         )
     doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
-    if doubt and old.trust in (Trust.ACTIVE, Trust.VERIFIED):
+    if doubt:
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
     update_if_unchanged(
@@ -229,10 +267,10 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     is_other_text = prepared.draft.content != old.content
     restated = (
         withdrawn_doubt(prepared.current_neighbours(old.group.key), prepared.draft.content)
-        if is_other_text
+        if is_other_text and old.trust in (Trust.ACTIVE, Trust.VERIFIED)
         else ""
     )
-    return restated or policy_doubt(actor, old.group, prepared.draft.confidence)
+    return restated or held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
 
 
 def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:

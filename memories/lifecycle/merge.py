@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, Actor
+from access.actor import CURATE, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, LociError
 from access.models import AuditEntry
@@ -24,6 +24,7 @@ from memories.lifecycle.move_references import (
     moves_from_json,
     moves_to_json,
 )
+from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
@@ -35,6 +36,7 @@ from memories.lifecycle.target import (
 from memories.models import Link, LinkKind, Memory
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.store.derived import DerivedChanges
+from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
 from memories.types import Scope, State, Trust
 
@@ -55,19 +57,35 @@ def merge(
     """Merge `from` into `into`, which takes over its relations, names, links and counts.
 
     With `content` the survivor first gets a new version with that text. Restoring the merged memory undoes
-    everything that has not been changed since. One transaction; the new text is embedded before it.
+    everything that has not been changed since. One transaction; the new text is embedded before it. An agent's merge
+    waits as a proposal.
 
     Raises:
-        NotPermitted: the actor is no person, or may not curate the group of either.
+        NotPermitted: the actor may not curate the group of either; an agent: may not write there.
         Conflict: the two do not fit, one of them is not live or not trusted, or the new text is barred.
         NotFound: the actor may not see one of them.
     """
     reason = clean_reason(reason)
-    require_person(actor, "merge")
-    source = find_head(actor, from_id, right=CURATE)
-    into = find_head(actor, into_id, right=CURATE, field="into")
+    # An agent only proposes the merge.
+    right = CURATE if actor.is_person else WRITE
+    source = find_head(actor, from_id, right=right)
+    into = find_head(actor, into_id, right=right, field="into")
     check_pair(source, into)
     ready = prepare_edit(actor, into.id, EditDraft(content=content)) if content else None
+
+    def run(dry_run: bool) -> ChangeResult:
+        return carry_out_merge(actor, source, into, ready, reason=reason, dry_run=dry_run)
+
+    arguments = {"into": str(into.id)} | ({"content": content} if content else {})
+    return change_or_propose(
+        actor, Change.MERGE, source, run, reason=reason, dry_run=dry_run, arguments=arguments
+    )
+
+
+def carry_out_merge(
+    actor: Actor, source: Memory, into: Memory, ready: PreparedEdit | None, *, reason: str, dry_run: bool
+) -> ChangeResult:
+    """Merge two memories that have been checked, in one transaction."""
     now = timezone.now()
     new = {"state": State.MERGED, "superseded_by": into, "retired_at": now}
     survivor = into

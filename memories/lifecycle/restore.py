@@ -1,5 +1,7 @@
 """Restoring: a hidden memory becomes live again, a merge is undone, a former text becomes the newest version."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -7,9 +9,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import CURATE, WRITE, Actor
+from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
+from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
 from memories.lifecycle.edit import (
     PreparedEdit,
@@ -21,27 +24,30 @@ from memories.lifecycle.edit import (
     refuse_restated,
 )
 from memories.lifecycle.merge import MergeUndo, plan_undo, restore_former_text, undo_merge_moves
+from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
     changed_meanwhile,
     check_no_live_copy,
+    check_not_barred,
     check_not_withdrawn,
     check_scope,
     find_live_twin,
     find_version,
-    require_person,
     require_right,
 )
-from memories.models import Memory
+from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
 from memories.store import PreparedDraft, insert_version, point_to_successor, prepare_text
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
+from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
 from memories.types import RecallTreatment, State, Trust, recall_treatment
 
+UNDO_HOURS: Final = 24  # an agent can take back its own retraction for so long
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
 
 
@@ -49,7 +55,8 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     """Make a forgotten, expired, compacted or merged memory live again: exactly the version with this id.
 
     A merge by a person is undone, except for what has been changed since. A superseded version comes back as the
-    newest one of its chain; this needs a person who curates. A retracted text comes back by lifting its tombstone.
+    newest one of its chain. A retracted text comes back by lifting its tombstone, or by an agent that retracted it by
+    mistake less than UNDO_HOURS ago. Where memories.store.policy holds the change back, it waits as a proposal.
 
     Raises:
         Conflict: it is in another state, the same text or a later version of it is live, or its text was withdrawn.
@@ -58,7 +65,9 @@ def restore(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
     reason = clean_reason(reason)
     memory = find_version(actor, id_, right=WRITE)
     if memory.state == State.SUPERSEDED:
-        return restore_version(actor, memory, reason=reason, dry_run=dry_run)
+        return restore_superseded(actor, memory, reason=reason, dry_run=dry_run)
+    if memory.state == State.RETRACTED and is_own_retraction(actor, memory):
+        return restore_retracted(actor, memory, reason=reason, dry_run=dry_run)
     undo = plan_undo(actor, memory) if memory.state == State.MERGED else None
     # One transaction from the first read on: nobody may store the same text in between.
     with transaction.atomic():
@@ -75,7 +84,8 @@ def restore_row(
     if memory.state not in RESTORABLE:
         raise Conflict(
             f"{memory.id} is {memory.state}; 'restore' needs a memory that is {' or '.join(RESTORABLE)}.",
-            hint="A retracted text can be stored again after a curator lifts its tombstone.",
+            hint="A retracted text can be stored again after a curator lifts its tombstone; "
+            f"an agent can restore what it retracted itself for {UNDO_HOURS} hours.",
         )
     check_scope(memory)
     check_not_withdrawn(memory)
@@ -102,11 +112,22 @@ def restore_row(
     )  # fmt: skip
 
 
+def restore_superseded(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Write a superseded version's text as the newest version of its chain, or propose it."""
+    head = require_right(actor, head_of(version), right=WRITE)
+
+    def run(dry_run: bool) -> ChangeResult:
+        return restore_version(actor, version, reason=reason, dry_run=dry_run)
+
+    return change_or_propose(
+        actor, Change.RESTORE_VERSION, head, run, reason=reason, dry_run=dry_run,
+        arguments={"version": str(version.id)},
+    )  # fmt: skip
+
+
 def restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     """Write a superseded version's text as the newest version of its chain, whose head is live or retracted."""
-    require_person(actor, "restore a former version of")
-    require_right(actor, version, right=CURATE)
-    head = require_right(actor, head_of(version), right=CURATE)
+    head = require_right(actor, head_of(version), right=WRITE)
     if head.key == version.key:
         raise Conflict(f"{version.id} has no later version.", hint="Store its text again.")
     if head.state not in (State.LIVE, State.RETRACTED):
@@ -156,3 +177,79 @@ def write_after_retracted(actor: Actor, version: Memory, head: Memory, ready: Pr
     new.refresh_from_db()
     refresh_around([new])
     return new
+
+
+def is_own_retraction(actor: Actor, memory: Memory) -> bool:
+    """True if this agent, with this token, retracted the memory less than UNDO_HOURS ago."""
+    if actor.is_person:
+        return False
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory.id, operation=Operation.RETRACT)
+    last = rows.order_by("-key").first()
+    is_recent = last is not None and last.at > timezone.now() - timedelta(hours=UNDO_HOURS)
+    return is_recent and last is not None and (last.actor, last.token) == (actor.name, actor.token_id)
+
+
+def restore_retracted(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Undo a retraction, or propose it: see undo_retraction()."""
+
+    def run(dry_run: bool) -> ChangeResult:
+        return undo_retraction(actor, memory, reason=reason, dry_run=dry_run)
+
+    return change_or_propose(
+        actor, Change.RESTORE_VERSION, memory, run, reason=reason, dry_run=dry_run,
+        arguments={"version": str(memory.id)},
+    )  # fmt: skip
+
+
+def undo_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Make a retracted memory current again and lift the tombstone that its retraction left. One transaction.
+
+    If a successor took its place in the chain, its text is written as the newest version. What was derived from it and
+    withdrawn with it stays withdrawn.
+
+    Raises:
+        Conflict: its text was purged, or is live elsewhere.
+    """
+    check_scope(memory)
+    # A former text is embedded inside the transaction: the tombstone must be lifted first, and both or neither happen.
+    with transaction.atomic():
+        lift_own_tombstone(actor, memory, reason=reason)
+        successor = memory.superseded_by
+        if successor is not None and successor.root_key == memory.root_key:
+            new: dict[str, Any] = {"state": State.SUPERSEDED}
+            change_fields(actor, memory, Operation.RESTORE, new, (), reason=reason, dry_run=False)
+            done = restore_version(actor, memory, reason=reason, dry_run=False)
+        else:
+            check_no_live_copy(memory)
+            new = {
+                "state": State.LIVE,
+                "retired_at": None,
+                "superseded_by": None,
+                "decayed_at": timezone.now(),
+            }
+            done = change_fields(
+                actor,
+                memory,
+                Operation.RESTORE,
+                new,
+                ("recall returns it again",),
+                reason=reason,
+                dry_run=False,
+            )
+        transaction.set_rollback(dry_run)
+    return replace(done, dry_run=dry_run, changed=0 if dry_run else done.changed)
+
+
+def lift_own_tombstone(actor: Actor, memory: Memory, *, reason: str) -> None:
+    """Lift the tombstone that the retraction of this memory left; one that another withdrawal left stays a Conflict."""
+    mark = Tombstone.objects.filter(
+        memory_id=memory.id, group=memory.group, kind=TombstoneKind.RETRACTED, lifted_at=None
+    ).first()
+    if mark is not None:
+        mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
+        mark.save(update_fields=["lifted_at", "lifted_by"])
+        audit.append(
+            actor, Operation.LIFT, memory_id=memory.id, group=memory.group.id, subject=f"tombstone:{mark.id}",
+            payload={"kind": mark.kind, "reason": reason},
+        )  # fmt: skip
+    check_not_barred(memory)

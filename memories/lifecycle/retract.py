@@ -21,6 +21,7 @@ from memories.lifecycle.edit import (
     carry_out_edit,
     prepare_edit,
 )
+from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, change_fields, require_right, require_state
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import has_text, newest
@@ -28,6 +29,7 @@ from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
+from memories.store.policy import Change
 from memories.store.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust
 
@@ -56,12 +58,19 @@ class Replacement:
 
 
 def retract(
-    actor: Actor, id_: str | UUID, *, successor: str | UUID = "", reason: str = "", dry_run: bool = False
+    actor: Actor,
+    id_: str | UUID,
+    *,
+    successor: str | UUID = "",
+    reason: str = "",
+    dry_run: bool = False,
+    is_decided: bool = False,
 ) -> ChangeResult:
     """Withdraw a memory as wrong: recall never returns it, and its text may not be stored in the group again.
 
     `successor` is the right text, or the id of a live memory; the retracted id then leads there. Memories derived
-    from the retracted one are withdrawn with it: see memories.store.derived. One transaction.
+    from the retracted one are withdrawn with it: see memories.store.derived. One transaction. The retraction waits as a
+    proposal where memories.store.policy says so. `is_decided`: a curator chose the successor too, so that it does not wait.
 
     Raises:
         Conflict: it is retracted already, or the successor does not fit.
@@ -71,6 +80,29 @@ def retract(
     reason = clean_reason(reason)
     memory = find_retractable(actor, id_)
     ready = prepare_successor(actor, memory, successor)
+
+    def run(dry_run: bool, *, is_decided: bool = is_decided) -> ChangeResult:
+        return carry_out_retraction(
+            actor, memory, ready, reason=reason, dry_run=dry_run, is_decided=is_decided
+        )
+
+    return change_or_propose(
+        actor, Change.RETRACT, memory, run, reason=reason, dry_run=dry_run,
+        arguments={"successor": str(successor)} if successor else {},
+        reached=lambda: rows_withdrawn_with(memory), preview=lambda: run(True, is_decided=True),
+    )  # fmt: skip
+
+
+def rows_withdrawn_with(memory: Memory) -> list[Memory]:
+    """The other memories that a retraction withdraws: copies of its text, and the summaries of all of them."""
+    twins = recallable_copies(memory)
+    return [*twins, *find_reach(memory, [memory, *twins]).summaries]
+
+
+def carry_out_retraction(
+    actor: Actor, memory: Memory, ready: Successor, *, reason: str, dry_run: bool, is_decided: bool
+) -> ChangeResult:
+    """Withdraw the memory and put its successor in its place, in one transaction."""
     consequences = [
         "recall no longer returns it",
         "the same text is refused in its group from now on; a curator can lift that",
@@ -80,7 +112,7 @@ def retract(
     with transaction.atomic():
         twins = recallable_copies(memory)
         reach = find_reach(memory, [memory, *twins])  # before the row loses the key of its summary
-        placed = put_in_place(actor, memory, ready, reason=reason)
+        placed = put_in_place(actor, memory, ready, reason=reason, is_decided=is_decided)
         new: dict[str, Any] = {
             "state": State.RETRACTED, "retired_at": timezone.now(), "superseded_by": placed.head,
         }  # fmt: skip
@@ -180,12 +212,14 @@ def check_retraction_successor(actor: Actor, memory: Memory, successor: Memory) 
     return successor
 
 
-def put_in_place(actor: Actor, memory: Memory, ready: Successor, *, reason: str) -> Replacement:
+def put_in_place(
+    actor: Actor, memory: Memory, ready: Successor, *, reason: str, is_decided: bool
+) -> Replacement:
     """Write the successor if it is a new text; inside the transaction."""
     if ready.memory is not None:
         return Replacement(ready.memory, ready.memory, (f"its id leads to {ready.memory.id} from now on",))
     if ready.edit is not None:
-        edited = carry_out_edit(actor, ready.edit, reason=reason)
+        edited = carry_out_edit(actor, ready.edit, reason=reason, is_decided=is_decided)
         memory.refresh_from_db()
         if edited.outcome == EditOutcome.QUEUED:
             return _waiting_successor(edited.memory, edited.why)

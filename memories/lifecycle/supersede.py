@@ -5,17 +5,18 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from access.actor import CURATE, WRITE, Actor
+from access.actor import WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
 from memories.lifecycle.move_references import move_references, moves_to_json
+from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import ChangeResult, change_fields, find_head, require_right, require_state
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, find_memory
 from memories.queries.visibility import has_begun
 from memories.store import bring_plan_forward, valid_time_end
 from memories.store.derived import DerivedChanges, withdraw_replaced
-from memories.store.policy import policy_doubt
+from memories.store.policy import Change
 from memories.types import Scope, State, Trust, Type
 
 
@@ -24,7 +25,8 @@ def supersede(
 ) -> ChangeResult:
     """Replace one live memory by another: the old one was true until now and stays as history.
 
-    An entity passes on its relations, names and links. Each memory keeps its own chain of versions.
+    An entity passes on its relations, names and links. Each memory keeps its own chain of versions. The change waits as
+    a proposal where memories.store.policy says so.
 
     Raises:
         Conflict: one of the two is not live, both are the same, or the successor is visible to fewer people.
@@ -32,7 +34,19 @@ def supersede(
     """
     old = require_right(actor, find_head_to_replace(find_memory(actor, old_id)), right=WRITE)
     by = find_head(actor, by_id, right=WRITE, field="by")
-    check_successor(actor, old, by)
+    check_successor(old, by)
+
+    def run(dry_run: bool) -> ChangeResult:
+        return carry_out_supersede(actor, old, by, reason=reason, dry_run=dry_run)
+
+    return change_or_propose(
+        actor, Change.SUPERSEDE, old, run, reason=reason, dry_run=dry_run, arguments={"by": str(by.id)},
+        confidence=by.confidence,
+    )  # fmt: skip
+
+
+def carry_out_supersede(actor: Actor, old: Memory, by: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Retire `old` in favour of `by`; both have been checked."""
     now = timezone.now()
     new = {"state": State.SUPERSEDED, "superseded_by": by} | valid_time_end(old, by, now)
 
@@ -51,7 +65,7 @@ def supersede(
     return replace(done, successor=by.id)
 
 
-def check_successor(actor: Actor, old: Memory, by: Memory) -> None:
+def check_successor(old: Memory, by: Memory) -> None:
     """Raise Conflict if `by` may not replace `old`."""
     require_state(old, State.LIVE, verb="supersede")
     require_state(by, State.LIVE, verb="supersede")
@@ -71,6 +85,3 @@ def check_successor(actor: Actor, old: Memory, by: Memory) -> None:
             hint="Name a successor that is visible wherever this memory is.",
             field="by",
         )
-    doubt = policy_doubt(actor, old.group, by.confidence)
-    if doubt and not (actor.is_person and actor.may(CURATE, old.group_id)):
-        raise Conflict(f"Nothing was changed: {doubt}.", hint="A curator can do it.")

@@ -29,7 +29,8 @@ from memories.types import Scope, State, Type
 class ChangeResult:
     """The result of a verb: the memory, its state and trust afterwards, the number of changed rows, the consequences.
 
-    `successor` is the memory that took its place, if the verb put one there.
+    `successor` is the memory that took its place, if the verb put one there. `queued` says why the change waits for a
+    curator instead, and `proposal` is the id under which it waits.
     """
 
     verb: str
@@ -42,6 +43,8 @@ class ChangeResult:
     certificate: Certificate | None = None
     changes: dict[str, list[Any]] = field(default_factory=dict)
     successor: UUID | None = None
+    queued: str = ""
+    proposal: UUID | None = None
 
 
 def find_head(actor: Actor, id_: str | UUID, *, right: str, field: str = "id") -> Memory:

@@ -19,6 +19,7 @@ from access.errors import Conflict
 from memories.draft import clean_reason
 from memories.lifecycle.approve import carry_out_approval
 from memories.lifecycle.merge import merge
+from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import retract
@@ -45,8 +46,9 @@ from memories.lifecycle.verb import (
     is_trusted,
 )
 from memories.models import Memory
-from memories.queries.versions import find_memory
+from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
+from memories.store.policy import Change, held_back
 from memories.types import State, Trust
 
 __all__ = [
@@ -79,6 +81,17 @@ def forget(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
         else find_head(actor, id_, right=WRITE)
     )
     require_state(memory, State.LIVE, State.COMPACTED, verb="forget")
+
+    def run(dry_run: bool) -> ChangeResult:
+        return _forget(actor, memory, reason=reason, dry_run=dry_run)
+
+    return change_or_propose(
+        actor, Change.FORGET, memory, run, reason=reason, dry_run=dry_run,
+        reached=lambda: list(find_reach(memory, [memory]).summaries),
+    )  # fmt: skip
+
+
+def _forget(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
     until = timezone.now() + timedelta(days=settings.LOCI.maintenance.retention_days)
     consequences = (f"it is hidden from recall; 'restore' brings it back until {until:%Y-%m-%d}",)
     new = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
@@ -157,9 +170,10 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     """Destroy all versions of a memory: text, words, vectors, log payloads. Irreversible.
 
     Raises:
-        NotPermitted: the actor may not curate the group.
+        NotPermitted: the actor may not curate the group, or is an agent and a person verified or pinned the memory.
     """
     memory = find_version(actor, id_, right=CURATE)
+    held_back(actor, Change.PURGE, head_of(memory))
     reason = clean_reason(reason)
     consequences: tuple[str, ...] = (
         "its text, words, vectors and log payloads are destroyed",
@@ -214,9 +228,14 @@ def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> C
     consequence = (
         "decay and cleanup leave it alone" if pinned else "decay and cleanup treat it like any other memory"
     )
-    return change_fields(
-        actor, memory, operation, {"pinned": pinned}, (consequence,), reason="", dry_run=dry_run
-    )
+
+    def run(dry_run: bool) -> ChangeResult:
+        return change_fields(
+            actor, memory, operation, {"pinned": pinned}, (consequence,), reason="", dry_run=dry_run
+        )
+
+    change = Change.PIN if pinned else Change.UNPIN
+    return change_or_propose(actor, change, memory, run, dry_run=dry_run)
 
 
 def is_retractable(memory: Memory) -> bool:
@@ -235,8 +254,8 @@ VERBS: Final[dict[str, Verb]] = {
         Verb("restore", restore, Operation.RESTORE, WRITE,
              "bring it back, undo a merge, or restore a former version", EVERYBODY,
              VerbButton("Restore", "restored", "undo", 100, lambda m: m.state in RESTORABLE, follows=False)),
-        # The same function; only the button differs, as a former version needs another right.
-        Verb("restore-version", restore, Operation.RESTORE, CURATE, "restore a former version", (),
+        # The same function; only the button differs.
+        Verb("restore-version", restore, Operation.RESTORE, WRITE, "restore a former version", (),
              VerbButton("Restore this version", "restored", "history", 110,
                         lambda m: m.state == State.SUPERSEDED and m.superseded_by_id is not None, follows=False)),
         Verb("retract", retract, Operation.RETRACT, WRITE, "withdraw it as wrong, and store the right text", EVERYBODY,

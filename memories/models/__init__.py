@@ -4,6 +4,7 @@ from memories.models.index_state import IndexChange, IndexState
 from memories.models.link import REVIEWED_KINDS, Link, LinkKind, LinkStatus
 from memories.models.memory import Memory
 from memories.models.piece import Piece
+from memories.models.proposal import Proposal, ProposalStatus
 from memories.models.recall_log import RecallLog
 from memories.models.thread import Checkpoint, Thread
 from memories.models.tombstone import Tombstone, TombstoneKind
@@ -18,6 +19,8 @@ __all__ = [
     "LinkStatus",
     "Memory",
     "Piece",
+    "Proposal",
+    "ProposalStatus",
     "RecallLog",
     "Thread",
     "Tombstone",

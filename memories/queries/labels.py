@@ -8,17 +8,20 @@ from memories.models import Memory
 from memories.queries.versions import has_lapsed
 from memories.types import State, Trust, Type
 
+PROMOTED_SOURCE = "loci:promote"  # of a fact that maintenance made from repeated events
 PLAIN_TRUSTS = frozenset({Trust.ACTIVE, Trust.VERIFIED})
 
 
 def label_of(memory: Memory, *, now: datetime | None = None) -> str:
-    """The reasons why a memory is not plainly valid at `now`, its state first; empty for a valid one.
+    """The reasons why to be careful with a memory at `now`, its state first; empty for a plainly valid one.
 
     Describes the current row even in an answer about the past: a statement that was true then and is not now has a label.
     """
     labels = [label_of_state(memory, now or timezone.now())]
     if memory.trust not in PLAIN_TRUSTS:
         labels.append(memory.trust)
+    if memory.source == PROMOTED_SOURCE and memory.trust == Trust.ACTIVE:
+        labels.append("derived: events repeat it")
     return ", ".join(filter(None, labels))
 
 

@@ -9,17 +9,19 @@ from django.db.models import Q
 
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
-from access.errors import NotFound, NotPermitted
-from access.models import AuditEntry
+from access.errors import LociError, NotFound, NotPermitted
+from access.models import ApiToken, AuditEntry
 from access.visibility import Narrowing
 from memories.entities.statements import visible_keys
 from memories.language.word_diff import SAME, DiffPart, diff_words
-from memories.models import Link, LinkKind, LinkStatus, Memory, Piece
+from memories.lifecycle.propose import KINDS
+from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Proposal
 from memories.models.link import ON_APPROVAL
-from memories.queries.versions import find_memory, head_of, heads_of
-from memories.queries.visibility import listed_by
-from memories.review.decide import CHOICES, Choice
+from memories.queries.versions import find_memory, head_of, heads_of, parse_id
+from memories.queries.visibility import as_q, listed_by
+from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
+from memories.review.proposals import UNDONE_FROM, find_proposal, target_of
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
 from memories.store.neighbours import ComparedText, compare_all
@@ -74,6 +76,21 @@ class Authorship:
 
 
 @dataclass(frozen=True)
+class ProposedChange:
+    """A proposal as its card shows it: what it does, the new text with the differences, the effects, and why not.
+
+    `effects` are the consequences of approving it; `refusal` says why it cannot be approved now.
+    """
+
+    proposal: Proposal
+    label: str
+    text: str = ""
+    parts: tuple[DiffPart, ...] = ()
+    effects: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
 class Card:
     """Everything a person needs for one decision."""
 
@@ -86,6 +103,7 @@ class Card:
     evidence: tuple[Memory, ...] = ()
     link: Link | None = None
     reason: str = ""
+    proposed: ProposedChange | None = None
 
     @property
     def is_swapped(self) -> bool:
@@ -148,6 +166,68 @@ def link_card(actor: Actor, id_: UUID) -> Card:
     kind = CardKind(link.kind)
     choices = choices_of(kind, beside)
     return Card(kind, link.id, newer, find_authorship(newer), tuple(beside), choices, link=link)
+
+
+def proposal_card(actor: Actor, id_: UUID) -> Card:
+    """The card of a proposal: the memory it is about, the change, and who proposed it.
+
+    Raises:
+        NotFound, NotPermitted: the actor may not see it, or may not decide about it.
+    """
+    proposal = find_proposal(actor, id_, right=CURATE)
+    memory = target_of(proposal)
+    token = ApiToken.objects.filter(id=proposal.token).first() if proposal.token else None
+    origin = Authorship(proposal.actor, proposal.via, proposal.client, token.name if token else "")
+    return Card(
+        kind=CardKind.PROPOSAL, id=proposal.id, memory=memory, origin=origin,
+        beside=tuple(compare_proposed(actor, proposal, memory)), choices=proposal_choices(proposal),
+        reason=proposal.reason, proposed=proposed_change(actor, proposal, memory),
+    )  # fmt: skip
+
+
+def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> ProposedChange:
+    """What approving the proposal would do, tried and rolled back."""
+    text = next(
+        (str(proposal.arguments[name]) for name in ("successor", "content") if name in proposal.arguments), ""
+    )
+    kind = KINDS[proposal.verb]
+    parts = diff_words(memory.content, text) if text else ()
+    try:
+        would = decide(actor, ReviewDecision("approve", proposal=proposal.id), dry_run=True)
+    except LociError as refusal:
+        return ProposedChange(proposal, kind.label, text, parts, refusal=str(refusal))
+    return ProposedChange(proposal, kind.label, text, parts, would.consequences)
+
+
+def proposal_choices(proposal: Proposal) -> tuple[Choice, ...]:
+    """Approve and reject; the effect of undoing them is that the proposal waits again."""
+    undo = "it is as before, and the proposal waits again" if UNDONE_FROM.get(proposal.verb) else ""
+    again = "the proposal waits again"
+    return (
+        replace(CHOICES["approve"], undo=undo),
+        replace(CHOICES["reject"], undo=again, preview=""),
+    )
+
+
+def compare_proposed(actor: Actor, proposal: Proposal, memory: Memory) -> list[ComparedMemory]:
+    """The second memory that the proposal names, if the actor may see it."""
+    given = (str(proposal.arguments.get(name, "")) for name in ("by", "into", "version", "successor"))
+    named = [value for value in given if is_id(value)]
+    others = list(Memory.objects.filter(as_q(listed_by(actor, None)), id__in=named).select_related("group"))
+    return [
+        ComparedMemory(row, diff_words(row.content, memory.content))
+        for row in others
+        if row.key != memory.key
+    ]
+
+
+def is_id(value: str) -> bool:
+    """True if an argument is a memory's id."""
+    try:
+        parse_id(value)
+    except LociError:
+        return False
+    return True
 
 
 UNDO_REPLACING: Final = "the former text is the newest version again; this one stays as history"

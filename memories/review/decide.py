@@ -24,6 +24,7 @@ from memories.lifecycle.target import ChangeResult, require_person
 from memories.models import LinkStatus
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.review.links import close_link, visible_links
+from memories.review.proposals import approve_proposal, reject_proposal
 from memories.types import Trust
 
 MAX_AT_ONCE: Final = 500
@@ -34,7 +35,8 @@ class ReviewDecision:
     """A person's decision: a verb for a memory, and its arguments.
 
     `other` is the memory that is replaced or merged into; `content` is the new text of `edit` and `merge`. `link` is
-    the open link that the decision settles; `dismiss` takes nothing else.
+    the open link that the decision settles; `dismiss` takes nothing else. With `proposal`, approving carries out that
+    proposal and rejecting declines it.
     """
 
     verb: str
@@ -43,6 +45,7 @@ class ReviewDecision:
     link: str | UUID = ""
     content: str = ""
     reason: str = ""
+    proposal: str | UUID = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,8 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
     require_person(actor, "review")
     check_choice(decision.verb, list(CHOICES), field="verb")
     choice = CHOICES[decision.verb]
+    if decision.proposal and decision.verb not in ("approve", "reject"):
+        raise InvalidInput("A proposal is approved or rejected.", field="verb")
     embeds = decision.content and choice.takes_text
     with nullcontext() if embeds and not dry_run else transaction.atomic():
         steps = choice.carry_out(actor, decision)
@@ -133,17 +138,25 @@ def decide_many(
         try:
             done.append(decide(actor, decision, dry_run=dry_run))
         except LociError as refusal:
-            failed.append((parse_id(decision.id or decision.link), str(refusal)))
+            id_ = decision.proposal or decision.id or decision.link
+            failed.append((parse_id(id_), str(refusal)))
     return DecisionResults(tuple(done), tuple(failed))
 
 
 def approve_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    """Approve the memory."""
+    """Approve the memory, or carry out the proposal."""
+    if decision.proposal:
+        done, entries = approve_proposal(actor, decision.proposal, reason=decision.reason)
+        return [DecisionResult(done.consequences, done.id, entries)]
     return [_result(verbs.approve(actor, _single_id(decision), reason=decision.reason))]
 
 
 def reject_one(actor: Actor, decision: ReviewDecision) -> list[DecisionResult]:
-    """Reject the memory."""
+    """Reject the memory, or decline the proposal."""
+    if decision.proposal:
+        proposal, entries = reject_proposal(actor, decision.proposal, reason=decision.reason)
+        about = proposal.memory.id if proposal.memory is not None else proposal.id
+        return [DecisionResult(("nothing changes",), about, entries)]
     return [_result(verbs.reject(actor, _single_id(decision), reason=decision.reason))]
 
 

@@ -1,10 +1,11 @@
 """The review deck: everything that waits for a person's decision, in one order.
 
 A card is a waiting memory (candidate, promotion, disputed, quarantined) or an open link between two trusted memories
-(conflict, duplicate). If one end of a link itself waits, the link appears on that memory's card.
+(conflict, duplicate), or a proposal: a change that waits. If one end of a link itself waits, the link appears on that
+memory's card.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,12 +15,14 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q
+from django.utils import timezone
 
 from access.actor import CURATE, Actor
 from access.groups import find_group
 from access.models import Group
 from memories.entities.statements import visible_keys
-from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.lifecycle.propose import KINDS, is_stale
+from memories.models import Link, LinkKind, LinkStatus, Memory, Proposal, ProposalStatus
 from memories.queries.versions import head_keys
 from memories.types import State, Trust
 
@@ -36,6 +39,7 @@ class CardKind(StrEnum):
 
     CONFLICT = "conflict"
     DISPUTED = "disputed"
+    PROPOSAL = "proposal"
     CANDIDATE = "candidate"
     PROMOTION = "promotion"
     DUPLICATE = "duplicate"
@@ -60,7 +64,7 @@ class CardCount:
 
 @dataclass(frozen=True)
 class DeckEntry:
-    """One card in the deck's list; `id` is the memory's or the link's, `other` is a link's second memory.
+    """One card in the deck's list; `id` is the memory's, the link's or the proposal's, `other` a link's second memory.
 
     Of the memories only the listed columns are loaded; the others are deferred.
     """
@@ -70,6 +74,7 @@ class DeckEntry:
     memory: Memory
     since: datetime
     other: Memory | None = None
+    verb: str = ""  # of a proposal
 
 
 @dataclass(frozen=True)
@@ -132,9 +137,12 @@ def review_deck(
     for kind in (CardKind.CONFLICT, CardKind.DUPLICATE):
         links[kind] = find_open_links(actor, kind, groups)
         keys[kind] = [link.key for link in links[kind]]
+    proposals = find_open_proposals(groups)
+    keys[CardKind.PROPOSAL] = [row.key for row in proposals]
     counts = {kind: CardCount(min(len(keys[kind]), CAP), len(keys[kind]) > CAP) for kind in CardKind}
     chosen = [(kind, key) for kind in CardKind if kind in wanted for key in keys[kind][:CAP]][:limit]
-    return Deck(read_entries(chosen, [link for some in links.values() for link in some]), counts, wanted)
+    open_links = [link for some in links.values() for link in some]
+    return Deck(read_entries(chosen, open_links, {row.key: row for row in proposals}), counts, wanted)
 
 
 def may_review(actor: Actor) -> bool:
@@ -162,6 +170,17 @@ def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(query, [str(trust), int(groups is None), *keys, CAP + 1])
         return [key for (key,) in cursor.fetchall()]
+
+
+def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
+    """The proposals about memories that wait and are neither expired nor stale, oldest first; at most CAP + 1."""
+    rows = Proposal.objects.filter(
+        status=ProposalStatus.WAITING, expires_at__gt=timezone.now(), memory__isnull=False
+    )
+    if groups is not None:
+        rows = rows.filter(group__in=groups)
+    rows = rows.select_related("memory").defer("memory__content", "memory__context", "memory__filter")
+    return [row for row in rows.order_by("key")[: CAP + 1] if not is_stale(row)]
 
 
 def find_promoted(keys: Sequence[int]) -> set[int]:
@@ -210,24 +229,35 @@ def find_trusted(actor: Actor, keys: set[int]) -> set[int]:
 
 
 def read_entries(
-    chosen: Sequence[tuple[CardKind, int]], open_links: Iterable[OpenLink]
+    chosen: Sequence[tuple[CardKind, int]],
+    open_links: Iterable[OpenLink],
+    proposals: Mapping[int, Proposal],
 ) -> tuple[DeckEntry, ...]:
     """The entries of the chosen cards: one query each for memories, groups and links."""
     ends = {link.key: link for link in open_links}
     link_keys = [key for kind, key in chosen if kind.is_link]
-    wanted = {key for kind, key in chosen if not kind.is_link}
+    about = {key: proposals[key].memory_id or 0 for kind, key in chosen if kind is CardKind.PROPOSAL}
+    wanted = {
+        about.get(key, key) if kind is CardKind.PROPOSAL else key for kind, key in chosen if not kind.is_link
+    }
     wanted |= {end for key in link_keys for end in (ends[key].source, ends[key].target)}
     rows = Memory.objects.only("id", "content", "created_at", "group").in_bulk(wanted)
     groups = Group.objects.in_bulk({row.group_id for row in rows.values()})
     for row in rows.values():
         row.group = groups[row.group_id]  # shared objects: a join would make one for each row
     links = Link.objects.in_bulk(link_keys)
-    return tuple(
-        link_entry(kind, links[key], rows[ends[key].source], rows[ends[key].target])
-        if kind.is_link
-        else DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at)
-        for kind, key in chosen
-    )
+
+    def entry(kind: CardKind, key: int) -> DeckEntry:
+        if kind.is_link:
+            return link_entry(kind, links[key], rows[ends[key].source], rows[ends[key].target])
+        if kind is CardKind.PROPOSAL:
+            proposal = proposals[key]
+            return DeckEntry(
+                kind, proposal.id, rows[about[key]], proposal.created_at, verb=KINDS[proposal.verb].label
+            )
+        return DeckEntry(kind, rows[key].id, rows[key], rows[key].created_at)
+
+    return tuple(entry(kind, key) for kind, key in chosen)
 
 
 def link_entry(kind: CardKind, link: Link, source: Memory, target: Memory) -> DeckEntry:

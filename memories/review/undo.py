@@ -17,8 +17,9 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
+from memories.lifecycle.edit import IN_PLACE
 from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
-from memories.lifecycle.restore import restore
+from memories.lifecycle.restore import restore, undo_retraction
 from memories.lifecycle.target import (
     change_fields,
     check_no_live_copy,
@@ -26,10 +27,12 @@ from memories.lifecycle.target import (
     require_person,
     require_right,
 )
+from memories.lifecycle.verbs import pin, unpin
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
+from memories.review.proposals import find_proposal, reopen
 from memories.store.derived import DerivedChanges
 from memories.types import State
 
@@ -69,6 +72,9 @@ def find_decision(actor: Actor, number: int) -> AuditEntry:
     """The row of this store's audit log with this number, with its payload; the actor needs the right to undo it."""
     rows = AuditEntry.objects.filter(origin=audit.OWN, seq=number).select_related("payload_row")
     entry = rows.first()
+    if entry is not None and entry.operation == Operation.PROPOSE and hasattr(entry, "payload_row"):
+        find_proposal(actor, _payload(entry)["proposal"], right=CURATE)
+        return entry
     if entry is None or entry.memory_id is None:
         raise NotFound("The audit log has no such row about a memory that you may see.", field="entries")
     memory = find_memory(actor, entry.memory_id, field="entries")
@@ -150,9 +156,66 @@ def undo_edit(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Write the former text as the newest version; the other fields keep their values."""
     payload, memory = _payload(entry), _find_own(actor, entry)
     before = payload.get("before")
+    if before is None and "changes" in payload:
+        return undo_fields(actor, entry)
     if before is None or memory.state != State.LIVE:
         raise changed_since(memory)
     return restore(actor, str(before["id"]), reason=_reason(entry)).consequences
+
+
+def undo_fields(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Give fields that were changed in place their former values."""
+    memory = _find_own(actor, entry)
+    changed = {name: pair for name, pair in _payload(entry)["changes"].items() if name in IN_PLACE}
+    if memory.state != State.LIVE or any(
+        as_json(getattr(memory, name)) != after for name, (_, after) in changed.items()
+    ):
+        raise changed_since(memory)
+    new: dict[str, Any] = {
+        name: datetime.fromisoformat(before) if name == "expires_at" and before else before
+        for name, (before, _) in changed.items()
+    }
+    done = change_fields(
+        actor,
+        memory,
+        Operation.EDIT,
+        new,
+        ("its fields are as before",),
+        reason=_reason(entry),
+        dry_run=False,
+    )
+    return done.consequences
+
+
+def undo_pin(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Set or remove the pin again."""
+    memory, is_pin = _find_own(actor, entry), entry.operation == Operation.PIN
+    if memory.pinned != is_pin or memory.state != State.LIVE:
+        raise changed_since(memory)
+    return (unpin if is_pin else pin)(actor, memory.id).consequences
+
+
+def undo_forget(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Make a forgotten memory live again; a source of a summary stays forgotten."""
+    memory = _find_own(actor, entry)
+    former, _ = _payload(entry).get("changes", {}).get("state", ["", ""])
+    if memory.state != State.FORGOTTEN or former != State.LIVE:
+        raise changed_since(memory)
+    return restore(actor, memory.id, reason=_reason(entry)).consequences
+
+
+def undo_retract(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Make a retracted memory current again, and lift the tombstone that it left."""
+    memory = _find_own(actor, entry)
+    former, _ = _payload(entry).get("changes", {}).get("state", ["", ""])
+    if memory.state != State.RETRACTED or former not in (State.LIVE, State.SUPERSEDED):
+        raise changed_since(memory)
+    return undo_retraction(actor, memory, reason=_reason(entry), dry_run=False).consequences
+
+
+def undo_proposal(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
+    """Let a decided proposal wait again."""
+    return reopen(actor, entry, _payload(entry))
 
 
 def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
@@ -204,4 +267,9 @@ UNDO: Final[dict[str, Callable[[Actor, AuditEntry], tuple[str, ...]]]] = {
     Operation.SUPERSEDE: undo_supersede,
     Operation.EDIT: undo_edit,
     Operation.LINK: reopen_link,
+    Operation.FORGET: undo_forget,
+    Operation.RETRACT: undo_retract,
+    Operation.PIN: undo_pin,
+    Operation.UNPIN: undo_pin,
+    Operation.PROPOSE: undo_proposal,
 }

@@ -15,9 +15,10 @@ from memories.models import Memory, Tombstone
 from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
-from memories.store.policy import policy_doubt, refuse_write
+from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
 from memories.store.writes.executor import (
+    Activate,
     Insert,
     KeepWording,
     LinkNeighbours,
@@ -159,6 +160,11 @@ def check_rights(actor: Actor, context: WriteContext) -> None:
 def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: datetime) -> Decision:
     """Reinforce a memory with exactly the draft's text; it also supersedes what the draft was to replace."""
     old, reinforce = context.replaced, Reinforce(exact, earlier_start(actor, exact, context.draft))
+    if exact.trust == Trust.CANDIDATE and is_current_again(actor, context):
+        supersede = (Supersede(old, exact),) if old is not None else ()
+        writes = (reinforce, Activate(exact), *supersede)
+        note = "it is no longer a candidate: it counts again"
+        return Decision(Outcome.REINFORCED, exact, note=note, writes=writes, superseded=old)
     if old is None and not context.draft.source_ref:
         return Decision(Outcome.REINFORCED, exact, writes=(reinforce,))
     if old is None:
@@ -168,11 +174,19 @@ def decide_restated(actor: Actor, context: WriteContext, exact: Memory, *, now: 
     if exact.trust == Trust.CANDIDATE:
         doubt = "its replacement is itself waiting for a curator"
     else:
-        doubt = policy_doubt(actor, exact.group, exact.confidence)
+        doubt = policy_doubt(actor, exact.group, exact.confidence) or replacing_doubt(actor, context)
     if doubt:
         note, link = f"{old.id} stays: {doubt}", LinkSuccessor(exact, old)
         return Decision(Outcome.REINFORCED, exact, note=note, writes=(reinforce, link))
     return Decision(Outcome.REINFORCED, exact, writes=(reinforce, Supersede(old, exact)), superseded=old)
+
+
+def is_current_again(actor: Actor, context: WriteContext) -> bool:
+    """True if a candidate that is stored again may count at once: it was superseded, and nothing stands against it now.
+
+    That is so if the caller names what it replaces, or if the chain that superseded it has no live version any more.
+    """
+    return context.former is not None and not text_doubt(actor, context)
 
 
 def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
@@ -209,10 +223,11 @@ def decide_new(
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    doubt = withdrawn_doubt(neighbours, context.draft.content) or write_doubt(actor, context)
+    doubt = text_doubt(actor, context)
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
-    after = None if doubt else old or lapsed
+    ended = None if doubt or old or lapsed else find_ended_chain(context)
+    after = None if doubt else old or lapsed or ended
     insert = Insert(row, context.prepared, context.group, after=after, replaces=old)
     target = find_approval_target(context) if doubt else None
     has_links = after is not None or target is not None
@@ -221,7 +236,8 @@ def decide_new(
         approval = (LinkSuccessor(row, target),) if target is not None else ()
         writes = (*retire, insert, *approval, *links)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
-    point = (PointToSuccessor(lapsed, row),) if lapsed is not None else ()
+    led_on = lapsed or ended
+    point = (PointToSuccessor(led_on, row),) if led_on is not None else ()
     replaced = context.replaced
     supersede = (Supersede(replaced, row),) if replaced is not None else ()
     return Decision(
@@ -277,12 +293,36 @@ def withdrawn_doubt(neighbours: tuple[Neighbour, ...], text: str) -> str:
     return ""
 
 
-def write_doubt(actor: Actor, context: WriteContext) -> str:
-    """Why a person must decide on a new text; empty if nobody must."""
+def text_doubt(actor: Actor, context: WriteContext) -> str:
+    """Why a person must decide on a new text, or on what it replaces; empty if nobody must."""
+    restated = withdrawn_doubt(context.neighbours, context.draft.content)
+    if restated:
+        return restated
     if context.former is not None and context.replaces is None:
         current = head_of(context.former)
-        return f"this text was superseded by {current.id}; pass supersedes to make it current again"
-    return policy_doubt(actor, context.group, context.draft.confidence)
+        if is_standing(current):
+            return f"this text was superseded by {current.id}; pass supersedes to make it current again"
+    return policy_doubt(actor, context.group, context.draft.confidence) or replacing_doubt(actor, context)
+
+
+def is_standing(head: Memory) -> bool:
+    """True if a chain's head still says something else than its former texts: it is live, and nobody rejected it."""
+    return head.state == State.LIVE and head.trust != Trust.REJECTED
+
+
+def replacing_doubt(actor: Actor, context: WriteContext) -> str:
+    """Why the memory that the draft replaces stays until a curator decides; empty if it does not."""
+    old = context.replaced
+    if old is None:
+        return ""
+    return held_back(actor, Change.SUPERSEDE, old, confidence=context.draft.confidence)
+
+
+def find_ended_chain(context: WriteContext) -> Memory | None:
+    """The retracted head of the chain that has superseded this text: its ids lead to the new memory from now on."""
+    head = head_of(context.former) if context.former is not None else None
+    is_own = head is not None and head.group_id == context.group.key and head.scope == context.draft.scope
+    return head if is_own and head is not None and head.state == State.RETRACTED else None
 
 
 def find_approval_target(context: WriteContext) -> Memory | None:

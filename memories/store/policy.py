@@ -1,10 +1,188 @@
-"""Which writes a group refuses, and which wait for a curator there."""
+"""Which changes happen at once, which wait for a curator, and which only a person makes: one table, `RULES`.
 
-from typing import NoReturn
+Every interface passes through it, and docs/reference/trust.md is written from it. Roles and scopes are checked apart:
+the table says what happens to a change that its caller has the right to make.
+"""
 
-from access.actor import Actor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NoReturn
+
+from django.db.models import Q, QuerySet
+
+from access import audit
+from access.actor import CURATE, Actor, Via
+from access.audit.operations import Operation
 from access.errors import NotPermitted
-from access.models import CandidatePolicy, Group
+from access.models import AuditEntry, CandidatePolicy, Group
+from memories.models import Memory
+from memories.types import Trust
+
+
+class Treatment(StrEnum):
+    """What happens to a change."""
+
+    NOW = "now"
+    QUEUED = "queued"
+    REFUSED = "refused"
+
+
+class ActorKind(StrEnum):
+    """Who asks for a change."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    CURATOR = "curator"  # a person who may curate the group
+
+
+class Change(StrEnum):
+    """A change of a memory, as the table names it."""
+
+    STORE = "store"
+    EDIT = "edit"
+    LABEL = "label"
+    EXPIRE = "expire"
+    SUPERSEDE = "supersede"
+    RETRACT = "retract"
+    FORGET = "forget"
+    RESTORE_VERSION = "restore-version"
+    DISPUTE = "dispute"
+    RESTORE = "restore"
+    MERGE = "merge"
+    PIN = "pin"
+    UNPIN = "unpin"
+    PURGE = "purge"
+    JUDGE = "verify, approve, reject, quarantine"
+
+
+NOW, QUEUED, REFUSED = Treatment.NOW, Treatment.QUEUED, Treatment.REFUSED
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The treatment of a change: by itself, if the group's policy holds it back, and of a protected memory.
+
+    `protected` None: protection makes no difference.
+    """
+
+    plain: Treatment
+    held: Treatment
+    protected: Treatment | None = None
+
+
+_WAITS: Final = {
+    ActorKind.AGENT: Rule(NOW, QUEUED, QUEUED),
+    ActorKind.PERSON: Rule(NOW, QUEUED),
+    ActorKind.CURATOR: Rule(NOW, NOW),
+}
+_FREE: Final = dict.fromkeys(ActorKind, Rule(NOW, NOW))
+_CURATED: Final = {ActorKind.PERSON: Rule(REFUSED, REFUSED), ActorKind.CURATOR: Rule(NOW, NOW)}
+RULES: Final[dict[Change, dict[ActorKind, Rule]]] = {
+    Change.STORE: dict.fromkeys(ActorKind, Rule(NOW, QUEUED)),
+    Change.EDIT: _WAITS | {ActorKind.CURATOR: Rule(NOW, QUEUED)},
+    Change.LABEL: _FREE | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},
+    Change.EXPIRE: _WAITS,
+    Change.SUPERSEDE: _WAITS,
+    Change.RETRACT: _WAITS,
+    Change.FORGET: _WAITS,
+    Change.RESTORE_VERSION: _WAITS,
+    Change.DISPUTE: _FREE,
+    Change.RESTORE: _FREE,
+    Change.MERGE: _CURATED | {ActorKind.AGENT: Rule(QUEUED, QUEUED)},
+    Change.PIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW)},
+    Change.UNPIN: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, QUEUED)},
+    Change.PURGE: _CURATED | {ActorKind.AGENT: Rule(NOW, NOW, REFUSED)},
+    Change.JUDGE: _CURATED | {ActorKind.AGENT: Rule(REFUSED, REFUSED)},
+}
+# A policy holds back changes of memories that recall returns; a candidate that nobody has approved may be withdrawn.
+COUNTED: Final = frozenset({Trust.ACTIVE, Trust.VERIFIED, Trust.DISPUTED})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The treatment of one change, and the reason in words; empty if it happens now."""
+
+    treatment: Treatment
+    why: str = ""
+
+
+def judge_change(actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None) -> Verdict:
+    """What the table says about a change of a memory that exists.
+
+    `confidence` is the new text's, where there is one; else the memory's own counts.
+    """
+    kind = actor_kind(actor, memory.group_id)
+    rule = RULES[change][kind]
+    if rule.protected is not None and (by_whom := protection(memory)):
+        return Verdict(rule.protected, f"{by_whom}, so a curator decides about changes by agents")
+    if rule.plain is not NOW:
+        return Verdict(rule.plain, f"a curator decides about '{change}' by an agent")
+    # A curator's edit of a disputed memory decides about it.
+    is_counted = memory.trust in COUNTED - ({Trust.DISPUTED} if kind is ActorKind.CURATOR else frozenset())
+    doubt = policy_doubt(actor, memory.group, memory.confidence if confidence is None else confidence)
+    return Verdict(rule.held, doubt) if doubt and is_counted and rule.held is not NOW else Verdict(NOW)
+
+
+def held_back(actor: Actor, change: Change, memory: Memory, *, confidence: float | None = None) -> str:
+    """Why a change waits for a curator; empty if it happens now.
+
+    Raises:
+        NotPermitted: the table refuses it.
+    """
+    verdict = judge_change(actor, change, memory, confidence=confidence)
+    if verdict.treatment is REFUSED:
+        raise NotPermitted(
+            f"Only a person can {change} this memory: {verdict.why}.",
+            hint="Dispute it, or do it in the browser or with a command.",
+        )
+    return verdict.why if verdict.treatment is QUEUED else ""
+
+
+def actor_kind(actor: Actor, group: int) -> ActorKind:
+    """The table's column for an actor in a group (by key)."""
+    if not actor.is_person:
+        return ActorKind.AGENT
+    return ActorKind.CURATOR if actor.may(CURATE, group) else ActorKind.PERSON
+
+
+def protection(memory: Memory) -> str:
+    """Who stands behind a memory that agents may not change by themselves; empty if nobody does.
+
+    A dispute does not end a verification: otherwise an agent could dispute first and retract then.
+    """
+    if memory.pinned and was_pinned_by_person(memory):
+        return "a person pinned it"
+    if memory.trust == Trust.VERIFIED:
+        return "a person verified it"
+    if memory.trust == Trust.DISPUTED and was_verified(memory):
+        return "a person verified it before it was disputed"
+    return ""
+
+
+def was_pinned_by_person(memory: Memory) -> bool:
+    """True if a person pinned a memory, or if the log does not tell."""
+    last = log_of_chain(memory, Operation.PIN, Operation.UNPIN).first()
+    by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
+    return not (by_agent and last is not None and last.operation == Operation.PIN)
+
+
+def was_verified(memory: Memory) -> bool:
+    """True if a disputed memory was verified before, or if the log does not tell."""
+    for entry in log_of_chain(memory, Operation.DISPUTE, Operation.TRUST).select_related("payload_row"):
+        payload: dict[str, Any] = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
+        before, after = payload.get("changes", {}).get("trust", [None, None])
+        if after == Trust.DISPUTED:
+            return bool(before == Trust.VERIFIED)
+    return True
+
+
+def log_of_chain(memory: Memory, *operations: Operation) -> QuerySet[AuditEntry]:
+    """The rows of this store's log about any version of a memory, newest first."""
+    chain = Memory.objects.filter(Q(root=memory.root_key) | Q(key=memory.root_key)).values_list(
+        "id", flat=True
+    )
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id__in=list(chain), operation__in=operations)
+    return rows.order_by("-key")
 
 
 def policy_doubt(actor: Actor, group: Group, confidence: float) -> str:

@@ -28,6 +28,7 @@ PARAMETERS = {
     "id": "memory",
     "slug": "group",
     "tombstone_id": "tombstone",
+    "proposal_id": "proposal",
     "run_id": "run",
 }
 

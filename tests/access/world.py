@@ -1,7 +1,7 @@
 """The data of the matrix: two groups with one object of each kind, and a token for each kind of caller."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -14,7 +14,7 @@ from access.models import ApiToken, AuditEntry, Group, Membership, SavedFilter
 from access.tokens import operator, revoke_token
 from maintenance.models import Run, RunChange
 from memories.draft import Draft
-from memories.lifecycle.verbs import retract
+from memories.lifecycle.verbs import forget, retract
 from memories.models import Link, LinkKind, Memory, RecallLog, Tombstone
 from memories.sessions.checkpoints import save_checkpoint
 from memories.store import store
@@ -134,6 +134,7 @@ def _fill(group: Group, word: str) -> Place:
         "memory": str(memory.id),
         "other": str(other.id),
         "candidate": str(waiting.id),
+        "proposal": _proposal(group, word),
         "tombstone": str(Tombstone.objects.get(group=group).id),
         "run": str(run.id),
         "link": str(link.id),
@@ -141,6 +142,14 @@ def _fill(group: Group, word: str) -> Place:
         "recall": str(asked.pk),
         "group_id": str(group.id),
     } | _set_aside(group, word)
+
+
+def _proposal(group: Group, word: str) -> str:
+    """A proposal by an agent to forget a verified memory."""
+    memory = _memory(group, f"The {word} bell has a crack.")
+    Memory.objects.filter(pk=memory.pk).update(trust="verified")
+    done = forget(replace(operator(), is_person=False), memory.id, reason=f"{word} bell was recast")
+    return str(done.proposal)
 
 
 def _set_aside(group: Group, word: str, *, scope: str = "group") -> Place:

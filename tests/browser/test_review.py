@@ -224,3 +224,37 @@ def test_who_curates_nothing_is_told_so(page_as: PageAs, axe: Any) -> None:
     page.goto("/admin/review/")
     expect(page.get_by_text("Nothing to review")).to_be_visible()
     axe(page)
+
+
+def test_a_proposal_is_approved_and_undone_by_the_same_keys(
+    page_as: PageAs, site: Site, fits: Callable[[Any], None], axe: Callable[[Any], None]
+) -> None:
+    right = site.store("The ferry to the island leaves at nine in the morning.", who="bob")
+    site.manage("memory", "verify", right)
+    asked = {
+        "successor": "The ferry to the island leaves at eight in the morning.",
+        "reason": "new timetable",
+    }
+    queued = site.call("alice", "POST", f"memories/{right}/retract", asked)
+    assert (queued["outcome"], site.memory(right)["state"]) == ("queued", "live")
+    page = page_as("bob")
+    opened(page, "kind=proposal")
+    expect(page.locator("[data-proposed]")).to_contain_text("Proposed: Retract it")
+    expect(page.locator("[data-proposed] del")).to_have_text("nine")
+    expect(page.locator("[data-proposed] ins")).to_have_text("eight")
+    expect(page.locator("[data-proposed]")).to_contain_text("a person verified it")
+    expect(page.locator(".review-is-gone")).to_contain_text("nine")
+    fits(page)
+    axe(page)
+    assert decide(page, "a", "Approved") == queued["proposal"]
+    assert site.memory(right)["state"] == "retracted"
+    undo(page)
+    found = site.call("alice", "POST", "recall", {"query": "When does the ferry leave?", "group": "ledger"})
+    assert "leaves at nine" in found["results"][0]["content"]
+    assert "leaves at eight" not in str(found["results"])
+    decide(page, "r", "Rejected")
+    undo(page)
+    page.locator(".review-all input").check()
+    page.locator("[data-many-verb=reject]").click()
+    page.locator("[data-many-go]").click()
+    expect(page.locator("[data-list] li").first).to_have_attribute("data-done", "Rejected")

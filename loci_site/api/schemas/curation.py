@@ -77,6 +77,43 @@ class LiftedOut(Document):
     lifted: list[TombstoneOut]
 
 
+class ProposalOut(Document):
+    """A change that waits for a curator; `verb` and `arguments` say what it would do to `memory`."""
+
+    id: str
+    verb: str
+    memory: str | None
+    subject: str
+    group: str
+    arguments: dict[str, Any]
+    reason: str
+    why: str
+    actor: str
+    via: str
+    client: str
+    created_at: str
+    expires_at: str
+    status: str = Field(description="waiting, approved, rejected, stale or expired")
+    closed_at: str | None
+    closed_by: str
+
+
+class ProposalPage(Document):
+    """A page of waiting proposals."""
+
+    items: list[ProposalOut]
+    next: str | None
+
+
+class DecidedOut(Document):
+    """A decided proposal, and the consequences; `memory` is the current version."""
+
+    proposal: ProposalOut
+    consequences: list[str]
+    memory: str
+    dry_run: bool
+
+
 class RunOut(Document):
     """One execution of maintenance."""
 

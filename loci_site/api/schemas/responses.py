@@ -74,6 +74,7 @@ class EditedOut(Document):
     replaced: str | None
     changes: dict[str, list[Any]]
     why: str
+    proposal: str = None  # type: ignore[assignment]  # absent unless fields other than the text wait
 
 
 class CertificateOut(Document):
@@ -102,6 +103,9 @@ class DoneOut(Document):
     dry_run: bool
     consequences: list[str]
     changes: dict[str, list[Any]]
+    outcome: str = None  # type: ignore[assignment]  # queued: a curator decides; else absent
+    proposal: str = None  # type: ignore[assignment]  # the id under which it waits; absent unless queued
+    why: str = None  # type: ignore[assignment]  # it waits; absent unless queued
     successor: str = None  # type: ignore[assignment]  # absent unless a successor was named
     certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless memories were purged
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from loci_site.management.reference import commands, errors, rest, settings
+from loci_site.management.reference import commands, errors, rest, settings, trust
 from loci_site.management.reference.tools import tools_reference
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "reference"
@@ -13,6 +13,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors.page,
     "rest.md": rest.page,
     "tools.md": tools_reference,
+    "trust.md": trust.page,
 }
 
 

@@ -131,7 +131,7 @@ function fields(verb, extra = {}) {
   const turned = two && swapped ? { id: own.other, other: own.id } : own;
   const link = shown.dataset.link || (two ? beside.link : "");
   const reason = shown.querySelector("[data-reason]").value.trim();
-  return { verb, ...turned, link, reason, ...extra };
+  return { verb, ...turned, link, reason, proposal: shown.dataset.proposal || "", ...extra };
 }
 
 function showWay() {

@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from access.tokens import operator
 from maintenance.retention import RetentionReport, enforce_retention
+from memories.language.plurals import format_count
 from memories.management.output import FaceCommand
 
 EXAMPLES: Final = """\
@@ -65,6 +66,9 @@ class Command(FaceCommand):
         ]
         if rows or held:
             self.print_table(rows + held, header=["step", "what", "rows", ""])
+        if report.closed_proposals:
+            would = "would be closed" if report.dry_run else "closed"
+            self.stdout.write(f"{format_count(report.closed_proposals, 'overdue proposal')} {would}.")
         if not report.total:
             self.stdout.write("Nothing has expired.")
         elif report.dry_run:

@@ -156,7 +156,11 @@ def edit_json(edited: EditResult, *, dry_run: bool) -> dict[str, Any]:
 def result_lines(done: ChangeResult) -> list[str]:
     """The result of a verb and its consequences, in words."""
     after = f"{done.id} {done.state}, {done.trust}"
-    if done.dry_run:
+    if done.queued:
+        would = "would wait" if done.dry_run else "waits"
+        as_proposal = f" as proposal {done.proposal}" if done.proposal is not None else ""
+        lines = [f"{done.verb} {would} for a curator{as_proposal}; {after} stays."]
+    elif done.dry_run:
         lines = [f"{done.verb} would leave {after}. Nothing was written."]
     else:
         lines = [f"{done.verb}: {after}; {format_count(done.changed, 'row')} changed."]

@@ -24,7 +24,12 @@ from memories.store.threads import append_to_threads, set_contexts, take_place
 from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import reinforce
 from memories.store.writes.rows import add_names, new_row, set_previous_version
-from memories.store.writes.supersede import point_to_successor, replace_memory, retire_lapsed
+from memories.store.writes.supersede import (
+    activate_candidate,
+    point_to_successor,
+    replace_memory,
+    retire_lapsed,
+)
 from memories.types import State
 from storage.bulk_insert import ManyInsert
 
@@ -92,6 +97,13 @@ class Supersede:
 
 
 @dataclass(frozen=True)
+class Activate:
+    """Make a candidate count at once, and settle what it was to replace on approval."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True)
 class LinkSuccessor:
     """Record that a candidate will supersede `old` once approved."""
 
@@ -119,7 +131,8 @@ class Log:
 
 
 Write = (
-    Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Supersede | LinkSuccessor | LinkNeighbours | Log
+    Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Activate | Supersede | LinkSuccessor
+    | LinkNeighbours | Log
 )  # fmt: skip
 
 
@@ -166,6 +179,8 @@ class Executor:
                 retire_lapsed(self._actor, write.memory)
             case PointToSuccessor():
                 point_to_successor(self._actor, write.old, write.new)
+            case Activate():
+                activate_candidate(self._actor, write.memory)
             case Supersede():
                 replace_memory(self._actor, write.old, write.new)
             case LinkSuccessor():

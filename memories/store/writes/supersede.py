@@ -9,11 +9,12 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import Conflict
-from memories.models import Memory
+from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.store.derived import withdraw_replaced
 from memories.store.search_columns import refresh_around
-from memories.types import State, Type
+from memories.types import State, Trust, Type
 
 
 def replace_memory(
@@ -115,3 +116,19 @@ def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
         payload={"changes": {"superseded_by": [None, str(new.id)]}, "by": str(new.id)},
     )
     return True
+
+
+def activate_candidate(actor: Actor, candidate: Memory) -> None:
+    """Make a candidate active, and settle the conflicts that its approval would have settled."""
+    now, before = timezone.now(), snapshot(candidate)
+    activated = Memory.objects.filter(pk=candidate.pk, state=State.LIVE, trust=Trust.CANDIDATE)
+    if activated.update(trust=Trust.ACTIVE, updated_at=now) != 1:
+        raise Conflict(
+            f"{candidate.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+        )
+    candidate.refresh_from_db()
+    waiting = Link.objects.filter(source=candidate.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
+    keys = [link.pk for link in waiting if ON_APPROVAL in link.evidence]
+    Link.objects.filter(pk__in=keys).update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
+    payload = {"changes": changes(before, snapshot(candidate)), "reason": "it was stored again"}
+    audit.append(actor, Operation.TRUST, memory_id=candidate.id, group=candidate.group.id, payload=payload)

@@ -263,6 +263,8 @@ def test_nothing_hostile_breaks_an_address(
     named = {
         "memory_id": memory,
         "tombstone_id": memory,
+        "proposal_id": memory,
+        "decision": "approve",
         "run_id": str(run.id),
         "slug": "ledger",
         "verb": "dispute",

@@ -55,14 +55,44 @@ def test_three_like_events_of_three_days_are_proposed_as_a_fact(ledger: Group) -
     assert mark == Memory.objects.filter(type="episodic").latest("key").key
     (fact,) = facts()
     assert fact.content == ALIKE[1]
-    assert (fact.state, fact.trust, fact.scope, fact.source) == ("live", "candidate", "group", "loci:promote")
+    assert (fact.state, fact.trust, fact.scope, fact.source) == ("live", "active", "group", "loci:promote")
     assert (fact.confidence, fact.importance, fact.tags, fact.run) == (0.6, 9, ["ops"], run.id)
     assert proofs(fact) == {event.key for event in events}
     assert {fresh(event).state for event in events} == {"live"}
     assert index_faults() == []
 
 
-def test_recall_returns_it_only_after_approval(ledger: Group, alice: User) -> None:
+def test_without_a_policy_recall_returns_it_at_once_labelled_as_derived(ledger: Group) -> None:
+    happen(ALIKE, step=DAY)
+    promoted(ledger)
+    (fact,) = facts()
+    asked = RecallRequest("restart of the staging server", group="ledger")
+    found = {item.memory.id: item.label for item in recall(operator(), asked).items}
+    assert found[fact.id] == "derived: events repeat it"
+
+
+@pytest.mark.parametrize(
+    ("policy", "confidence", "trust"),
+    [
+        ("agents", 0.9, "candidate"),
+        ("all", 0.9, "candidate"),
+        ("below", 0.4, "candidate"),
+        ("below", 0.6, "active"),
+    ],
+)
+def test_the_policy_of_the_group_decides_about_its_trust(
+    ledger: Group, policy: str, confidence: float, trust: str
+) -> None:
+    happen(ALIKE, step=DAY, confidence=confidence)
+    Group.objects.filter(pk=ledger.pk).update(policy=policy, policy_confidence=0.5)
+    ledger.refresh_from_db()
+    promoted(ledger)
+    assert [fact.trust for fact in facts()] == [trust]
+
+
+def test_recall_returns_it_only_after_approval_where_agents_wait(ledger: Group, alice: User) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    ledger.refresh_from_db()
     happen(ALIKE, step=DAY)
     promoted(ledger)
     (fact,) = facts()

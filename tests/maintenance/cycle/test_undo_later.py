@@ -150,6 +150,8 @@ def test_a_withdrawn_summary_is_still_reached_by_a_purge_after_the_undo(ledger: 
 
 @pytest.mark.model
 def test_a_fact_that_a_person_approved_keeps_its_evidence(ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    ledger.refresh_from_db()
     happen(ALIKE, step=timedelta(days=1))
     _, _, run = drive(Promote(), turn_of(ledger))
     fact = Memory.objects.get(type="semantic")

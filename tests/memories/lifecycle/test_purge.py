@@ -220,6 +220,7 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "checkpoints": 1,
         "run changes": 2,
         "imports": 0,
+        "proposals": 0,
         "saved filters": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}

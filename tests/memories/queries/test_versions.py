@@ -11,10 +11,11 @@ from access.errors import Conflict, InvalidInput, NotPermitted, TooLarge
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.entities.statements import statements_around
-from memories.lifecycle.verbs import approve, forget, merge, restore, retract, supersede
+from memories.lifecycle.verbs import forget, merge, restore, retract, supersede, verify
 from memories.models import Memory
 from memories.queries.versions import head_keys, head_of, heads_of, path_to_head
 from memories.recall import RecallRequest, recall
+from memories.review.decide import ReviewDecision, decide
 from relations.models import Relation
 from tests.memories.builders import day, fresh, kept, row
 from tests.memories.tables import all_rows
@@ -126,8 +127,8 @@ def test_what_may_not_take_anothers_place(alice: User, bob: User, ledger: Group,
         supersede(person(alice), old.id, inner.id)
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
     good = kept(person(alice), "The office is in Porto.", group="ledger")
-    with pytest.raises(Conflict, match="wait for a curator"):
-        supersede(agent(bob), old.id, good.id)
+    done = supersede(agent(bob), old.id, good.id)
+    assert "wait for a curator" in done.queued
     assert fresh(old).state == "live"
 
 
@@ -186,10 +187,18 @@ def test_bringing_a_version_back_can_be_tried_dry(alice: User, three: list[Memor
     assert all_rows() == before
 
 
-def test_a_former_version_comes_back_only_by_a_curator(alice: User, bob: User, three: list[Memory]) -> None:
-    for actor in (person(bob), agent(alice, scopes=["read", "write", "curate", "admin"])):
-        with pytest.raises(NotPermitted):
-            restore(actor, three[1].id)
+def test_whoever_may_write_brings_a_former_version_back_unless_a_person_stands_behind_the_newest(
+    alice: User, bob: User, three: list[Memory]
+) -> None:
+    with pytest.raises(NotPermitted):
+        restore(agent(alice, scopes=["read"]), three[1].id)
+    restore(agent(bob, name="bobs"), three[1].id)
+    restore(person(bob), three[2].id)
+    head = Memory.objects.get(state="live")
+    assert head.content == C
+    verify(person(alice), head.id)
+    assert "a person verified it" in restore(agent(alice, name="hers"), three[1].id).queued
+    assert fresh(head).state == "live"
 
 
 def test_a_retracted_middle_does_not_come_back(alice: User, three: list[Memory]) -> None:
@@ -270,16 +279,13 @@ def test_a_successor_by_an_agent_waits_where_agents_wait(alice: User, ledger: Gr
     wrong = kept(person(alice), A, group="ledger")
     Group.objects.filter(pk=ledger.pk).update(policy="agents")
     done = retract(agent(alice), wrong.id, successor=B)
-    assert done.consequences[-1].startswith("its successor waits for a curator")
-    waiting = Memory.objects.get(content=B)
-    assert (fresh(wrong).state, fresh(wrong).superseded_by_id, waiting.trust) == (
-        "retracted",
-        None,
-        "candidate",
-    )
-
-    approve(person(alice), waiting.id)
-    assert (fresh(wrong).superseded_by_id, fresh(waiting).root_id) == (waiting.pk, wrong.pk)
+    assert "wait for a curator" in done.queued
+    assert fresh(wrong).state == "live"
+    assert not Memory.objects.filter(content=B).exists()
+    decide(person(alice), ReviewDecision("approve", proposal=done.proposal))
+    assert fresh(wrong).state == "retracted"
+    assert (fresh(wrong).superseded_by.content, fresh(wrong).superseded_by.trust) == (B, "active")
+    assert fresh(wrong).superseded_by.root_id == wrong.pk
 
 
 def test_a_dry_run_with_a_successor_changes_nothing(alice: User, ledger: Group) -> None:

@@ -10,7 +10,7 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
 from access.tokens import operator
-from memories.lifecycle.verbs import forget, verify
+from memories.lifecycle.verbs import dispute, forget, verify
 from memories.models import Link, Memory, RecallLog
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER
@@ -321,9 +321,9 @@ def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tup
 
 def test_what_is_no_decision_is_not_taken_back(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), "A text.", group="ledger")
-    forget(person(alice), memory.id)
+    dispute(person(alice), memory.id)
     seq = AuditEntry.objects.order_by("-key")[0].seq
-    with pytest.raises(Conflict, match="'forget' cannot be undone from here"):
+    with pytest.raises(Conflict, match="'dispute' cannot be undone from here"):
         take_back(person(alice), (seq,))
 
 

@@ -12,7 +12,7 @@ from access.errors import GroupNotFound, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import Group
 from access.tokens import operator
-from memories.lifecycle.verbs import dispute, reject
+from memories.lifecycle.verbs import dispute, forget, reject, verify
 from memories.models import Link, Memory
 from memories.review.card import link_card, memory_card
 from memories.review.queue import CAP, CardCount, CardKind, curated_keys, may_review, review_deck
@@ -52,17 +52,21 @@ def test_the_deck_has_every_kind_in_the_order_of_harm(alice: User, ledger: Group
     tie("evidence", promoted, event)
     one, two, three = row(ledger, "one"), row(ledger, "two"), row(ledger, "three")
     same, against = tie("duplicate", one, two), tie("conflict", two, three)
+    verify(person(alice), one.id)
+    proposed = forget(agent(alice), one.id)
 
     deck = review_deck(person(alice))
 
-    assert kinds(deck) == ["conflict", "disputed", "candidate", "promotion", "duplicate", "quarantined"]
+    assert kinds(deck) == [
+        "conflict", "disputed", "proposal", "candidate", "promotion", "duplicate", "quarantined",
+    ]  # fmt: skip
     assert [card.id for card in deck.cards] == [
-        against.id, doubted.id, waits.id, promoted.id, same.id, held.id,
+        against.id, doubted.id, proposed.proposal, waits.id, promoted.id, same.id, held.id,
     ]  # fmt: skip
     assert {kind.value: count.value for kind, count in deck.counts.items()} == dict.fromkeys(
         [kind.value for kind in CardKind], 1
     )
-    assert str(deck.total) == "6"
+    assert str(deck.total) == "7"
     # Of a link the newer memory is the one to be decided.
     assert (deck.cards[0].memory.content, deck.cards[0].other.content) == ("three", "two")
 
@@ -200,7 +204,7 @@ def test_the_number_of_queries_does_not_grow(curator: User, ledger: Group, garde
         Link.objects.get_or_create(
             kind="evidence", source=Memory.objects.get(content="promoted 0"), target=event
         )
-    assert queries(lambda: review_deck(actor)) == few <= 14
+    assert queries(lambda: review_deck(actor)) == few <= 15
     assert queries(lambda: memory_card(actor, Memory.objects.get(content="promoted 0").id)) == few_card <= 12
 
 

@@ -183,11 +183,9 @@ def test_a_restated_superseded_text_waits_to_take_its_successors_place(
     assert fresh(candidate).version == 3
 
 
-def test_a_superseded_text_whose_successor_was_forgotten_waits_for_nobodys_place(
-    alice: User, ledger: Group
-) -> None:
+def test_a_superseded_text_whose_successor_was_forgotten_counts_again(alice: User, ledger: Group) -> None:
     old = kept(person(alice), OLD, group="ledger")
     new = kept(person(alice), NEW, supersedes=old.id)
     Memory.objects.filter(pk=new.pk).update(state="forgotten")
-    assert keep(person(alice), OLD, group="ledger").outcome == "queued"
+    assert keep(person(alice), OLD, group="ledger").outcome == "created"
     assert not Link.objects.filter(evidence__has_key="on_approval").exists()

@@ -1,0 +1,169 @@
+"""Proposals: a change that waits for a curator is recorded here, with everything needed to carry it out later.
+
+Each verb that may wait registers a `ProposalKind`. `memories.review.proposals` lists and decides proposals.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import Actor
+from access.audit.operations import Operation
+from access.models import Group
+from memories.draft import clean_reason
+from memories.lifecycle.target import ChangeResult
+from memories.models import Memory, Proposal, ProposalStatus
+from memories.queries.snapshot import as_json
+from memories.store.policy import Change, held_back, protection
+from memories.store.purge_hooks import PurgedTexts, rows_quoting
+from storage.canonical_json import canonical_json
+
+# A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
+# a memory may dispute it as well.
+WATCHED: Final = ("state", "pinned", "tags", "importance", "expires_at", "metadata", "superseded_by_id")
+
+
+@dataclass(frozen=True)
+class ProposalKind:
+    """What a proposal's verb does.
+
+    `label` is its sentence on the card, `carry_out` runs it with the rights of the curator who approves it, and
+    `version` gives the target's version as it is now, empty if the target is gone.
+    """
+
+    verb: str
+    label: str
+    carry_out: Callable[[Actor, Proposal, str], ChangeResult]
+    version: Callable[[Proposal], str]
+
+
+KINDS: Final[dict[str, ProposalKind]] = {}
+
+
+def register_kind(kind: ProposalKind) -> None:
+    """Register what a proposal's verb does. A package above this one calls it in AppConfig.ready."""
+    KINDS[kind.verb] = kind
+
+
+def change_or_propose(
+    actor: Actor,
+    change: Change,
+    memory: Memory,
+    run: Callable[[bool], ChangeResult],
+    *,
+    reason: str = "",
+    dry_run: bool = False,
+    arguments: dict[str, Any] | None = None,
+    confidence: float | None = None,
+    reached: Callable[[], list[Memory]] = list,
+    preview: Callable[[], ChangeResult] | None = None,
+) -> ChangeResult:
+    """Carry a change out, or record it as a proposal if the table of memories.store.policy says that it waits.
+
+    `run(dry_run)` carries it out; a proposal is made only of a change that would succeed. `preview` tells what approving
+    it would do, if that differs from a dry run. `reached` are other memories that it would withdraw: a protected one
+    makes it wait too.
+
+    Raises:
+        NotPermitted: the table refuses the change.
+    """
+    why = held_back(actor, change, memory, confidence=confidence)
+    if not why and not actor.is_person:
+        why = next((f"{row.id} goes with it: {by}" for row in reached() if (by := protection(row))), "")
+    if not why:
+        return run(dry_run)
+    version = memory_version(memory)  # as the caller saw it: the dry run changes the object
+    would = preview() if preview is not None else run(True)
+    consequences = (
+        f"it waits for a curator: {why}",
+        *(f"if approved: {line}" for line in would.consequences),
+    )
+    proposal = None if dry_run else propose(
+        actor, change.value, group=memory.group, memory=memory, version=version,
+        arguments=arguments or {}, reason=reason, why=why,
+    )  # fmt: skip
+    now = Memory.objects.only("state", "trust").get(pk=memory.pk)
+    return replace(
+        would, id=memory.id, state=now.state, trust=now.trust, changed=0, consequences=consequences, dry_run=dry_run,
+        successor=None, queued=why, proposal=proposal.id if proposal is not None else None,
+    )  # fmt: skip
+
+
+def propose(
+    actor: Actor,
+    verb: str,
+    *,
+    group: Group,
+    version: str,
+    why: str,
+    memory: Memory | None = None,
+    subject: str = "",
+    arguments: dict[str, Any] | None = None,
+    reason: str = "",
+    now: datetime | None = None,
+) -> Proposal:
+    """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already."""
+    reason, now = clean_reason(reason), now or timezone.now()
+    expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
+    with transaction.atomic():
+        waiting = Proposal.objects.filter(
+            status=ProposalStatus.WAITING, verb=verb, group=group, memory=memory, subject=subject, version=version,
+            token=actor.token_id, actor=actor.name, expires_at__gt=now,
+        )  # fmt: skip
+        same = next((row for row in waiting.order_by("key") if row.arguments == (arguments or {})), None)
+        if same is not None:
+            return same
+        proposal = Proposal.objects.create(
+            verb=verb, group=group, memory=memory, subject=subject, version=version, arguments=arguments or {},
+            reason=reason, why=why, actor=actor.name, via=actor.via, token=actor.token_id, client=actor.client[:120],
+            created_at=now, expires_at=expires,
+        )  # fmt: skip
+        log_proposal(actor, proposal, "proposed", reason=reason)
+    return proposal
+
+
+def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> int:
+    """Log what happened to a proposal; returns the row's number."""
+    entry = audit.append(
+        actor,
+        Operation.PROPOSE,
+        memory_id=proposal.memory.id if proposal.memory is not None else None,
+        group=proposal.group.id,
+        subject=f"proposal:{proposal.id}",
+        payload={"action": action, "proposal": str(proposal.id), "verb": proposal.verb, **details},
+    )
+    return entry.seq
+
+
+def memory_version(memory: Memory) -> str:
+    """A fingerprint of a row and of the fields whose change makes a proposal about it stale."""
+    watched = {name: as_json(getattr(memory, name)) for name in WATCHED}
+    return hashlib.sha256(canonical_json({"id": str(memory.id), **watched}).encode()).hexdigest()
+
+
+def memory_version_now(proposal: Proposal) -> str:
+    """The fingerprint of the proposal's memory as it is now; empty if it is gone."""
+    return memory_version(proposal.memory) if proposal.memory is not None else ""
+
+
+def is_stale(proposal: Proposal) -> bool:
+    """True if the target has changed since it was proposed, or nobody knows the verb any more."""
+    kind = KINDS.get(proposal.verb)
+    return kind is None or kind.version(proposal) != proposal.version
+
+
+def purge_proposals(doomed: PurgedTexts) -> int:
+    """Delete the proposals that quote a purged text; those about a purged memory go with its row."""
+    found = {
+        row.pk
+        for column in ("arguments", "reason")
+        for row in rows_quoting(Proposal.objects.all(), column, doomed.texts)
+    }
+    return Proposal.objects.filter(pk__in=found).delete()[0]

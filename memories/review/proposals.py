@@ -1,0 +1,257 @@
+"""Proposals in the Review: list them, carry one out or decline it, and open one again.
+
+The kinds of the memory verbs are registered here; `memories.lifecycle.propose` makes proposals.
+"""
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from access import audit
+from access.actor import CURATE, READ, Actor
+from access.audit.operations import Operation
+from access.errors import Conflict, NotFound, NotPermitted
+from access.models import AuditEntry
+from memories.browse.listing import in_groups
+from memories.draft import MAX_REASON_CHARS
+from memories.lifecycle.edit import EDIT_FIELDS, edit, proposed_fields
+from memories.lifecycle.propose import (
+    KINDS,
+    ProposalKind,
+    is_stale,
+    log_proposal,
+    memory_version,
+    memory_version_now,
+    register_kind,
+)
+from memories.lifecycle.restore import undo_retraction
+from memories.lifecycle.retract import retract
+from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.verbs import VERBS
+from memories.models import Memory, Proposal, ProposalStatus
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
+from memories.queries.snapshot import RELATED_ROWS, as_json
+from memories.queries.versions import find_memory, head_of, parse_id
+from memories.store.policy import Change
+from memories.types import State
+
+RELATED: Final = ("group", *(f"memory__{name}" for name in RELATED_ROWS))
+BATCH_ROWS: Final = 200
+
+
+def list_proposals(
+    actor: Actor, *, group: str | None = None, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page[Proposal]:
+    """A page of the proposals that wait in one group, or in all that the actor may enter; stale ones are left out.
+
+    Raises:
+        GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = Proposal.objects.filter(
+        in_groups(actor, group, "group"), status=ProposalStatus.WAITING, expires_at__gt=timezone.now()
+    )
+    page = page_of(rows.select_related(*RELATED), cursor=cursor, limit=limit)
+    return Page(tuple(row for row in page.rows if not is_stale(row)), page.next)
+
+
+def find_proposal(actor: Actor, id_: str | UUID, *, right: str = READ) -> Proposal:
+    """The proposal with this id; the actor needs the right in its group.
+
+    Raises:
+        NotFound: there is none in a group that the actor may enter.
+        NotPermitted: the actor lacks the right there.
+    """
+    proposal = Proposal.objects.select_related(*RELATED).filter(id=parse_id(id_, field="proposal")).first()
+    if proposal is None or not actor.may_enter(proposal.group_id):
+        raise NotFound("No proposal of that id, or you don't have access.", field="proposal")
+    if not actor.may(right, proposal.group_id):
+        raise NotPermitted(
+            f"You may not {'decide about' if right == CURATE else 'read'} proposals of the group "
+            f"'{proposal.group.slug}'.",
+            hint=f"Needs scope '{right}' and a role in the group that allows it.",
+        )
+    return proposal
+
+
+def approve_proposal(
+    actor: Actor, id_: str | UUID, *, reason: str = ""
+) -> tuple[ChangeResult, tuple[int, ...]]:
+    """Carry a proposal out with the curator's own rights, inside the caller's transaction.
+
+    Returns the change, and the numbers of the audit rows that undo it; none if it cannot be undone.
+
+    Raises:
+        Conflict: it is closed, stale or expired, or the verb does not fit any more.
+        NotFound, NotPermitted: see find_proposal().
+    """
+    proposal = find_open(actor, id_)
+    number = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
+    told = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
+    done = KINDS[proposal.verb].carry_out(actor, proposal, told[:MAX_REASON_CHARS])
+    # The proposal's own row comes first: undone last, it sees the target as it was before.
+    entries = undoing_entries(proposal.verb, done)
+    return done, (number, *entries) if entries else ()
+
+
+def reject_proposal(actor: Actor, id_: str | UUID, *, reason: str = "") -> tuple[Proposal, tuple[int, ...]]:
+    """Decline a proposal: nothing changes. Raises as approve_proposal() does."""
+    proposal = find_open(actor, id_)
+    return proposal, (close(actor, proposal, ProposalStatus.REJECTED, reason=reason),)
+
+
+def find_open(actor: Actor, id_: str | UUID) -> Proposal:
+    """A proposal that can be decided now."""
+    proposal = find_proposal(actor, id_, right=CURATE)
+    if proposal.status != ProposalStatus.WAITING:
+        raise Conflict(f"This proposal is {proposal.status} already.", hint="Nothing was changed.")
+    if proposal.expires_at <= timezone.now():
+        raise Conflict(
+            f"This proposal expired on {proposal.expires_at:%Y-%m-%d}.", hint="Nothing was changed."
+        )
+    if is_stale(proposal):
+        raise Conflict(
+            "This proposal is stale: its target has changed since.",
+            hint="Nothing was changed. Look at the memory, and change it yourself if needed.",
+        )
+    return proposal
+
+
+def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: str = "") -> int:
+    """Close a waiting proposal by compare-and-set, and log it; returns the number of the log row."""
+    now = timezone.now()
+    waiting = Proposal.objects.filter(pk=proposal.pk, status=ProposalStatus.WAITING)
+    if waiting.update(status=status, closed_at=now, closed_by=actor.name) != 1:
+        raise Conflict("Somebody else decided about this proposal just now.", hint="Nothing was changed.")
+    return log_proposal(actor, proposal, status.value, reason=reason)
+
+
+def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[str, ...]:
+    """Let a decided proposal wait again; after the change itself was undone, it is about the current version."""
+    proposal = find_proposal(actor, payload["proposal"], right=CURATE)
+    decided = (ProposalStatus.APPROVED, ProposalStatus.REJECTED)
+    new: dict[str, Any] = {"status": ProposalStatus.WAITING, "closed_at": None, "closed_by": ""}
+    if proposal.memory is not None and proposal.status == ProposalStatus.APPROVED:
+        head = head_of(proposal.memory)
+        new |= {"memory": head, "version": memory_version(head)}
+    reopened = Proposal.objects.filter(pk=proposal.pk, status=payload["action"], status__in=decided)
+    if reopened.update(**new) != 1:
+        raise Conflict("The proposal has changed since.", hint="Nothing was changed.")
+    log_proposal(actor, proposal, "reopened", undone=entry.seq)
+    return ("the proposal waits again",)
+
+
+def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
+    """Close the waiting proposals that have expired or are stale; returns their number. One transaction for each."""
+    rows = Proposal.objects.filter(status=ProposalStatus.WAITING).select_related(*RELATED).order_by("key")
+    closed = 0
+    for proposal in rows.iterator(chunk_size=BATCH_ROWS):
+        has_expired = proposal.expires_at <= now
+        if not (has_expired or is_stale(proposal)):
+            continue
+        closed += 1
+        if not dry_run:
+            status = ProposalStatus.EXPIRED if has_expired else ProposalStatus.STALE
+            with suppress(Conflict), transaction.atomic():  # somebody decided meanwhile
+                close(actor, proposal, status)
+    return closed
+
+
+def undoing_entries(verb: str, done: ChangeResult) -> tuple[int, ...]:
+    """The numbers of the audit rows from which the Review undoes a change."""
+    operation = UNDONE_FROM.get(verb)
+    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=done.id, operation=operation)
+    return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1]) if operation else ()
+
+
+def proposal_json(proposal: Proposal) -> dict[str, Any]:
+    """A proposal as JSON, the same in every interface; a waiting one may be stale or expired by now."""
+    status = proposal.status
+    if status == ProposalStatus.WAITING and proposal.expires_at <= timezone.now():
+        status = ProposalStatus.EXPIRED
+    elif status == ProposalStatus.WAITING and is_stale(proposal):
+        status = ProposalStatus.STALE
+    return {
+        "id": str(proposal.id),
+        "verb": proposal.verb,
+        "memory": str(proposal.memory.id) if proposal.memory is not None else None,
+        "subject": proposal.subject,
+        "group": proposal.group.slug,
+        "arguments": proposal.arguments,
+        "reason": proposal.reason,
+        "why": proposal.why,
+        "actor": proposal.actor,
+        "via": proposal.via,
+        "client": proposal.client,
+        "created_at": as_json(proposal.created_at),
+        "expires_at": as_json(proposal.expires_at),
+        "status": str(status),
+        "closed_at": as_json(proposal.closed_at),
+        "closed_by": proposal.closed_by,
+    }
+
+
+def target_of(proposal: Proposal) -> Memory:
+    """The memory that a proposal is about."""
+    if proposal.memory is None:
+        raise Conflict("The memory of this proposal is gone.", hint="Nothing was changed.")
+    return proposal.memory
+
+
+def run_verb(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+    """Carry out a verb of the registry, with its second memory and new text."""
+    verb, arguments = VERBS[proposal.verb], proposal.arguments
+    return verb.apply(
+        actor, target_of(proposal).id, reason=reason,
+        other=arguments.get(verb.other, ""), text=arguments.get(verb.text, ""),
+    )  # fmt: skip
+
+
+def run_retraction(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+    """Retract; the curator has seen the successor, so it does not wait again."""
+    successor = proposal.arguments.get("successor", "")
+    return retract(actor, target_of(proposal).id, successor=successor, reason=reason, is_decided=True)
+
+
+def run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+    """Restore a former version, or undo a retraction."""
+    version = find_memory(actor, proposal.arguments["version"])
+    if version.state == State.RETRACTED:
+        return undo_retraction(actor, version, reason=reason, dry_run=False)
+    return VERBS["restore"].apply(actor, version.id, reason=reason)
+
+
+def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
+    """Change the proposed fields in place."""
+    edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
+    memory = edited.memory
+    lines = tuple(
+        f"{name}: {old} → {new}" for name, (old, new) in edited.changes.items() if name != "updated_at"
+    )
+    return ChangeResult("edit", memory.id, memory.state, memory.trust, 1, lines, changes=edited.changes)
+
+
+for _verb, _label, _run in (
+    (Change.FORGET, "Forget it", run_verb),
+    (Change.RETRACT, "Retract it", run_retraction),
+    (Change.SUPERSEDE, "Replace it by another memory", run_verb),
+    (Change.MERGE, "Merge it into another memory", run_verb),
+    (Change.UNPIN, "Remove its pin", run_verb),
+    (Change.RESTORE_VERSION, "Make a former text current again", run_restoring),
+    (EDIT_FIELDS, "Change its fields", run_edit),
+):
+    register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now))
+
+# The audit row from which the Review undoes an approved proposal, by its verb.
+UNDONE_FROM: Final[dict[str, Operation]] = {
+    Change.FORGET: Operation.FORGET,
+    Change.RETRACT: Operation.RETRACT,
+    Change.SUPERSEDE: Operation.SUPERSEDE,
+    Change.MERGE: Operation.MERGE,
+    Change.UNPIN: Operation.UNPIN,
+    Change.RESTORE_VERSION: Operation.EDIT,
+    EDIT_FIELDS: Operation.EDIT,
+}
