@@ -278,7 +278,7 @@ def history_is_knowable(world: World) -> None:
 def summaries_and_packs_follow(world: World) -> None:
     """A pinned memory's place in the pack goes to its correction; a summary contains no retracted event."""
     world.store()
-    verbs.pin(world.house.person, world.memory.id)
+    verbs.pin(world.house.agent, world.memory.id)  # a pin of a person would make the change wait
     events = happen(WEEK, start=STORED, step=DAY / 4)
     ending = happen(["Slugs ate tomatoes in the raised bed"], start=STORED + DAY, expires_at=CHANGED)
     world.cycle(COMPACTED)

@@ -101,13 +101,15 @@ def measure(home: Home, server: Server, seconds: float, *, idle_s: float) -> dic
     with httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False) as http:
         asker = Asker(http)
         asker.fill()
-        asker.ask_during(start_attack(server, secret, 0))
+        with start_attack(server, secret, 0) as attack:
+            asker.ask_during(attack)
         before = memory_mb(server.process.pid)
         idle = asker.ask_for(idle_s)
-        once = asker.ask_during(start_attack(server, secret, 0))
-        looping = start_attack(server, secret, seconds)
-        loop = asker.ask_during(looping)
-        load = json.loads(looping.communicate()[0])
+        with start_attack(server, secret, 0) as attack:
+            once = asker.ask_during(attack)
+        with start_attack(server, secret, seconds) as attack:
+            loop = asker.ask_during(attack)
+            load = json.loads(attack.communicate()[0])
     statuses: dict[str, int] = load["statuses"]
     return {
         "recall p95 at rest, ms": p95_ms(idle),
