@@ -45,7 +45,7 @@ def now_us() -> int:
 
 
 def check_write_rate(actor: Actor) -> None:
-    """Let a token write, unless it has used up its rate.
+    """Count a write of a token, and refuse it if the rate is used up.
 
     Raises:
         TooManyWrites: nothing is left; `wait_s` says for how long.

@@ -72,31 +72,31 @@ class WordVectors:
     max_tokens = 256
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Give float32[n, 384], unit length."""
+        """Vectors, float32[n, 384], of unit length."""
         rows = [sum((_word_vector(word) for word in text.split()), np.zeros(384)) for text in texts]
         return np.stack([row / (np.linalg.norm(row) or 1) for row in rows]).astype(np.float32)
 
     def encode_query(self, text: str) -> Vectors:
-        """Give float32[384]."""
+        """The vector, float32[384]."""
         vector: Vectors = self.encode([text])[0]
         return vector
 
     def question_vector(self, text: str) -> Future[Vectors]:
-        """Give what encode_query() does."""
+        """What encode_query() does."""
         from memories.embedding.query_cache import resolved_future  # noqa: PLC0415 - Django is set up only then
 
         return resolved_future(self.encode_query(text))
 
     def count_tokens(self, text: str) -> int:
-        """Give the number of words."""
+        """The number of words."""
         return len(text.split())
 
     def split_many(self, texts: Sequence[str], *, reserves: Sequence[int]) -> list[list[Any]]:
-        """Give each text's windows."""
+        """Each text's windows."""
         return [self.split(text) for text in texts]
 
     def split(self, text: str, *, reserve: int = 0, overlap: int = 32) -> list[Any]:
-        """Give windows of at most 160 words, about what 256 tokens hold."""
+        """Windows of at most 160 words, about what 256 tokens hold."""
         from memories.embedding import Window  # noqa: PLC0415 - Django is set up only then
 
         words = text.split(" ")
@@ -114,7 +114,7 @@ def _word_vector(word: str) -> NDArray[np.float64]:
 
 
 def events(count: int) -> Iterator[tuple[str, datetime]]:
-    """Give texts and days: topics of ten a week, single events, and what is said again on another day."""
+    """Texts and days: topics of ten a week, single events, and what is said again on another day."""
     rng = np.random.default_rng(SEED)
     names = [f"w{at:04d}" for at in range(VOCABULARY)]
     again = [" ".join(rng.choice(names, 10)) for _ in range(max(1, int(count * REPEATED_SHARE / 5)))]

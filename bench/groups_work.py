@@ -50,7 +50,7 @@ def main(folder: Path, split: str) -> None:
 
 
 def _scores(asked: list[Asked], names: dict[int, str], penalty: float) -> list[float]:
-    """Give R@10 and MRR in percent."""
+    """R@10 and MRR in percent."""
     tuning = replace(current_tuning(), elsewhere_penalty=penalty)
     each = []
     for question, found, relevant in asked:

@@ -64,7 +64,7 @@ class Clock:
         self.wall_s += time.perf_counter() - wall
 
     def tenths(self, first: int, last: int) -> list[float]:
-        """Give the CPU seconds of each tenth of what lies between two numbers of rows."""
+        """The CPU seconds of each tenth of what lies between two numbers of rows."""
         edges = [self._at(first + (last - first) * tenth / 10) for tenth in range(11)]
         return [end - start for start, end in pairwise(edges)]
 

@@ -73,7 +73,7 @@ def make_groups(alice: Actor, who: dict[str, User]) -> None:
 
 
 def all_drafts(alice: Actor, agent: Actor, *, decisions: int, traits: int) -> Iterator[tuple[Actor, Draft]]:
-    """Give who stores what: the facts, ways and events, the things with so many traits each, and so many decisions."""
+    """The texts of each author: facts, procedures, events, things with their traits, decisions."""
     for group, texts in FACTS.items():
         for text in texts:
             yield agent, Draft(text, group=group, scope="group", tags=(group, "facts"))

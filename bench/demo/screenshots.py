@@ -37,7 +37,7 @@ OF_MEMBERS = "app-"
 
 
 def pages() -> dict[str, str]:
-    """Give the pages by the name of their picture."""
+    """The pages by picture name."""
     memory = Memory.objects.filter(pinned=True, state="live").order_by("-key").first()
     link, token = Link.objects.filter(kind="conflict").first(), ApiToken.objects.first()
     run, doubted = Run.objects.first(), Memory.objects.filter(trust="disputed", state="live").first()
@@ -126,7 +126,7 @@ def log_in(browser: Browser, server: str, who: str) -> None:
 
 
 def come(selector: str) -> str:
-    """Give a program that waits until an element is there, and a moment longer; false where it does not come."""
+    """A script that waits for an element and a moment longer; it returns false if the element does not come."""
     return (
         "new Promise(done => { const since = performance.now(); (function look() {"
         f" if (document.querySelector('{selector}')) setTimeout(() => done(true), 300);"
@@ -175,7 +175,7 @@ def main(server: str, folder: Path, names: tuple[str, ...]) -> int:
 
 
 def wanted(words: list[str]) -> tuple[str, ...]:
-    """Give the names of the pictures to take: those of the docs, `all` for every one, or those that are named."""
+    """The names of the pictures to take: those of the docs, `all` for every one, or those that are named."""
     if words == ["all"]:
         return ()
     return tuple(words) or IN_DOCS

@@ -70,7 +70,7 @@ def open_home(path: Path) -> Home:
 
 
 def installed_models() -> Path:
-    """Give the folder with the embedding model."""
+    """The folder with the embedding model."""
     folder = Path(os.environ.get("LOCI_TEST_MODELS") or REPOSITORY / ".loci-test" / "models").absolute()
     if not any(folder.glob("*/model.json")):
         raise ProofError(f"No embedding model in {folder.name}. Run: manage.py model install --dest {folder}")
@@ -78,7 +78,7 @@ def installed_models() -> Path:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Give this process's environment with `home` as the only thing that it says of Loci."""
+    """This process's environment, with `home` as the only setting of Loci."""
     foreign = ("DATABASE_URL", "REDIS_URL")
     kept = {
         name: value

@@ -35,11 +35,11 @@ class Workshop:
     is_quick: bool = False
 
     def pick(self, full: Any, quick: Any) -> Any:
-        """Give the first for the whole proof, the second for a quick look."""
+        """The first for the whole proof, the second for a quick look."""
         return quick if self.is_quick else full
 
     def done(self) -> dict[str, Any]:
-        """Give the steps that an earlier run finished, by name; empty where there was none."""
+        """The steps that an earlier run finished, by name; empty where there was none."""
         try:
             state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -23,12 +23,12 @@ def write_report(proof: Proof, finding: Finding, machine: str, *, page: Path = P
 
 
 def marks(name: str) -> tuple[str, str]:
-    """Give the comments between which the runner writes."""
+    """The comments between which the runner writes."""
     return f"<!-- {name}: written by the runner -->", f"<!-- {name}: end -->"
 
 
 def as_markdown(finding: Finding, machine: str) -> str:
-    """Give a finding as a verdict, the machine, and a table."""
+    """A finding as a verdict, the machine, and a table."""
     amount = "1 fault" if len(finding.faults) == 1 else f"{len(finding.faults)} faults"
     verdict = "**It holds.**" if finding.holds else f"**It does not hold: {amount}.**"
     rows = [f"| {name} | {_shown(value)} |" for name, value in finding.numbers.items()]

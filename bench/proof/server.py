@@ -107,7 +107,7 @@ def start(home: Home, log: Path, *, supervised: bool = False, variables: Mapping
 
 
 def web_processes(up: int) -> list[int]:
-    """Give the ids of the web processes below an `up` that have nothing to do, so they answer."""
+    """The ids of the idle web processes of an `up`; those that answer."""
     found = subprocess.run(
         ["ps", "-o", "pid=,args=", "--ppid", str(up)], capture_output=True, text=True, check=True
     )
@@ -123,7 +123,7 @@ def web_processes(up: int) -> list[int]:
 
 
 def bad_lines(log: Path) -> list[str]:
-    """Give the lines of a log that speak of something gone wrong."""
+    """The lines of a log that report a fault."""
     if not log.exists():
         return []
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -131,7 +131,7 @@ def bad_lines(log: Path) -> list[str]:
 
 
 def free_port() -> int:
-    """Give a port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -42,7 +42,7 @@ def main(report: Sequence[str]) -> None:
 
 
 def _shares(facts: Sequence[Fact], mode: str) -> list[float]:
-    """Give the shares of the questions whose fact is the first, and among the first five."""
+    """The shares of the questions whose fact is the first, and among the first five."""
     visible = recallable_by(operator(), Memory.objects.select_related("group")[0].group)
     names = dict(Memory.objects.values_list("key", "content"))
     encoder = get_encoder(timeout_s=60.0)

@@ -170,7 +170,7 @@ def _lag(port: int, home: Home, facts: dict[str, Any]) -> Lag:
 
 
 def _encoder_ms(home: Home, questions: list[str]) -> float:
-    """Give one forward of the encoder over a question, in ms of CPU time."""
+    """One forward of the encoder over a question, in ms of CPU time."""
     command = [sys.executable, "-c", ENCODER]
     done = subprocess.run(
         command,
@@ -185,7 +185,7 @@ def _encoder_ms(home: Home, questions: list[str]) -> float:
 
 
 def _bits_ms(size: int) -> float:
-    """Give one reading of all sign bits, 48 bytes each, in ms of CPU time."""
+    """One reading of all sign bits, 48 bytes each, in ms of CPU time."""
     words = np.ones((6, size), dtype=np.uint64)
     times = []
     for _ in range(30):

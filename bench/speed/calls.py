@@ -28,7 +28,7 @@ class Timed:
     cpu_ms: float
 
     def at(self, share: float) -> float:
-        """Give the time that so many of the calls stayed below, in ms."""
+        """The given percentile of the calls' times, in ms."""
         ordered = sorted(self.times_ms)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
@@ -63,7 +63,7 @@ class Agent:
         return self.call("store_memory", content=content, group=group)
 
     def suggest(self, typed: str) -> list[dict[str, Any]]:
-        """Give what is suggested for what was typed so far, over REST."""
+        """What is suggested for what was typed so far, over REST."""
         headers = {"Authorization": f"Bearer {self._secret}"}
         self._connection.request("GET", f"/api/suggest?q={quote(typed)}", headers=headers)
         response = self._connection.getresponse()
@@ -96,12 +96,12 @@ def timed(calls: Iterable[Callable[[], object]], *, pid: int) -> Timed:
 
 
 def cpu_ms(pid: int) -> float:
-    """Give the CPU time that a process has used so far, in ms."""
+    """The CPU time that a process has used so far, in ms."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * TICK_MS
 
 
 def resident_mb(pid: int) -> float:
-    """Give the memory that a process holds now, in MB."""
+    """The memory that a process holds now, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))

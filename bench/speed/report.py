@@ -21,7 +21,7 @@ BEGIN, END = "<!-- measured: written by bench.speed -->", "<!-- measured: end --
 
 
 def report(sizes: list[Json]) -> str:
-    """Give the tables of these measurements."""
+    """The tables of these measurements."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     load = os.getloadavg()[0]
     machine = (

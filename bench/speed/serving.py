@@ -45,7 +45,7 @@ class Serving:
 
 @contextmanager
 def copied(built: Path) -> Iterator[Home]:
-    """Give a copy of a built store that may be written to."""
+    """A copy of a built store that may be written to."""
     path = built.with_name(f"{built.name}.copy")
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(built, path, symlinks=True)

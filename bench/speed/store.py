@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def seed_vectors(vocabulary: Vocabulary, file: Path) -> list[Vectors]:
-    """Give each topic's real vectors, float32[n, 384]; embedded once and kept in `file`."""
+    """Each topic's real vectors, float32[n, 384]; embedded once and kept in `file`."""
     texts = make_texts(vocabulary, SEEDS, seed=0)
     if not file.exists():
         encoded = get_encoder(timeout_s=60).encode([text for text, _ in texts])
@@ -94,7 +94,7 @@ def make_groups() -> dict[str, int]:
 
 
 def choose_groups(groups: dict[str, int], count: int) -> list[int]:
-    """Give each memory's group: every 25th in the one of 4 %, 6 in 100 in the small ones."""
+    """Each memory's group: every 25th in the one of 4 %, 6 in 100 in the small ones."""
     small = [key for slug, key in groups.items() if slug.startswith("small")]
     dice = random.Random(3)
     shares = dice.choices([groups[MAIN], groups[FOUR], 0], weights=[90, 4, 6], k=count)
@@ -121,7 +121,7 @@ def write(texts: list[tuple[str, int]], group_keys: list[int], seeds: list[Vecto
 
 
 def mixed_vectors(topics: list[int], seeds: list[Vectors], *, seed: int) -> Vectors:
-    """Give unit vectors, float32[n, 384]: two of the topic's real ones mixed, and noise."""
+    """Unit vectors, float32[n, 384]: two of the topic's real ones mixed, and noise."""
     dice = np.random.default_rng(seed)
     mixed = np.empty((len(topics), 384), dtype=np.float32)
     for row, topic in enumerate(topics):

@@ -108,7 +108,7 @@ def _with_words(question: str, words: Sequence[str], dice: random.Random) -> str
 
 
 def typed_words(texts: Sequence[str], count: int) -> dict[str, list[str]]:
-    """Give what somebody types who looks for words of the texts: their first two to five letters, and with two letters
+    """What somebody types who looks for words of the texts: their first two to five letters, and with two letters
     changed for each other.
     """
     dice = random.Random(7)

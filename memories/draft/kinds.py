@@ -4,6 +4,7 @@ Each face asks a field's kind which input, option or schema fits it.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +20,10 @@ class Kind:
 
     def clean(self, value: Any, *, field: str) -> Any:
         """The value as it is stored. Raises InvalidInput or TooLarge with the field and what is allowed."""
+        return value
+
+    def from_json(self, value: Any) -> Any:
+        """A stored value, not None, that was written as JSON."""
         return value
 
 
@@ -87,6 +92,9 @@ class Moment(Kind):
     def clean(self, value: Any, *, field: str) -> Any:
         check_zone(value, field=field)
         return value
+
+    def from_json(self, value: Any) -> datetime:
+        return datetime.fromisoformat(value)
 
 
 class Tags(Kind):

@@ -202,6 +202,13 @@ MERGED: Final = tuple((field.name, field.merge) for field in RECORD_FIELDS if fi
 INHERITED: Final = tuple((field.name, field.inherit) for field in RECORD_FIELDS if field.inherit is not None)
 
 
+def values_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Field values that were written as JSON, for example in an audit row."""
+    return {
+        name: None if value is None else BY_NAME[name].kind.from_json(value) for name, value in values.items()
+    }
+
+
 def inherited_fields(sources: Sequence[Any]) -> dict[str, Any]:
     """The fields that a summary or a proposed fact takes over from its sources (memories)."""
     return {name: inherit([getattr(source, name) for source in sources]) for name, inherit in INHERITED}

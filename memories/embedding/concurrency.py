@@ -33,7 +33,7 @@ def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
 
 
 def yield_to_answers() -> None:
-    """Let the scheduler prefer other threads to this one, where threads have priorities of their own (Linux)."""
+    """Lower this thread's priority below that of answers, where threads have their own (Linux)."""
     if sys.platform == "linux":
         with suppress(OSError):
             now = os.getpriority(os.PRIO_PROCESS, 0)

@@ -8,11 +8,11 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.move_references import move_references
-from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models import Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
-from memories.store import point_to_successor, replace_memory
+from memories.store import point_to_successor, replace_memory, settle_on_approval
 from memories.store.search_columns import refresh_around
 from memories.types import State
 
@@ -30,15 +30,8 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
     right, so the old row's record time ends. A memory that was retracted meanwhile gets this one as its successor.
     """
     replaced = 0
-    waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
-    for link in waiting.select_related("target__group", "target__thread"):
-        operation = link.evidence.get(ON_APPROVAL)
-        if not operation:
-            continue
-        old = head_of(link.target)
-        Link.objects.filter(pk=link.pk).update(
-            status=LinkStatus.SETTLED, settled_at=timezone.now(), settled_by=actor.name
-        )
+    for link in settle_on_approval(actor, memory, timezone.now()):
+        operation, old = link.evidence[ON_APPROVAL], head_of(link.target)
         if old.key == memory.key or old.state not in (State.LIVE, State.RETRACTED):
             continue
         if old.state == State.LIVE:

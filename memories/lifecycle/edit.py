@@ -16,15 +16,15 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput
 from access.models import Group
 from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_reason
-from memories.draft.registry import OnEdit
+from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
-from memories.lifecycle.target import changed_meanwhile
 from memories.models import Memory
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import (
     PreparedDraft,
+    changed_meanwhile,
     find_exact,
     insert_version,
     link_successor,
@@ -156,12 +156,7 @@ def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) 
 
 def proposed_fields(arguments: dict[str, Any]) -> EditDraft:
     """The edit that propose_fields() recorded."""
-    values = dict(arguments)
-    if values.get("expires_at"):
-        values["expires_at"] = datetime.fromisoformat(values["expires_at"])
-    if "tags" in values:
-        values["tags"] = tuple(values["tags"])
-    return EditDraft(**values)
+    return EditDraft(**values_from_json(arguments))
 
 
 def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:

@@ -1,7 +1,6 @@
 """Merging two memories into one: both stay as history, and the merge logs every move so that it can be undone."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,8 +13,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, LociError
 from access.models import AuditEntry
 from memories.draft import EditDraft, clean_reason
-from memories.draft.kinds import Moment
-from memories.draft.registry import BY_NAME, MERGED
+from memories.draft.registry import BY_NAME, MERGED, values_from_json
 from memories.language.plurals import format_count
 from memories.lifecycle.edit import PreparedEdit, carry_out_edit, prepare_edit, update_if_unchanged
 from memories.lifecycle.move_references import (
@@ -285,8 +283,7 @@ def separate_fields(actor: Actor, undo: MergeUndo) -> list[str]:
     values, stayed = dict[str, Any](), list[str]()
     for name, (before, after) in undo.payload["united"].items():
         if as_json(getattr(survivor, name)) == after:
-            is_time = isinstance(BY_NAME[name].kind, Moment) and before
-            values[name] = datetime.fromisoformat(before) if is_time else before
+            values |= values_from_json({name: before})
         elif name != "last_accessed":  # a recall in between changes it
             stayed.append(f"{survivor.id}: {name} has changed since and stays")
     values["access_count"] = max(0, survivor.access_count - undo.payload["access_count"])

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from access import audit
@@ -35,13 +36,15 @@ class ProposalKind:
     """What a proposal's verb does.
 
     `label` is its sentence on the card, `carry_out` runs it with the rights of the curator who approves it, and
-    `version` gives the target's version as it is now, empty if the target is gone.
+    `version` returns the target's version as it is now, empty if the target is gone. `undone_from` is the operation of
+    the audit row from which the Review undoes it; None: it cannot be undone there.
     """
 
     verb: str
     label: str
     carry_out: Callable[[Actor, Proposal, str], ChangeResult]
     version: Callable[[Proposal], str]
+    undone_from: Operation | None = None
 
 
 KINDS: Final[dict[str, ProposalKind]] = {}
@@ -96,6 +99,11 @@ def change_or_propose(
     )  # fmt: skip
 
 
+def waiting_proposals(now: datetime) -> QuerySet[Proposal]:
+    """The proposals that nobody has decided and that have not expired; some may be stale, see is_stale()."""
+    return Proposal.objects.filter(status=ProposalStatus.WAITING, expires_at__gt=now)
+
+
 def propose(
     actor: Actor,
     verb: str,
@@ -113,9 +121,9 @@ def propose(
     reason, now = clean_reason(reason), now or timezone.now()
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():
-        waiting = Proposal.objects.filter(
-            status=ProposalStatus.WAITING, verb=verb, group=group, memory=memory, subject=subject, version=version,
-            token=actor.token_id, actor=actor.name, expires_at__gt=now,
+        waiting = waiting_proposals(now).filter(
+            verb=verb, group=group, memory=memory, subject=subject, version=version,
+            token=actor.token_id, actor=actor.name,
         )  # fmt: skip
         same = next((row for row in waiting.order_by("key") if row.arguments == (arguments or {})), None)
         if same is not None:

@@ -28,7 +28,6 @@ from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.target import (
     ChangeResult,
     change_fields,
-    changed_meanwhile,
     check_no_live_copy,
     check_not_barred,
     check_not_withdrawn,
@@ -40,7 +39,13 @@ from memories.lifecycle.target import (
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of
-from memories.store import PreparedDraft, insert_version, point_to_successor, prepare_text
+from memories.store import (
+    PreparedDraft,
+    changed_meanwhile,
+    insert_version,
+    point_to_successor,
+    prepare_text,
+)
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change

@@ -19,6 +19,7 @@ from memories.models import Memory
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
+from memories.store import changed_meanwhile
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.tombstones import find_tombstone
@@ -183,10 +184,3 @@ def change_fields(
         operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + followed.changed,
         (*consequences, *followed.consequences), dry_run, changes=differences,
     )  # fmt: skip
-
-
-def changed_meanwhile(memory: Memory) -> Conflict:
-    """The error of a failed compare-and-set."""
-    return Conflict(
-        f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
-    )

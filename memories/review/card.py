@@ -21,7 +21,7 @@ from memories.queries.versions import find_memory, head_of, heads_of, parse_id
 from memories.queries.visibility import as_q, listed_by
 from memories.review.decide import CHOICES, Choice, ReviewDecision, decide
 from memories.review.links import visible_links
-from memories.review.proposals import UNDONE_FROM, find_proposal, target_of
+from memories.review.proposals import find_proposal, target_of
 from memories.review.queue import COUNTS, CardKind
 from memories.search.base import search_index
 from memories.store.neighbours import ComparedText, compare_all
@@ -201,7 +201,7 @@ def proposed_change(actor: Actor, proposal: Proposal, memory: Memory) -> Propose
 
 def proposal_choices(proposal: Proposal) -> tuple[Choice, ...]:
     """Approve and reject; the effect of undoing them is that the proposal waits again."""
-    undo = "it is as before, and the proposal waits again" if UNDONE_FROM.get(proposal.verb) else ""
+    undo = "it is as before, and the proposal waits again" if KINDS[proposal.verb].undone_from else ""
     again = "the proposal waits again"
     return (
         replace(CHOICES["approve"], undo=undo),

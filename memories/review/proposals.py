@@ -27,6 +27,7 @@ from memories.lifecycle.propose import (
     memory_version,
     memory_version_now,
     register_kind,
+    waiting_proposals,
 )
 from memories.lifecycle.restore import undo_retraction
 from memories.lifecycle.retract import retract
@@ -51,9 +52,7 @@ def list_proposals(
     Raises:
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
-    rows = Proposal.objects.filter(
-        in_groups(actor, group, "group"), status=ProposalStatus.WAITING, expires_at__gt=timezone.now()
-    )
+    rows = waiting_proposals(timezone.now()).filter(in_groups(actor, group, "group"))
     page = page_of(rows.select_related(*RELATED), cursor=cursor, limit=limit)
     return Page(tuple(row for row in page.rows if not is_stale(row)), page.next)
 
@@ -130,7 +129,7 @@ def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: s
 
 
 def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[str, ...]:
-    """Let a decided proposal wait again; after the change itself was undone, it is about the current version."""
+    """Reopen a decided proposal; after the change itself was undone, it is about the current version."""
     proposal = find_proposal(actor, payload["proposal"], right=CURATE)
     decided = (ProposalStatus.APPROVED, ProposalStatus.REJECTED)
     new: dict[str, Any] = {"status": ProposalStatus.WAITING, "closed_at": None, "closed_by": ""}
@@ -162,7 +161,7 @@ def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
 
 def undoing_entries(verb: str, done: ChangeResult) -> tuple[int, ...]:
     """The numbers of the audit rows from which the Review undoes a change."""
-    operation = UNDONE_FROM.get(verb)
+    operation = KINDS[verb].undone_from
     rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=done.id, operation=operation)
     return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1]) if operation else ()
 
@@ -234,24 +233,13 @@ def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     return ChangeResult("edit", memory.id, memory.state, memory.trust, 1, lines, changes=edited.changes)
 
 
-for _verb, _label, _run in (
-    (Change.FORGET, "Forget it", run_verb),
-    (Change.RETRACT, "Retract it", run_retraction),
-    (Change.SUPERSEDE, "Replace it by another memory", run_verb),
-    (Change.MERGE, "Merge it into another memory", run_verb),
-    (Change.UNPIN, "Remove its pin", run_verb),
-    (Change.RESTORE_VERSION, "Make a former text current again", run_restoring),
-    (EDIT_FIELDS, "Change its fields", run_edit),
+for _verb, _label, _run, _operation in (
+    (Change.FORGET, "Forget it", run_verb, Operation.FORGET),
+    (Change.RETRACT, "Retract it", run_retraction, Operation.RETRACT),
+    (Change.SUPERSEDE, "Replace it by another memory", run_verb, Operation.SUPERSEDE),
+    (Change.MERGE, "Merge it into another memory", run_verb, Operation.MERGE),
+    (Change.UNPIN, "Remove its pin", run_verb, Operation.UNPIN),
+    (Change.RESTORE_VERSION, "Make a former text current again", run_restoring, Operation.EDIT),
+    (EDIT_FIELDS, "Change its fields", run_edit, Operation.EDIT),
 ):
-    register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now))
-
-# The audit row from which the Review undoes an approved proposal, by its verb.
-UNDONE_FROM: Final[dict[str, Operation]] = {
-    Change.FORGET: Operation.FORGET,
-    Change.RETRACT: Operation.RETRACT,
-    Change.SUPERSEDE: Operation.SUPERSEDE,
-    Change.MERGE: Operation.MERGE,
-    Change.UNPIN: Operation.UNPIN,
-    Change.RESTORE_VERSION: Operation.EDIT,
-    EDIT_FIELDS: Operation.EDIT,
-}
+    register_kind(ProposalKind(str(_verb), _label, _run, memory_version_now, _operation))

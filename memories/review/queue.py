@@ -21,8 +21,8 @@ from access.actor import CURATE, Actor
 from access.groups import find_group
 from access.models import Group
 from memories.entities.statements import visible_keys
-from memories.lifecycle.propose import KINDS, is_stale
-from memories.models import Link, LinkKind, LinkStatus, Memory, Proposal, ProposalStatus
+from memories.lifecycle.propose import KINDS, is_stale, waiting_proposals
+from memories.models import Link, LinkKind, LinkStatus, Memory, Proposal
 from memories.queries.versions import head_keys
 from memories.types import State, Trust
 
@@ -174,9 +174,7 @@ def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
     """The proposals about memories that wait and are neither expired nor stale, oldest first; at most CAP + 1."""
-    rows = Proposal.objects.filter(
-        status=ProposalStatus.WAITING, expires_at__gt=timezone.now(), memory__isnull=False
-    )
+    rows = waiting_proposals(timezone.now()).filter(memory__isnull=False)
     if groups is not None:
         rows = rows.filter(group__in=groups)
     rows = rows.select_related("memory").defer("memory__content", "memory__context", "memory__filter")
@@ -237,10 +235,8 @@ def read_entries(
     ends = {link.key: link for link in open_links}
     link_keys = [key for kind, key in chosen if kind.is_link]
     about = {key: proposals[key].memory_id or 0 for kind, key in chosen if kind is CardKind.PROPOSAL}
-    wanted = {
-        about.get(key, key) if kind is CardKind.PROPOSAL else key for kind, key in chosen if not kind.is_link
-    }
-    wanted |= {end for key in link_keys for end in (ends[key].source, ends[key].target)}
+    wanted = {key for kind, key in chosen if not kind.is_link and kind is not CardKind.PROPOSAL}
+    wanted |= {*about.values(), *(end for key in link_keys for end in (ends[key].source, ends[key].target))}
     rows = Memory.objects.only("id", "content", "created_at", "group").in_bulk(wanted)
     groups = Group.objects.in_bulk({row.group_id for row in rows.values()})
     for row in rows.values():

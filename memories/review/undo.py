@@ -6,7 +6,6 @@ Each row is undone by compare-and-set against the state it left; if that has cha
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
+from memories.draft.registry import values_from_json
 from memories.lifecycle.edit import IN_PLACE
 from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
 from memories.lifecycle.restore import restore, undo_retraction
@@ -138,7 +138,7 @@ def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     for name in TIME_FIELDS:
         before, after = payload["changes"].get(name, [None, None])
         if name in payload["changes"] and as_json(getattr(memory, name)) == after:
-            new[name] = datetime.fromisoformat(before) if before else None
+            new |= values_from_json({name: before})
 
     def follow_up() -> DerivedChanges:
         stayed = move_back(moves_from_json(payload["moved"]))
@@ -164,17 +164,14 @@ def undo_edit(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 
 
 def undo_fields(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
-    """Give fields that were changed in place their former values."""
+    """Restore the former values of fields that were changed in place."""
     memory = _find_own(actor, entry)
     changed = {name: pair for name, pair in _payload(entry)["changes"].items() if name in IN_PLACE}
     if memory.state != State.LIVE or any(
         as_json(getattr(memory, name)) != after for name, (_, after) in changed.items()
     ):
         raise changed_since(memory)
-    new: dict[str, Any] = {
-        name: datetime.fromisoformat(before) if name == "expires_at" and before else before
-        for name, (before, _) in changed.items()
-    }
+    new = values_from_json({name: before for name, (before, _) in changed.items()})
     done = change_fields(
         actor,
         memory,
@@ -214,7 +211,7 @@ def undo_retract(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 
 
 def undo_proposal(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
-    """Let a decided proposal wait again."""
+    """Reopen a decided proposal."""
     return reopen(actor, entry, _payload(entry))
 
 

@@ -38,9 +38,11 @@ from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
 from memories.store.writes.supersede import (
     bring_plan_forward,
+    changed_meanwhile,
     move_ends,
     point_to_successor,
     replace_memory,
+    settle_on_approval,
     valid_time_end,
 )
 from memories.types import Scope, Trust
@@ -52,6 +54,7 @@ __all__ = [
     "StoreResult",
     "add_alias",
     "bring_plan_forward",
+    "changed_meanwhile",
     "check_may_write",
     "find_exact",
     "insert_version",
@@ -62,6 +65,7 @@ __all__ = [
     "prepare_text",
     "replace_memory",
     "restated_withdrawn",
+    "settle_on_approval",
     "store",
     "store_prepared",
     "valid_time_end",

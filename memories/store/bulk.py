@@ -87,6 +87,7 @@ def store_many(
     vectors: Vectors | None = None,
     on_progress: Callable[[int], object] | None = None,
     dry_run: bool = False,
+    are_checked: bool = False,
 ) -> BatchResult:
     """Store many texts as they are; an invalid draft is refused alone and the others are stored.
 
@@ -99,7 +100,8 @@ def store_many(
     are kept as merged rows and reinforce the memory. Threads are appended to in the drafts' order.
     `vectors` (float32[n, 384], one per draft) are used for texts of one piece instead of embedding them.
     `on_progress` receives, after each committed batch, how many drafts are done. With `dry_run` nothing is embedded and
-    each batch is rolled back, so no batch sees what an earlier one would have stored.
+    each batch is rolled back, so no batch sees what an earlier one would have stored. `are_checked`: the drafts are what
+    check_draft() returned.
     """
     if dry_run:
         encoder = None
@@ -109,7 +111,7 @@ def store_many(
     default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=default) for d in drafts)
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
-    checked = _batches((_checked(index, draft) for index, draft in enumerate(placed)), most=most)
+    checked = _batches((_checked(index, draft, are_checked) for index, draft in enumerate(placed)), most=most)
     done: Batch = []
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
@@ -132,14 +134,14 @@ def store_many(
     )
 
 
-def _checked(index: int, draft: Draft) -> _Pending:
+def _checked(index: int, draft: Draft, is_checked: bool) -> _Pending:
     pending = _Pending(index, draft)
     try:
         if draft.supersedes is not None or draft.position is not None:
             raise InvalidInput(
                 "A bulk store takes neither supersedes nor position.", hint="Store it on its own."
             )
-        pending.draft = check_draft(draft)
+        pending.draft = draft if is_checked else check_draft(draft)
         pending.columns = text_columns(pending.draft)
     except LociError as error:
         pending.refuse(error)

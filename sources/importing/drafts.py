@@ -9,7 +9,7 @@ from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from access.errors import LociError
-from memories.draft import Draft
+from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome
 from memories.store.bulk import BATCH_DRAFTS, store_many
@@ -54,9 +54,9 @@ class DraftBatch:
 
 
 def numbered_draft(number: int, build: Callable[[], Draft]) -> NumberedDraft:
-    """The draft that `build` makes of a line; if it raises a LociError, the line is rejected for that reason."""
+    """The draft that `build` makes of a line, checked; if either raises a LociError, the line is rejected for it."""
     try:
-        return NumberedDraft(number, build())
+        return NumberedDraft(number, check_draft(build()))
     except LociError as error:
         return NumberedDraft(number, None, str(error))
 
@@ -90,6 +90,7 @@ def import_drafts(
             encoder=encoder,
             on_progress=by_line_number(part, on_progress),
             dry_run=dry_run,
+            are_checked=True,
         )
         refused = [LineFault(part.numbers[refusal.index], refusal.why) for refusal in result.refused]
         counts += Counter(

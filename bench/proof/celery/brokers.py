@@ -106,7 +106,7 @@ class RedisBroker:
 
 
 def redis_server() -> str:
-    """Give the path of the server. Raises ProofError where it is not installed."""
+    """The path of the server. Raises ProofError where it is not installed."""
     found = shutil.which("redis-server")
     if found is None:
         raise ProofError("redis-server is not installed (Debian: apt-get install redis-server).")

@@ -131,7 +131,7 @@ def found_in(
 
 
 def gaps_in(runs: list[float], begin: float, end: float) -> list[float]:
-    """Give the times between runs within a span, the one up to its end included."""
+    """The times between runs within a span, the one up to its end included."""
     inside = [begin, *(at for at in runs if begin < at < end), end]
     return [b - a for a, b in pairwise(inside)]
 

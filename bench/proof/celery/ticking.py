@@ -48,7 +48,7 @@ class Ticking:
     log: Path
 
     def events(self, what: str = "ran", *, since: float = 0.0) -> list[Event]:
-        """Give what was noted, in order; a line that is being written is left out."""
+        """What was noted, in order; a line that is being written is left out."""
         if not self.file.exists():
             return []
         lines = self.file.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -94,7 +94,7 @@ class Ticking:
         return [result.id for result in sent]
 
     def shortest_gap_s(self, *, since: float = 0.0) -> float:
-        """Give the shortest time between two runs; infinite where there were fewer than two."""
+        """The shortest time between two runs; infinite where there were fewer than two."""
         at = [event.at for event in self.events(since=since)]
         return min((b - a for a, b in pairwise(at)), default=float("inf"))
 
@@ -127,7 +127,7 @@ def ticking(home: Path, broker: Broker, file: Path) -> Iterator[Ticking]:
 
 
 def children_of(parent: int) -> list[int]:
-    """Give the ids of a process's children, as Linux lists them; none where it has ended."""
+    """The ids of a process's children, as Linux lists them; none where it has ended."""
     found = []
     for path in Path(f"/proc/{parent}/task").glob("*/children"):
         try:

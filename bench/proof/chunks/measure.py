@@ -67,12 +67,12 @@ ONE_LARGE = Layout(groups=1, rows_each=50_000, queries=15)
 
 
 def table_sql() -> str:
-    """Give the statement that makes memories_vec, as the product has it."""
+    """The statement that creates memories_vec, as Loci does."""
     return next(statement.sql for statement in statements("sqlite") if statement.name == "memories_vec")
 
 
 def size_in_use() -> int:
-    """Give the chunk size of the product's own table."""
+    """The chunk size of the product's own table."""
     found = _SIZE.search(table_sql())
     assert found is not None, "the table names its chunk size"
     return int(found.group(1))
@@ -104,7 +104,7 @@ def compare(
 
 
 def unit_vectors(count: int) -> Vectors:
-    """Give seeded random vectors of unit length, float32[count, 384]; a distance costs the same for all."""
+    """Seeded random vectors of unit length, float32[count, 384]; a distance costs the same for all."""
     vectors = np.random.default_rng(SEED).standard_normal((count, DIMENSIONS)).astype(np.float32)
     unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
@@ -112,7 +112,7 @@ def unit_vectors(count: int) -> Vectors:
 
 @contextmanager
 def _filled(path: Path, chunk_size: int, layout: Layout, vectors: Vectors) -> Iterator[Any]:
-    """Give a connection to a new file with the rows in it, group after group; the file goes in the end."""
+    """Open a connection to a new file filled with the rows, group by group; the file is deleted at the end."""
     assert DRIVER.module is not None, DRIVER.problem
     path.unlink(missing_ok=True)
     connection = DRIVER.module.connect(str(path))

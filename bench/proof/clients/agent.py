@@ -69,7 +69,7 @@ class Agent:
 
 
 def message_of(text: str) -> dict[str, Any]:
-    """Give the JSON-RPC message of a response: the whole body, or the last event of a stream."""
+    """The JSON-RPC message of a response: the whole body, or the last event of a stream."""
     if text.startswith("{"):
         whole: dict[str, Any] = json.loads(text)
         return whole

@@ -29,7 +29,7 @@ class Ledger:
         self._write({"text": text, "id": str(answer["id"]), "outcome": answer["outcome"]})
 
     def as_json(self) -> dict[str, Any]:
-        """Give what the witness needs."""
+        """What the witness needs."""
         return {"sent": self.sent, "acknowledged": self.acknowledged}
 
     def _write(self, line: dict[str, str]) -> None:

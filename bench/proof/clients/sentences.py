@@ -52,12 +52,12 @@ class Job:
     thread: str
 
     def arguments(self) -> dict[str, Any]:
-        """Give what a client sends; an empty thread is left out."""
+        """What a client sends; an empty thread is left out."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 def sentence(number: int) -> str:
-    """Give the text with this number."""
+    """The text with this number."""
     words = (series[number % len(series)] for series in (PEOPLE, DEEDS, THINGS, REASONS))
     person, deed, thing, reason = words
     return f"{person} {deed} {thing} {reason}, ticket {10_000 + number}."

@@ -34,7 +34,7 @@ class Traffic:
     seconds: float = 0.0
 
     def numbers(self) -> dict[str, Any]:
-        """Give what is worth telling."""
+        """The figures for the report."""
         told: dict[str, Any] = {
             "writes acknowledged": len(self.writes),
             "writes/s": round(len(self.writes) / self.seconds, 1),

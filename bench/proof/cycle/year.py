@@ -45,7 +45,7 @@ def _live(home: Home, week: int, amount: int, *, is_deep: bool) -> dict[str, Any
 
 
 def _cost(row: dict[str, Any]) -> float:
-    """Give the seconds that a day's cycle takes for each thousand live memories."""
+    """The seconds that a day's cycle takes for each thousand live memories."""
     return float(1000 * row["day_s"] / max(row["live"], 1))
 
 

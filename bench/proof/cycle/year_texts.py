@@ -63,7 +63,7 @@ class Said:
 
 
 def said_in_week(week: int, amount: int, *, monday: datetime) -> list[Said]:
-    """Give what is told in a week: about 60 % events, a tenth of them routines; 25 % facts, 10 % corrections, 5 % doubts."""
+    """The texts of a week: about 60 % events, a tenth of them routines; 25 % facts, 10 % corrections, 5 % doubts."""
     return [
         _said(week * amount + number, random.Random(f"year:{week}:{number}"), monday)
         for number in range(amount)

@@ -138,7 +138,7 @@ def _write(said: list[Said], faults: list[str]) -> None:
 
 
 def _older_fact(one: Said) -> Memory | None:
-    """Give a fact that no other writer of this week corrects: the one that the text's own hash picks."""
+    """A fact that no other writer of this week corrects: the one that the text's own hash picks."""
     facts = Memory.objects.filter(state="live", type="semantic", trust="active", group__slug=one.group)
     picked = int(hashlib.sha256(one.content.encode()).hexdigest()[:8], 16)
     count = facts.filter(created_at__lt=timezone.now() - timedelta(days=5)).count()
@@ -171,7 +171,7 @@ def _taken_back(now: datetime) -> tuple[Run, float, list[str]]:
 
 
 def state_digest() -> dict[str, str]:
-    """Give a digest of every field of each table, and of what the two indexes hold."""
+    """A digest of every field of each table, and of what the two indexes hold."""
     digests = {}
     for model in TABLES:
         names = [f.attname for f in model._meta.concrete_fields if f.attname not in COUNTED]

@@ -36,7 +36,7 @@ def prove_duplicates(workshop: Workshop) -> Finding:
 
 
 def _steps(*, every: int) -> dict[str, tuple[str, list[Pair]]]:
-    """Give the parts of the proof: the setting that each is stored under, and its pairs."""
+    """The parts of the proof: the setting that each is stored under, and its pairs."""
     templates: dict[str, list[Pair]] = {}
     for pair in near_pairs():
         templates.setdefault(pair.template, []).append((pair.old, pair.new))
@@ -60,7 +60,7 @@ def _steps(*, every: int) -> dict[str, tuple[str, list[Pair]]]:
 
 
 def _read_sentences() -> list[str]:
-    """Give distinct sentences of this repository's own pages, as text that nobody wrote for this purpose."""
+    """Distinct sentences of this repository's own pages, as text that nobody wrote for this purpose."""
     found: dict[str, None] = {}
     for page in sorted((REPOSITORY / "docs").rglob("*.md")):
         for part in _SENTENCE_END.split(page.read_text(encoding="utf-8")):

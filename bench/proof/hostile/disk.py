@@ -103,7 +103,7 @@ def recall(http: httpx2.Client) -> httpx2.Response:
 
 
 def call_tool(http: httpx2.Client, content: str) -> str:
-    """What an agent is told that stores a text."""
+    """The answer that an agent gets when it stores a text."""
     params = {"name": "store_memory", "arguments": {"content": content, "group": "harbour"}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     accept = {"accept": "application/json, text/event-stream"}

@@ -102,7 +102,7 @@ class Person:
         return answer
 
     def _worked_ms(self) -> float:
-        """Give how long the server's threads, ended ones too, have been on a processor; 0 where Linux does not tell."""
+        """CPU time of the server's threads, ended ones included; 0 where Linux does not report it."""
         try:
             # What clock_getcpuclockid(3) gives for a process; Python offers it for threads alone.
             return time.clock_gettime((~self.pid << 3) | 2) * 1000

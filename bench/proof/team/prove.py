@@ -52,7 +52,7 @@ def prove_team(workshop: Workshop) -> Finding:
 
 
 def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Numbers) -> Home:
-    """Give a home with a filled store; one that a stopped run has filled is used again."""
+    """A home with a filled store; one that a stopped run has filled is used again."""
     path = workshop.folder / f"home-{name}"
     if name in found:
         return open_home(path)

@@ -80,7 +80,7 @@ def _chance() -> list[Vectors]:
 
 
 def pages() -> dict[str, str]:
-    """Give the pages that are asked for: the memory is one that counts, the card one that waits."""
+    """The pages that are asked for: the memory is one that counts, the card one that waits."""
     memory = Memory.objects.filter(state="live", trust="active").order_by("key")[1]
     page = f"/admin/memories/memory/{memory.id}/change/"
     # One word alone would be "the" in this store, and nobody asks that.
@@ -100,7 +100,7 @@ def queries() -> dict[str, int]:
 
 
 def _count(client: Client, url: str) -> int:
-    """Give the fewest queries of three visits: in the first ones the process reads what it keeps in memory."""
+    """The fewest queries of three visits: in the first ones the process reads what it keeps in memory."""
     counts = []
     for _ in range(3):
         with CaptureQueriesContext(connection) as seen:

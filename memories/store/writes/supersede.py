@@ -38,9 +38,7 @@ def replace_memory(
         **({"retired_at": now} if operation == Operation.EDIT else valid_time_end(old, new, now)),
     )
     if changed != 1:
-        raise Conflict(
-            f"{old.id} was changed by somebody else just now.", hint="Look at it again and repeat."
-        )
+        raise changed_meanwhile(old)
     old.refresh_from_db()
     refresh_around([old])
     audit.append(
@@ -118,17 +116,33 @@ def point_to_successor(actor: Actor, old: Memory, new: Memory) -> bool:
     return True
 
 
+def settle_on_approval(actor: Actor, memory: Memory, now: datetime) -> list[Link]:
+    """Settle the open conflicts that the approval of a memory decides, and return them with their targets loaded."""
+    waiting = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
+    links = [
+        link
+        for link in waiting.select_related("target__group", "target__thread")
+        if ON_APPROVAL in link.evidence
+    ]
+    settled = Link.objects.filter(pk__in=[link.pk for link in links])
+    settled.update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
+    return links
+
+
+def changed_meanwhile(memory: Memory) -> Conflict:
+    """The error of a failed compare-and-set."""
+    return Conflict(
+        f"{memory.id} was changed by somebody else just now.", hint="Look at it again and repeat."
+    )
+
+
 def activate_candidate(actor: Actor, candidate: Memory) -> None:
     """Make a candidate active, and settle the conflicts that its approval would have settled."""
     now, before = timezone.now(), snapshot(candidate)
     activated = Memory.objects.filter(pk=candidate.pk, state=State.LIVE, trust=Trust.CANDIDATE)
     if activated.update(trust=Trust.ACTIVE, updated_at=now) != 1:
-        raise Conflict(
-            f"{candidate.id} was changed by somebody else just now.", hint="Look at it again and repeat."
-        )
+        raise changed_meanwhile(candidate)
     candidate.refresh_from_db()
-    waiting = Link.objects.filter(source=candidate.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
-    keys = [link.pk for link in waiting if ON_APPROVAL in link.evidence]
-    Link.objects.filter(pk__in=keys).update(status=LinkStatus.SETTLED, settled_at=now, settled_by=actor.name)
+    settle_on_approval(actor, candidate, now)
     payload = {"changes": changes(before, snapshot(candidate)), "reason": "it was stored again"}
     audit.append(actor, Operation.TRUST, memory_id=candidate.id, group=candidate.group.id, payload=payload)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from access.errors import InvalidInput
-from memories.draft import Draft, check_draft
+from memories.draft import Draft
 from memories.language.timestamps import FORMS, parse_moment
 from memories.types import Type
 from sources.importing.drafts import NumberedDraft, import_drafts, numbered_draft
@@ -33,13 +33,9 @@ def read_drafts(path: Path, rules: LineRules) -> Iterator[NumberedDraft]:
 
 
 def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
-    """The draft of a line.
-
-    Raises:
-        LociError: a value is missing or not allowed.
-    """
+    """The draft of a line. Raises InvalidInput if a value is missing or of the wrong type."""
     session = _text(line, "session")
-    draft = Draft(
+    return Draft(
         content=_text(line, "text", required=True),
         type=rules.type or (Type.EPISODIC if session else Type.SEMANTIC),
         group=rules.group or _text(line, "group") or None,
@@ -52,7 +48,6 @@ def draft_of(line: dict[str, Any], rules: LineRules) -> Draft:
         source_ref=_text(line, "id", required=True),
         valid_from=parse_timestamp(line.get("timestamp")),
     )
-    return check_draft(draft)
 
 
 def _text(line: dict[str, Any], name: str, *, required: bool = False) -> str:
