@@ -367,8 +367,11 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         at[at == len(rows)] = 0
         similar: Keys = found[rows[at] == found]
         if len(similar) >= least or limit >= OUT_OF_RANGE:
-            return similar
+            break
         limit += LIMIT_STEP
+    # The limit was estimated over all rows: cut to what the allowed ones alone give, as above.
+    reached = np.cumsum(np.bincount(distances[similar], minlength=OUT_OF_RANGE))
+    return similar[distances[similar] <= int(np.searchsorted(reached, least))]
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
@@ -394,5 +397,7 @@ def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) 
 def exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
     """Cosines of the rows, from the vectors in memory or else from `read`."""
     exact = columns.exact
-    vectors = read(columns.piece[rows]) if exact is None else exact[rows].astype(np.float32)
+    # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.
+    halves = read(columns.piece[rows]).astype(np.float16) if exact is None else exact[rows]
+    vectors = halves.astype(np.float32)
     return np.asarray(vectors @ vector, dtype=np.float32)
