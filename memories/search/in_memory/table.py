@@ -18,7 +18,7 @@ from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type, states_of
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
-from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
+from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory, take_similar
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
@@ -353,9 +353,7 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        distances = count_differing_signs(columns.signs[:, rows], query)
-        reached = np.cumsum(np.bincount(distances, minlength=OUT_OF_RANGE))
-        return rows[distances <= int(np.searchsorted(reached, least))]
+        return take_similar(rows, count_differing_signs(columns.signs[:, rows], query), least=least)
     # Most rows are allowed: extracting them would take longer than examining all.
     distances = count_differing_signs(columns.signs[:, :count], query)
     sample = np.sort(distances[::SAMPLE_STEP])
@@ -369,9 +367,8 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         if len(similar) >= least or limit >= OUT_OF_RANGE:
             break
         limit += LIMIT_STEP
-    # The limit was estimated over all rows: cut to what the allowed ones alone give, as above.
-    reached = np.cumsum(np.bincount(distances[similar], minlength=OUT_OF_RANGE))
-    return similar[distances[similar] <= int(np.searchsorted(reached, least))]
+    # The limit was estimated over all rows: cut to what the allowed ones alone give.
+    return take_similar(similar, distances[similar], least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
