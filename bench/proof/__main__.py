@@ -18,7 +18,7 @@ from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
-from bench.proof.properties import prove_properties
+from bench.proof.properties import prove_apart, prove_properties
 from bench.proof.report import as_markdown, machine, write_report
 from bench.proof.team.prove import prove_team
 
@@ -44,6 +44,11 @@ PROOFS = (
         "properties",
         "Verbs, cycles, undos and restores in any order keep every promise.",
         prove_properties,
+    ),
+    Proof(
+        "apart",
+        "What other groups hold changes no answer, order, number or suggestion of whoever may not enter them.",
+        prove_apart,
     ),
     Proof("celery", "Jobs run on time and never twice, whichever process is killed.", prove_celery),
     Proof(

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -15,6 +16,11 @@ FILES = {
     "verbs and stores": "tests/memories/test_stateful.py",
     "what is visible, by three searches": "tests/memories/queries/test_visibility_property.py",
 }
+APART = {
+    "answers on REST, MCP and commands": "tests/acceptance/test_groups_apart.py::test_rows_of_other_groups_change_no_answer",
+    "neighbours by vector": "tests/acceptance/test_groups_apart.py::test_vectors_of_other_groups_change_no_neighbour",
+}
+APART_TIMES = 250  # four examples each in `make test`: 1,000 a seed
 TIMES = 10  # as many examples as in `make test`
 SEEDS = (1, 2, 3)
 _CASES = re.compile(r"- (\d+) passing\b")
@@ -23,9 +29,20 @@ _CASES = re.compile(r"- (\d+) passing\b")
 def prove_properties(workshop: Workshop) -> Finding:
     """Try each property with several seeds; a failure is told with its smallest example."""
     seeds, times = workshop.pick((SEEDS, TIMES), (SEEDS[:1], 1))
+    return try_files(workshop, FILES, seeds=seeds, times=times)
+
+
+def prove_apart(workshop: Workshop) -> Finding:
+    """Try what other groups may change: nothing."""
+    seeds, times = workshop.pick((SEEDS[:2], APART_TIMES), (SEEDS[:1], 1))
+    return try_files(workshop, APART, seeds=seeds, times=times)
+
+
+def try_files(workshop: Workshop, files: dict[str, str], *, seeds: Sequence[int], times: int) -> Finding:
+    """Try each file's properties with each seed, going on where an earlier run stopped."""
     found = workshop.done()
-    with tqdm(total=len(FILES) * len(seeds), desc="properties", unit="part") as bar:
-        for what, file in FILES.items():
+    with tqdm(total=len(files) * len(seeds), desc="properties", unit="part") as bar:
+        for what, file in files.items():
             for seed in seeds:
                 step = f"{what} · {seed}"
                 if step not in found:
@@ -33,7 +50,7 @@ def prove_properties(workshop: Workshop) -> Finding:
                     workshop.note(step, found[step])
                 bar.update()
     numbers = {
-        f"{what}: examples": sum(found[f"{what} · {seed}"]["examples"] for seed in seeds) for what in FILES
+        f"{what}: examples": sum(found[f"{what} · {seed}"]["examples"] for seed in seeds) for what in files
     }
     return Finding(numbers, tuple(fault for seen in found.values() for fault in seen["faults"]))
 

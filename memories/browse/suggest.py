@@ -32,6 +32,7 @@ from memories.search.query_terms import words, words_starting_with
 from memories.search.sqlite.prefix import (
     PrefixMatch,
     find_newest,
+    keep_visible_words,
     read_beginnings,
     read_index_words,
     read_sort_fields,
@@ -49,7 +50,6 @@ MAX_SORTED = 40  # newest matches that are put in order
 MAX_COMPARED = 200  # newest memories whose own words are compared
 SAFE_STEM_CHARS, MAX_ENDING_CHARS = 4, 5  # letters that stemming keeps, and those that it removes
 COMPARED_CHARS = 4_000  # of a text, searched for a word
-MAX_TERMS = 400  # words with the same beginning that are compared
 MAX_SIMILAR = 24  # words searched for instead of a mistyped one
 SORTED_CHARS = 600  # of a text, read to put it in order
 SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
@@ -182,7 +182,7 @@ def find_by_spelling(query_words: Sequence[str], visibility: Visibility) -> tupl
 
     Most errors are late in a word: words that differ in their beginning are searched for only if those bring nothing.
     """
-    spellings = [similar_words(word) for word in query_words]
+    spellings = [similar_words(word, visibility) for word in query_words]
     is_any_similar = any(len(each) > 1 for each in spellings)
     keys = find_newest(spellings, visibility, limit=MAX_SORTED) if is_any_similar else []
     keys = keys or find_by_own_words(query_words, visibility)
@@ -207,8 +207,8 @@ def find_by_own_words(query_words: Sequence[str], visibility: Visibility) -> lis
     )
 
 
-def similar_words(word: str) -> list[str]:
-    """The word and the index's words of similar spelling. They come from every group: search with them, never show them."""
+def similar_words(word: str, visibility: Visibility) -> list[str]:
+    """The word and the words of visible texts that are spelled like it, nearest first."""
     if not is_long(word):
         return [word]
     edits = allowed_edits(word)
@@ -216,9 +216,9 @@ def similar_words(word: str) -> list[str]:
         word[:PREFIX_LETTERS],
         shortest=max(PREFIX_LETTERS, len(word) - edits - PREFIX_LETTERS),
         longest=len(word) + edits,
-        limit=MAX_TERMS,
     )
-    return list(dict.fromkeys([word, *nearest(word, terms, edits=edits, limit=MAX_SIMILAR)]))
+    alike = nearest(word, terms, edits=edits)
+    return list(dict.fromkeys([word, *keep_visible_words(alike, visibility, limit=MAX_SIMILAR)]))
 
 
 # By meaning

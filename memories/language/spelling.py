@@ -34,11 +34,11 @@ def early_edits(word: str) -> list[str]:
     return [one for one in found if len(one) >= PREFIX_LETTERS]
 
 
-def nearest(word: str, terms: Iterable[str], *, edits: int, limit: int) -> list[str]:
+def nearest(word: str, terms: Iterable[str], *, edits: int) -> list[str]:
     """Terms within `edits` of the word or of a form without its ending, nearest first."""
     forms = {word, *(strip_ending(word, ending) for ending in ENDINGS)}
     found = [(min(distance(form, term, most=edits) for form in forms), term) for term in terms]
-    return [term for far, term in sorted(found) if far <= edits][:limit]
+    return [term for far, term in sorted(found) if far <= edits]
 
 
 def distance(one: str, other: str, *, most: int) -> int:

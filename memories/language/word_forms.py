@@ -205,3 +205,16 @@ def _is_simple(word: str) -> bool:
 def root(word: str) -> str:
     """Roughly what a word's forms share: its first five letters, or a shorter word without a plural s."""
     return word[:ROOT_CHARS] if len(word) > ROOT_CHARS else word.rstrip("s")
+
+
+def count_root(lowered: str, form: str) -> int:
+    """How many words of a lower-case text have this root; 0 for a phrase, whose words have one each."""
+    if not form or " " in form:
+        return 0
+    count, at = 0, lowered.find(form)
+    while at >= 0:
+        if not at or not lowered[at - 1].isalnum():
+            end = at + len(form) + (lowered[at + len(form) : at + len(form) + 1] == "s")
+            count += len(form) == ROOT_CHARS or not lowered[end : end + 1].isalnum()
+        at = lowered.find(form, at + 1)
+    return count

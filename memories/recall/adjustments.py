@@ -153,16 +153,16 @@ def beside_scores(fused: Mapping[int, float], rows: Mapping[int, RankingFields])
     """For each memory outside threads, the mean of the two best scores among the memories stored beside it.
 
     These are the three right before and the three right after, in the same group; one that is no candidate counts as 0.
+    What other groups store in between does not part them.
     """
-    alone = sorted(key for key in fused if rows[key].thread_id is None)
+    alone = sorted((rows[key].group_id, rows[key].place, key) for key in fused if rows[key].thread_id is None)
     neighbours: defaultdict[int, list[float]] = defaultdict(list)
-    for at, key in enumerate(alone):
-        for other in alone[at + 1 : at + 1 + BESIDE_REACH]:
-            if other - key > BESIDE_REACH:
+    for at, (group, place, key) in enumerate(alone):
+        for other_group, other_place, other in alone[at + 1 : at + 1 + BESIDE_REACH]:
+            if other_group != group or other_place - place > BESIDE_REACH:
                 break
-            if rows[key].group_id == rows[other].group_id:
-                neighbours[key].append(fused[other])
-                neighbours[other].append(fused[key])
+            neighbours[key].append(fused[other])
+            neighbours[other].append(fused[key])
     return {key: sum(sorted(scores)[-BESIDE_BEST:]) / BESIDE_BEST for key, scores in neighbours.items()}
 
 

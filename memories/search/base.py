@@ -28,7 +28,10 @@ class Hit(NamedTuple):
 
 
 class RankingFields(NamedTuple):
-    """Columns of a memory that ranking uses: eight of forty."""
+    """Columns of a memory that ranking uses.
+
+    `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
+    """
 
     key: int
     group_id: int
@@ -38,6 +41,7 @@ class RankingFields(NamedTuple):
     valid_from: datetime | None
     confidence: float
     trust: str
+    place: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """User text → a safe match expression: every term is quoted, so nothing reaches the engine as syntax."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from memories.language.word_forms import is_unspaced, list_forms
@@ -27,7 +27,12 @@ class Match:
     @property
     def expression(self) -> str:
         """The FTS5 expression over content, context and word forms, not the filter column."""
-        return "{content context forms} : (" + " OR ".join(map(_quoted, self.terms)) + ")"
+        return expression_of(self.terms, "content context forms")
+
+
+def expression_of(terms: Iterable[str], columns: str) -> str:
+    """The FTS5 expression of texts that have one of the terms in one of the columns."""
+    return f"{{{columns}}} : ({' OR '.join(map(_quoted, terms))})"
 
 
 def words(text: str) -> list[str]:

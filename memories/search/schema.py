@@ -10,12 +10,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
-FILES = ("rows.sql", "fulltext.sql", "vectors.sql")
+FILES = ("rows.sql", "fulltext.sql", "search_rows.sql", "vectors.sql")
+FILL_SEARCH_ROWS = ("fill_search_rows.sql",)
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # Objects that a database must have, for the check and `doctor`.
 _CREATES = re.compile(
-    r"CREATE\s+(?:VIRTUAL\s+TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
+    r"CREATE\s+(?:(?:VIRTUAL\s+)?TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
 )
+_WORDS_OF = re.compile(r"\{words of (\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ def statements(vendor: str, files: tuple[str, ...] = FILES) -> tuple[SqlStatemen
         path = SQL_DIR / vendor / file
         if path.exists():
             text = path.read_text(encoding="utf-8").replace("{standing}", standing_sql())
+            text = _WORDS_OF.sub(lambda row: words_sql(row[1]), text)
             parts = re.split(r"^-- name: (\w+)$", text, flags=re.M)[1:]
             found += [
                 SqlStatement(name, sql.strip()) for name, sql in zip(parts[::2], parts[1::2], strict=True)
@@ -54,6 +57,25 @@ def standing_sql() -> str:
         f" AND valid_to > valid_to_known_at AND trust IN ({recalled}) THEN 3"
         f" WHEN state = '{State.LIVE}' THEN 1 WHEN state = '{State.RETRACTED}' THEN -1 ELSE 0 END"
     )
+
+
+def words_sql(row: str) -> str:
+    """About the number of words that the keyword index has of a row: spaces, or tenths of a text without any, and two.
+
+    The two stand for the row's group, which the index has as a word, and keep a short text from being much shorter than
+    another.
+    """
+    columns = [f"{row}.{name}" for name in ("content", "context", "forms")]
+    counts = [
+        f"CASE {text} WHEN '' THEN 0 ELSE MAX(1 + LENGTH({text}) - LENGTH(REPLACE({text}, ' ', '')), LENGTH({text}) / 10) END"
+        for text in columns
+    ]
+    return f"(2 + {' + '.join(counts)})"
+
+
+def fill_search_rows(connection: BaseDatabaseWrapper) -> None:
+    """Write the search's rows and sums anew from the memories; in the caller's transaction."""
+    run_files(connection, FILL_SEARCH_ROWS)
 
 
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:

@@ -18,7 +18,7 @@ from access.visibility import Visibility
 from memories.embedding import DIMENSIONS
 from memories.queries.visibility import has_type, states_of
 from memories.search.in_memory.filter_cache import AllowedMask, FilterCache, milliseconds
-from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory
+from memories.search.in_memory.table_rows import MemoryOrder, best_per_memory, take_similar
 from memories.types import Scope, State, Trust, Type
 
 WORDS = DIMENSIONS // 64
@@ -353,9 +353,7 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         return rows
     query = signs_of(vector[None, :])[:, 0]
     if len(rows) * 2 < count:
-        distances = count_differing_signs(columns.signs[:, rows], query)
-        reached = np.cumsum(np.bincount(distances, minlength=OUT_OF_RANGE))
-        return rows[distances <= int(np.searchsorted(reached, least))]
+        return take_similar(rows, count_differing_signs(columns.signs[:, rows], query), least=least)
     # Most rows are allowed: extracting them would take longer than examining all.
     distances = count_differing_signs(columns.signs[:, :count], query)
     sample = np.sort(distances[::SAMPLE_STEP])
@@ -367,8 +365,10 @@ def most_similar(columns: Columns, count: int, rows: Keys, vector: Vectors, *, l
         at[at == len(rows)] = 0
         similar: Keys = found[rows[at] == found]
         if len(similar) >= least or limit >= OUT_OF_RANGE:
-            return similar
+            break
         limit += LIMIT_STEP
+    # The limit was estimated over all rows: cut to what the allowed ones alone give.
+    return take_similar(similar, distances[similar], least=least)
 
 
 def rank_by_signs(columns: Columns, rows: Keys, vector: Vectors, *, most: int) -> Keys:
@@ -394,5 +394,7 @@ def count_differing_signs(signs: NDArray[np.uint64], query: NDArray[np.uint64]) 
 def exact_cosines(columns: Columns, rows: Keys, vector: Vectors, read: Reader) -> Vectors:
     """Cosines of the rows, from the vectors in memory or else from `read`."""
     exact = columns.exact
-    vectors = read(columns.piece[rows]) if exact is None else exact[rows].astype(np.float32)
+    # Read ones are halved too: whether all fit into memory depends on other groups, and a cosine must not.
+    halves = read(columns.piece[rows]).astype(np.float16) if exact is None else exact[rows]
+    vectors = halves.astype(np.float32)
     return np.asarray(vectors @ vector, dtype=np.float32)

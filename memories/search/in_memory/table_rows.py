@@ -1,4 +1,4 @@
-"""Rows by memory in a table sorted by piece, and each memory's best cosine."""
+"""Rows by memory in a table sorted by piece, each memory's best cosine, and the rows with the most similar signs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -57,3 +57,9 @@ def best_per_memory(memories: Keys, cosines: NDArray[np.float32]) -> dict[int, f
     for key, cosine in zip(memories.tolist(), cosines.tolist(), strict=True):
         best[key] = max(best.get(key, -1.0), cosine)
     return best
+
+
+def take_similar(rows: Keys, distances: NDArray[np.uint16], *, least: int) -> Keys:
+    """The rows within the smallest distance that at least `least` of them have."""
+    reached = np.cumsum(np.bincount(distances))
+    return rows[distances <= int(np.searchsorted(reached, least))]

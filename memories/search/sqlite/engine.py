@@ -13,8 +13,9 @@ from memories.search.base import AnyVector, Hit, HybridHits, Vector, resolve_vec
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.query_terms import Match
-from memories.search.schema import apply_index_schema, created_names, statements
-from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors, score_words
+from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements, words_sql
+from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors
+from memories.search.sqlite.keyword import NO_MATCHES, best_words, find_matches
 from memories.search.sqlite.reindex import switch_model
 from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
 from memories.search.sqlite.vectors import fetch_rows, read_progress
@@ -23,10 +24,6 @@ from memories.types import VISIBLE_TRUSTS, State, Trust
 MAX_K = 4096  # vec0's limit for k
 Params = list[Any]
 
-_KEYWORD = """
-SELECT m.key, -f.rank FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
-WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rank LIMIT %s
-"""
 _NEAREST = """
 SELECT piece, distance FROM memories_vec WHERE embedding MATCH %s AND k = %s {narrow}
 """
@@ -55,16 +52,19 @@ class Engine:
         table = current_table(progress) if progress is not None else None
         if table is not None and match is not None and vector is not None:
             return find_hybrid(plan_query(table, visibility, limit), match, vector, also=also)
-        words = self.keyword(match, visibility, limit=limit) if match is not None else []
+        visible = RowReader(partial(read_visible, visibility=visibility))
+        matches = find_matches(match, visibility) if match is not None else NO_MATCHES
+        words = best_words(matches, visible, limit=limit)
         vector = resolve_vector(vector) if vector is not None else None
         nearest = self._find_nearest(table, vector, visibility, limit) if vector is not None else []
         by_vector, by_words = {hit.key for hit in nearest}, {hit.key for hit in words}
-        rows = read_visible(by_vector | by_words | {*also}, visibility)
+        rows = visible(by_vector | by_words | {*also})
         extra = {*also}.intersection(rows) - by_vector - by_words
+        others = {key: rows[key] for key in (by_vector - by_words) | extra if key in rows}
         return HybridHits(
             words,
             nearest,
-            score_words(match, (by_vector - by_words) | extra) if match is not None else {},
+            matches.scored(others),
             score_vectors((by_words - by_vector) | extra, vector, table=table) if vector is not None else {},
             tuple(sorted(extra)),
             rows,
@@ -72,9 +72,8 @@ class Engine:
 
     def keyword(self, match: Match, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The best `limit` memories by BM25, best first."""
-        where, params = render(visibility)
-        rows = fetch_rows(_KEYWORD.format(where=where), [match.expression, *params, limit])
-        return [Hit(key, score) for key, score in rows]
+        visible = RowReader(partial(read_visible, visibility=visibility))
+        return best_words(find_matches(match, visibility), visible, limit=limit)
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest, best first."""
@@ -113,7 +112,7 @@ class Engine:
         found = [f"{name} is missing" for name in self.missing_objects()]
         if found:
             return found
-        return [*find_keyword_errors(), *find_vector_errors()]
+        return [*find_keyword_errors(), *find_count_errors(), *find_vector_errors()]
 
     def switch_model(
         self, model: str, *, is_complete: Callable[[], bool], progress: Callable[[int, int], None]
@@ -126,6 +125,7 @@ class Engine:
         with transaction.atomic(), connection.cursor() as cursor:
             apply_index_schema(connection)
             cursor.execute("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
+            fill_search_rows(connection)
             cursor.execute("DROP TABLE memories_vec")
             for statement in statements("sqlite"):
                 if statement.name in ("memories_vec", "memories_vec_rooms"):
@@ -227,6 +227,26 @@ def find_keyword_errors() -> list[str]:
     except Exception as error:
         return [f"the keyword index does not match the memories ({type(error).__name__})"]
     return []
+
+
+_COUNTED = f"""
+SELECT COUNT(*) FROM memories_memory AS m LEFT JOIN search_row AS s ON s.key = m.key
+WHERE (s.group_id, s.is_global, s.words) IS NOT (m.group_id, m.scope = 'global', {words_sql("m")})
+"""
+_SUMMED = """
+SELECT COUNT(*) FROM (
+    SELECT is_global, group_id, COUNT(*) AS texts, SUM(words) AS words FROM search_row GROUP BY is_global, group_id
+) AS found FULL JOIN search_group AS kept USING (is_global, group_id)
+WHERE IFNULL(found.texts, 0) IS NOT kept.texts OR IFNULL(found.words, 0) IS NOT kept.words
+"""
+
+
+def find_count_errors() -> list[str]:
+    """Differences between the memories and the counts that the keyword search reads."""
+    [(rows,)] = fetch_rows(_COUNTED, [])
+    [(sums,)] = fetch_rows(_SUMMED, [])
+    found = [f"{rows} memories are counted wrongly for the keyword search"] if rows else []
+    return [*found, f"{sums} groups have wrong sums for the keyword search"] if sums else found
 
 
 def find_vector_errors() -> list[str]:

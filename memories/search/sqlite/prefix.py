@@ -11,10 +11,9 @@ from typing import NamedTuple
 from django.db import connection
 
 from access.visibility import Visibility
+from memories.search.sqlite.keyword import MAX_FILTER_GROUPS, group_terms
 from memories.search.sqlite.rows import render
 from storage.compiled_queries import fetch
-
-MAX_FILTER_GROUPS = 50  # groups named inside the match; with more, only the rows are filtered
 
 _FOUND = """
 SELECT m.key FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
@@ -24,7 +23,13 @@ WHERE f.memories_fts MATCH %s AND {where} ORDER BY f.rowid DESC LIMIT %s
 _WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_fts_words USING fts5vocab('main', 'memories_fts', 'row')"
 _LIKE = """
 SELECT term FROM temp.memories_fts_words
-WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s LIMIT %s
+WHERE term >= %s AND term < %s AND length(term) BETWEEN %s AND %s
+"""
+_PRESENT = """
+SELECT word.key FROM json_each(%s) AS word WHERE EXISTS (
+    SELECT 1 FROM memories_fts AS f CROSS JOIN memories_memory AS m ON m.key = f.rowid
+    WHERE f.memories_fts MATCH word.value AND {where}
+)
 """
 _BEGINNINGS = (
     "SELECT key, substr(content, 1, %s) FROM memories_memory WHERE key IN (SELECT value FROM json_each(%s))"
@@ -70,14 +75,29 @@ def read_sort_fields(keys: Sequence[int], chars: int) -> dict[int, PrefixMatch]:
     return {row[0]: PrefixMatch(*row) for row in fetch(_LOOKS, [chars, json.dumps([*keys])])}
 
 
-def read_index_words(first: str, *, shortest: int, longest: int, limit: int) -> list[str]:
+def read_index_words(first: str, *, shortest: int, longest: int) -> list[str]:
     """The index's words (stems) that begin with `first`, within these lengths.
 
-    They come from every group. A caller may search with them inside a Visibility, but must not show them.
+    They come from every group, and all of them: a limit would let other groups' words crowd out the caller's. Only those
+    that keep_visible_words() leaves may decide anything.
     """
     with connection.cursor() as cursor:
         cursor.execute(_WORDS)
-    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest, limit])]
+    return [term for (term,) in fetch(_LIKE, [first, first + "\U0010ffff", shortest, longest])]
+
+
+def keep_visible_words(terms: Sequence[str], visibility: Visibility, *, limit: int) -> list[str]:
+    """The first `limit` of the terms that a visible text has, in their order."""
+    where, params = render(visibility)
+    found: list[str] = []
+    for start in range(0, len(terms), limit):
+        batch = terms[start : start + limit]
+        expressions = [_quoted(term) + group_filter(visibility) for term in batch]
+        rows = fetch(_PRESENT.format(where=where), [json.dumps(expressions), *params])
+        found += [batch[int(at)] for (at,) in rows]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def _quoted(word: str) -> str:
@@ -87,7 +107,5 @@ def _quoted(word: str) -> str:
 
 def group_filter(v: Visibility) -> str:
     """Match clause with the filter column's words for visible groups; empty if all are visible."""
-    if v.groups is None or len(v.groups) > MAX_FILTER_GROUPS:
-        return ""
-    terms = [f'"ingroup{key}"' for key in sorted(v.groups)] + ['"isglobal"'] * v.include_global
-    return f" AND {{filter}} : ({' OR '.join(terms)})" if terms else ""
+    terms = group_terms(v)
+    return f" AND {{filter}} : ({' OR '.join(terms)})" if 0 < len(terms) <= MAX_FILTER_GROUPS else ""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sized
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +16,7 @@ from storage.compiled_queries import fetch
 
 Params = list[Any]
 
-_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields)
+_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name != "place")
 _IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
 # What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
 # or superseded by a memory dated ahead.
@@ -26,8 +27,12 @@ _COUNTS = (
     f"(m.state = '{State.LIVE}' OR m.type != '{Type.EPISODIC}' AND m.retired_at IS NULL AND m.valid_to > %s"
     f" AND m.valid_to > m.valid_to_known_at AND m.trust IN ({', '.join(repr(str(trust)) for trust in VISIBLE_TRUSTS)}))"
 )
-_VISIBLE = f"SELECT {_COLUMNS} FROM memories_memory AS m"  # noqa: S608 - constants alone
-_VISIBLE += " WHERE m.key IN (SELECT value FROM json_each(%s)) AND {where}"
+# A place among rows that the caller may not see would tell of them.
+_VISIBLE = f"""
+SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END
+FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
+WHERE m.key IN (SELECT value FROM json_each(%s)) AND {{where}}
+"""  # noqa: S608 - constants alone
 
 
 class RowReader:
@@ -50,11 +55,12 @@ class RowReader:
 def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
     """Memories inside the Visibility, by key; one statement."""
     requested = json.dumps([*keys])
+    in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
     return {
-        key: RankingFields(key, group, content, thread, position, _moment(began), confidence, trust)
-        for key, group, content, thread, position, began, confidence, trust in fetch(
-            _VISIBLE.format(where=where), [requested, *params]
+        key: RankingFields(key, group, content, thread, position, _moment(began), *others)
+        for key, group, content, thread, position, began, *others in fetch(
+            _VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params]
         )
     }
 
@@ -67,6 +73,14 @@ def render(v: Visibility) -> tuple[str, Params]:
         parts.append(sql)
         params += values
     return " AND ".join(f"({part})" for part in parts if part) or "1", params
+
+
+def groups_sql(v: Visibility, table: str) -> tuple[str, Params]:
+    """Condition on the group of a row of search_row or search_group, without the narrowing to a scope."""
+    if v.groups is None:
+        return "1", []
+    sql = f"{table}.group_id IN ({placeholders(v.groups)})"
+    return f"({sql} OR {table}.is_global)" if v.include_global else sql, sorted(v.groups)
 
 
 def scope_sql(v: Visibility) -> tuple[str, Params]:

@@ -16,6 +16,7 @@ from memories.draft import Draft
 from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
 from memories.models import Memory, RecallLog
+from memories.queries.visibility import listed_by
 from memories.recall.recall_log import COUNTER
 from memories.search.query_terms import words, words_starting_with
 from memories.search.sqlite.prefix import find_newest
@@ -236,11 +237,10 @@ def test_distance_counts_letters_put_in_left_out_replaced_and_swapped(one: str, 
 
 
 def test_the_nearest_come_first() -> None:
-    assert nearest("deplyo", ["deploi", "deploy", "display", "zebra"], edits=2, limit=5) == [
+    assert nearest("deplyo", ["deploi", "deploy", "display", "zebra"], edits=2) == [
         "deploy",
         "deploi",
     ]
-    assert nearest("deplyo", ["deploi", "deploy"], edits=2, limit=1) == ["deploy"]
 
 
 def test_early_edits_are_one_letter_away() -> None:
@@ -252,9 +252,21 @@ def test_early_edits_are_one_letter_away() -> None:
 
 
 def test_short_words_and_numbers_are_taken_as_they_are(alice: User, port: Memory) -> None:
-    assert similar_words("por") == ["por"]
-    assert similar_words("8081") == ["8081"]
-    assert similar_words("deplyment")[0] == "deplyment"
+    seen = listed_by(person(alice), None)
+    assert similar_words("por", seen) == ["por"]
+    assert similar_words("8081", seen) == ["8081"]
+    assert similar_words("deplyment", seen)[0] == "deplyment"
+
+
+def test_words_of_other_groups_neither_help_nor_crowd_out(
+    alice: User, bob: User, port: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the first 400 words of all groups and of those the 24 nearest were looked for."""
+    monkeypatch.setattr(suggesting, "MAX_SIMILAR", 2)
+    own = similar_words("deplyoment", listed_by(person(bob), None))
+    remember(alice, " ".join(f"depl{letter}oment" for letter in "abcdefg"), "garden")
+    assert similar_words("deplyoment", listed_by(person(bob), None)) == own
+    assert len(similar_words("deplyoment", listed_by(person(alice), None))) > len(own)
 
 
 @pytest.mark.parametrize(

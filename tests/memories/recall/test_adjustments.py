@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memories.models import Memory
 from memories.recall.adjustments import (
     adjust,
     beside_scores,
@@ -18,15 +17,18 @@ from memories.recall.dates import NamedDate
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
 from memories.recall.weights import without
+from memories.search.base import RankingFields
 
 SPRING = datetime(2023, 5, 8, 10, 0, tzinfo=UTC)
 
 
-def memory(content: str = "Maria: We met.", **fields: object) -> Memory:
-    return Memory(**{"key": 1, "content": content, "confidence": 0.5, "trust": "active"} | fields)
+def memory(content: str = "Maria: We met.", key: int = 1, **fields: object) -> RankingFields:
+    """A row that was stored in the place of its key."""
+    plain = {"group_id": None, "thread_id": None, "position": None, "valid_from": None, "confidence": 0.5}
+    return RankingFields(**plain | {"key": key, "place": key, "content": content, "trust": "active"} | fields)
 
 
-def adjusted(row: Memory, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
+def adjusted(row: RankingFields, question: Question, *, words: int = 50, is_turn: bool = False) -> float:
     """The adjustment of a fused score of 0."""
     candidate = Candidate(row.key, words=words, is_turn=is_turn)
     scores = adjust({row.key: 0.0}, [candidate], {row.key: row}, question, trace=Trace())
@@ -157,6 +159,11 @@ def test_what_was_stored_beside_counts_by_the_two_best_within_three() -> None:
 def test_what_stands_elsewhere_is_not_beside(other: dict[str, int]) -> None:
     rows = {1: memory(key=1, group_id=1), 2: memory(key=2, **other)}
     assert beside_scores({1: 0.8, 2: 0.8}, rows) == {}
+
+
+def test_what_other_groups_store_in_between_does_not_part_two() -> None:
+    rows = {1: memory(key=1, group_id=1, place=1), 900: memory(key=900, group_id=1, place=2)}
+    assert beside_scores({1: 0.8, 900: 0.4}, rows) == pytest.approx({1: 0.2, 900: 0.4})
 
 
 def test_a_tenth_of_what_stands_beside_is_added() -> None:

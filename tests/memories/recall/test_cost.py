@@ -16,9 +16,8 @@ from memories.search.in_memory import sync as following
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-# Group, the index's model (twice), names of entities, how far it is, what is visible, answer.
-# What was searched for before is not searched for again.
-MOST = 8
+# Group, the index's model (twice), names of entities, how far it is, how many texts, words, what is visible, answer.
+MOST = 9
 
 
 @pytest.fixture(autouse=True)

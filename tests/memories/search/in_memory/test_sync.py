@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from memories.search.in_memory.table import Keys, VectorTable
 from memories.search.query_terms import Match
 from memories.search.sqlite import engine as sqlite
 from memories.search.sqlite import hybrid as sqlite_both
+from memories.search.sqlite import keyword
 from memories.search.sqlite import rows as sqlite_rows
-from memories.search.sqlite.vectors import fetch_rows, read_progress
+from memories.search.sqlite.vectors import read_progress
 from memories.search.term_counts import TermCounts
 from memories.types import State
 from tests.memories.builders import NOW, add_piece, row, unit_vector
@@ -233,20 +234,15 @@ def test_what_is_near_in_a_large_room_is_chosen_on_another_core(
     assert threads != [threading.get_ident()]
 
 
-@pytest.mark.parametrize("small_group", [0, 1000])
 def test_words_are_looked_for_and_read_while_the_vector_is_made(
-    ledger: Group, monkeypatch: pytest.MonkeyPatch, small_group: int
+    ledger: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a small group every hit is read, of others the best; it comes to the same, and no row is read twice."""
+    """The answer is the same, and no row is read twice."""
     for number in range(30):
         remembered(ledger, number)
     match, v, vector = Match(("lighthouse", "7", "8", "11")), seen(ledger), unit_vector(7)
     at_once = search_index().find(match, vector, v, limit=4, also=(29,))
-    slow, searches, rows_read = Future[Vector](), list[str](), list[int]()
-
-    def noting(sql: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
-        searches.append(sql)
-        return fetch_rows(sql, params)
+    slow, rows_read = Future[Vector](), list[int]()
 
     def reading(keys: Iterable[int], visibility: Visibility) -> dict[int, RankingFields]:
         asked = [*keys]
@@ -255,50 +251,32 @@ def test_words_are_looked_for_and_read_while_the_vector_is_made(
             slow.set_result(vector)  # a search that waited for it before would wait for ever
         return sqlite_rows.read_visible(asked, visibility)
 
-    monkeypatch.setattr(sqlite_both, "fetch_rows", noting)
     monkeypatch.setattr(sqlite, "read_visible", reading)
-    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_group)
     assert search_index().find(match, slow, v, limit=4, also=(29,)) == at_once
-    assert (sqlite_both._SCORES in searches) is (small_group == 0)
-    assert (sqlite_both._HITS in searches) is (small_group == 1000)
     assert len(rows_read) == len({*rows_read}) >= 5
 
 
-@pytest.mark.parametrize(("small_group", "counted"), [(3, True), (4, False)])
-def test_common_words_are_counted_where_the_room_is_not_small(
-    ledger: Group, monkeypatch: pytest.MonkeyPatch, small_group: int, counted: bool
+@pytest.mark.parametrize(("budget", "counted"), [(3, True), (4, False)])
+def test_common_words_are_counted_where_the_caller_sees_many_texts(
+    ledger: Group, monkeypatch: pytest.MonkeyPatch, budget: int, counted: bool
 ) -> None:
+    """The filters of a request do not count, nor do the texts of other groups."""
+    other = Group.objects.create(slug="other")
     for number in range(4):
         remembered(ledger, number)
-    asked = list[Sequence[str]]()
-
-    def counts(terms: Sequence[str]) -> list[int]:
-        asked.append(terms)
-        return [4] * len(terms)
-
-    monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)  # the store has more
-    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", small_group)
-    monkeypatch.setattr(sqlite_both, "count_matches", counts)
-    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
-    found = search_index().find(Match(("lighthouse", "2")), unit_vector(2), seen(ledger), limit=4)
-    assert len(found.words) == 4
-    assert bool(asked) is counted
-
-
-def test_common_words_are_counted_in_a_large_room_of_which_little_is_asked(
-    ledger: Group, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index ranks every match of the group, whatever else is asked of the rows."""
-    for number in range(4):
-        remembered(ledger, number)
-    counted = list[Sequence[str]]()
-    monkeypatch.setattr(sqlite_both, "POSTING_BUDGET", 3)
-    monkeypatch.setattr(sqlite_both, "SMALL_GROUP_ROWS", 3)
-    monkeypatch.setattr(sqlite_both, "TERM_COUNTS", TermCounts())
-    monkeypatch.setattr(sqlite_both, "count_matches", lambda terms: counted.append(terms) or [4] * len(terms))
+        remembered(other, number)
+    cached = TermCounts()
+    monkeypatch.setattr(keyword, "POSTING_BUDGET", budget)
+    monkeypatch.setattr(keyword, "TERM_COUNTS", cached)
     asked = seen(ledger, types=frozenset({"entity"}))
     search_index().find(Match(("lighthouse", "2")), unit_vector(2), asked, limit=4)
-    assert counted
+    assert bool(cached._counts) is counted
+    if counted:
+        place = (connection.settings_dict["NAME"], asked.groups, asked.include_global)
+        assert {term: cached._counts[place, term][0] for term in ("lighthouse", "2")} == {
+            "lighthouse": 4,
+            "2": 1,
+        }
 
 
 # It ends without closing: what closes a database last clears the log that the others read.

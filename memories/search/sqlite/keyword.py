@@ -1,0 +1,235 @@
+"""Keyword search: BM25 whose counts are those of the visible groups, over FTS5's lists of matches.
+
+FTS5's own rank counts texts and words over all groups: a caller could read from a score that another group has a word. So
+FTS5 only says which texts have a word, and the score is computed here, in two steps. The first knows whether a word is in a
+text or in its context, and orders all matches. The second also counts how often the text has it, and scores those that may
+be returned. Nothing in either depends on a row of a group outside the Visibility.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from access.visibility import Visibility
+from memories.language.word_forms import count_root, root
+from memories.search.base import Hit, RankingFields
+from memories.search.query_terms import Match, expression_of
+from memories.search.sqlite.rows import groups_sql
+from memories.search.term_counts import POSTING_BUDGET, TermCounts, within_budget
+from storage.compiled_queries import fetch
+
+# Chosen on the development sets from 0.6 to 1.2 and 0.65 to 0.9 (docs/recall.md, "Words").
+# A word that more than nine tenths of the texts have counts less, down to a hundredth: it says nothing about any of them.
+FADING_SHARE, LEAST_FADED = 0.1, 0.01
+SATURATION = 0.9  # BM25's k1: how fast more of the same word stops to count
+LENGTH_SHARE = 0.75  # BM25's b: how much a text's length counts
+CONTEXT_WEIGHT = 0.3  # of a word in the context (tags, neighbours in the thread), against one in the text
+SLACK = 1.25  # matches whose words are counted, per match wanted
+GROWTH = 4  # factor for the next attempt if too few matches were visible
+# From this share of all texts on, matching a group's word costs more than it saves.
+LARGE_SHARE = 0.3
+MAX_FILTER_GROUPS = 50  # groups named inside a match; with more, only the rows are filtered
+
+TEXT, CONTEXT = "content forms", "context"
+_TEXTS = "SELECT SUM(s.texts), SUM(s.texts) FILTER (WHERE {groups}), SUM(s.words) FILTER (WHERE {groups}) FROM search_group AS s"
+_FOUND = """
+FROM memories_fts AS f CROSS JOIN search_row AS s ON s.key = f.rowid WHERE f.memories_fts MATCH %s AND {groups}
+"""
+# A row per word and columns with two texts of numbers: Python takes three times as long for a row per match.
+_POSTINGS = """
+SELECT (SELECT GROUP_CONCAT(s.key) || ' ' || GROUP_CONCAT(s.words) {found}) FROM json_each(%s) AS word
+"""
+_COUNT = "SELECT COUNT(*) FROM (SELECT 1 " + _FOUND + " LIMIT %s)"  # noqa: S608 - constants alone
+TERM_COUNTS = TermCounts()
+
+Keys = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+Visible = Callable[[Iterable[int]], Mapping[int, RankingFields]]
+
+
+class VisibleTexts(NamedTuple):
+    """Number of texts in the visible groups, whatever their state, their mean words, and their share of all texts."""
+
+    texts: int
+    mean_words: float
+    share: float
+
+
+class Postings(NamedTuple):
+    """Texts that have a word, one entry each, by key: 1 for the text, CONTEXT_WEIGHT for the context, or the sum."""
+
+    keys: Keys
+    frequency: Numbers
+    words: Numbers
+
+
+@dataclass(frozen=True)
+class KeywordMatches:
+    """All texts of the visible groups that have a word of the query, whatever other conditions the Visibility has.
+
+    `postings` are those of all terms, one term after the other; `counts` says how many each term has.
+    """
+
+    terms: tuple[str, ...]
+    counts: Keys
+    postings: Postings
+    texts: VisibleTexts
+
+    @cached_property
+    def term_of(self) -> Keys:
+        """The index of the term of each posting."""
+        found: Keys = np.repeat(np.arange(len(self.terms)), self.counts)
+        return found
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """Keys of all matches, best first by the first step's score; the older first of equal ones."""
+        keys, at = np.unique(self.postings.keys, return_inverse=True)
+        scores = np.bincount(
+            at,
+            weights=self._scores(self.postings.frequency, self.postings.words, self.term_of),
+            minlength=len(keys),
+        )
+        found: list[int] = keys[np.argsort(-scores.round(9), kind="stable")].tolist()
+        return found
+
+    def first(self, limit: int) -> list[int]:
+        """Keys of the matches that are read first if `limit` are wanted."""
+        return self.ranked[: int(limit * SLACK) + 1]
+
+    def scored(self, rows: Mapping[int, RankingFields]) -> dict[int, float]:
+        """The scores of those of the rows that match, with the number of times that each text has a word."""
+        if not rows or not self.terms:
+            return {}
+        keys = np.array(sorted(rows), dtype=np.int64)
+        row_of = np.minimum(np.searchsorted(keys, self.postings.keys), len(keys) - 1)
+        matching = np.flatnonzero(keys[row_of] == self.postings.keys)
+        row_of, term_of = row_of[matching], self.term_of[matching]
+        frequency, words = self.postings.frequency[matching], self.postings.words[matching]
+        texts, roots = [rows[key].content.lower() for key in keys.tolist()], [*map(root, self.terms)]
+        places = zip(row_of.tolist(), term_of.tolist(), strict=True)
+        repeats = np.array(
+            [count_root(texts[row], roots[term]) - 1 for row, term in places], dtype=np.float64
+        )
+        frequency = frequency + np.where(frequency >= 1, np.maximum(repeats, 0), 0)
+        scores = np.bincount(row_of, weights=self._scores(frequency, words, term_of))
+        return {
+            key: score for key, score in zip(keys.tolist(), scores.round(9).tolist(), strict=False) if score
+        }
+
+    def _scores(self, frequency: Numbers, words: Numbers, term_of: Keys) -> Numbers:
+        """BM25 of each posting: a word rarer among the visible texts counts more, one that all of them have next to nothing."""
+        own = np.bincount(self.term_of, weights=self.postings.frequency >= 1, minlength=len(self.terms))
+        share = np.where(own, own, self.counts) / self.texts.texts
+        rarity = (np.log1p(1 / share) * np.clip((1 - share) / FADING_SHARE, LEAST_FADED, 1))[term_of]
+        saturated = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * words / self.texts.mean_words)
+        scores: Numbers = rarity * frequency * (SATURATION + 1) / (frequency + saturated)
+        return scores
+
+
+NO_KEYS, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0)
+NO_MATCHES = KeywordMatches((), NO_KEYS, Postings(NO_KEYS, NO_NUMBERS, NO_NUMBERS), VisibleTexts(0, 1.0, 0.0))
+
+
+def find_matches(match: Match, visibility: Visibility) -> KeywordMatches:
+    """The matches of a query in the visible groups; in a large store without its most common words."""
+    texts = count_texts(visibility)
+    if not texts.texts:
+        return NO_MATCHES
+    if texts.texts > POSTING_BUDGET:
+        match = drop_common_terms(match, visibility, texts)
+    read = zip(match.terms, read_postings(match.terms, visibility, texts), strict=True)
+    found = {term: postings for term, postings in read if len(postings.keys)}
+    if not found:
+        return NO_MATCHES
+    counts = np.array([len(postings.keys) for postings in found.values()], dtype=np.int64)
+    together = Postings(*map(np.concatenate, zip(*found.values(), strict=True)))
+    return KeywordMatches(tuple(found), counts, together, texts)
+
+
+def best_words(matches: KeywordMatches, visible: Visible, *, limit: int) -> list[Hit]:
+    """The `limit` visible memories that match best, best first."""
+    keys = matches.first(limit)
+    rows = visible(keys)
+    while len(rows) < limit and len(keys) < len(matches.ranked):
+        keys = matches.ranked[: len(keys) * GROWTH]
+        rows = visible(keys)
+    scores = matches.scored({key: rows[key] for key in list(rows)[: int(limit * SLACK)]})
+    best = sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
+    return [Hit(key, score) for key, score in best[:limit]]
+
+
+def count_texts(visibility: Visibility) -> VisibleTexts:
+    """The number of visible texts, their mean words and their share."""
+    groups, params = groups_sql(visibility, "s")
+    [(everything, count, words)] = fetch(_TEXTS.format(groups=groups), [*params, *params])
+    if not count:
+        return VisibleTexts(0, 1.0, 0.0)
+    return VisibleTexts(count, max(words / count, 1.0), count / everything)
+
+
+def read_postings(terms: Sequence[str], visibility: Visibility, texts: VisibleTexts) -> Iterator[Postings]:
+    """For each term the texts of the visible groups that have it; one statement."""
+    groups, params = groups_sql(visibility, "s")
+    beginning = group_expression(visibility, texts)
+    expressions = [
+        beginning + expression_of([term], columns) for term in terms for columns in (TEXT, CONTEXT)
+    ]
+    found = _FOUND.replace("%s", "word.value").format(groups=groups)
+    rows = fetch(_POSTINGS.format(found=found), [*params, json.dumps(expressions)])
+    parts = [parse_matches(matches) for (matches,) in rows]
+    return map(join_columns, parts[::2], parts[1::2])
+
+
+def parse_matches(matches: str | None) -> tuple[Keys, Numbers]:
+    """Keys and words of the texts in one row of _POSTINGS."""
+    keys, _, words = (matches or "").partition(" ")
+    return np.fromstring(keys, dtype=np.int64, sep=","), np.fromstring(words, dtype=np.float64, sep=",")
+
+
+def join_columns(text: tuple[Keys, Numbers], context: tuple[Keys, Numbers]) -> Postings:
+    """The texts that have a word themselves and those that have it in their context."""
+    if not len(context[0]):
+        return Postings(text[0], np.ones(len(text[0])), text[1])
+    keys, first, at = np.unique(np.concatenate([text[0], context[0]]), return_index=True, return_inverse=True)
+    weights = np.concatenate([np.ones(len(text[0])), np.full(len(context[0]), CONTEXT_WEIGHT)])
+    frequency = np.asarray(np.bincount(at, weights=weights, minlength=len(keys)), dtype=np.float64)
+    return Postings(keys, frequency, np.concatenate([text[1], context[1]])[first])
+
+
+def group_expression(visibility: Visibility, texts: VisibleTexts) -> str:
+    """The beginning of a match expression that skips other groups' texts; empty where that costs more than it saves."""
+    terms = group_terms(visibility)
+    if not 0 < len(terms) <= MAX_FILTER_GROUPS or texts.share >= LARGE_SHARE:
+        return ""
+    return f"{{filter}} : ({' OR '.join(terms)}) AND "
+
+
+def group_terms(v: Visibility) -> list[str]:
+    """The filter column's words for visible groups; empty if every group is visible."""
+    if v.groups is None:
+        return []
+    terms = [f'"ingroup{key}"' for key in sorted(v.groups)]
+    return [*terms, '"isglobal"'] if v.include_global else terms
+
+
+def drop_common_terms(match: Match, visibility: Visibility, texts: VisibleTexts) -> Match:
+    """The match without the words that are most common in the visible groups, if it matches more than the budget."""
+    groups, params = groups_sql(visibility, "s")
+
+    def count_matches(terms: Sequence[str]) -> list[int]:
+        beginning = group_expression(visibility, texts)
+        sql = _COUNT.format(groups=groups)
+        rows = [
+            fetch(sql, [beginning + Match((term,)).expression, *params, POSTING_BUDGET + 1]) for term in terms
+        ]
+        return [int(count) for [(count,)] in rows]
+
+    place = (str(connection.settings_dict["NAME"]), visibility.groups, visibility.include_global)
+    return within_budget(match, TERM_COUNTS.of(place, match.terms, count_matches))
