@@ -17,7 +17,6 @@ from loci_site.config.sections import SECTIONS, Access, Embedding, Maintenance, 
 __all__ = ["KEYS", "LOOPBACK_NAMES", "Config", "ConfigError", "is_loopback", "load_config"]
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
-POSTGRES_SCHEMES = ("postgres", "postgresql")
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -48,7 +47,6 @@ class Config:
     retrieval: Retrieval = field(default_factory=Retrieval)
     maintenance: Maintenance = field(default_factory=Maintenance)
     access: Access = field(default_factory=Access)
-    database_url: str = ""
     redis_url: str = ""
 
     @property
@@ -73,11 +71,15 @@ def load_config(env: Mapping[str, str]) -> Config:
     sections = {name: declared(**values[name]) for name, declared in SECTIONS.items()}
     config = Config(
         home=home,
-        database_url=env.get("DATABASE_URL", "").strip(),
         redis_url=env.get("REDIS_URL", "").strip(),
         **sections,
     )
     errors += find_conflicts(config)
+    if env.get("DATABASE_URL", "").strip():
+        errors.append(
+            "variable DATABASE_URL is set, but this version runs on SQLite alone: unset it; the setting storage.database "
+            "names the file"
+        )
     if errors:
         raise ConfigError(errors)
     return config
@@ -102,13 +104,9 @@ def find_conflicts(config: Config) -> list[str]:
     ]:
         if url and not is_web_address(url):
             errors.append(f"{name} is {url!r}; it must be an address such as https://memory.example.org")
-    # These two may contain a password, so their values are not shown.
-    for name, url, schemes, example in (
-        ("DATABASE_URL", config.database_url, POSTGRES_SCHEMES, "postgresql://user:password@host:port/name"),
-        ("REDIS_URL", config.redis_url, REDIS_SCHEMES, "redis://host:port/0"),
-    ):
-        if url and not has_scheme(url, schemes):
-            errors.append(f"variable {name} must have the form {example}")
+    # It may contain a password, so its value is not shown.
+    if config.redis_url and not has_scheme(config.redis_url, REDIS_SCHEMES):
+        errors.append("variable REDIS_URL must have the form redis://host:port/0")
     return errors
 
 

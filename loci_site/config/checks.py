@@ -20,8 +20,6 @@ OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 @register(TAG)
 def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """Check that the SQLite library has full-text search with secure delete and loads the vector extension."""
-    if settings.LOCI.database_url:
-        return []
     return sqlite_messages(DRIVER)
 
 

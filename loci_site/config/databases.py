@@ -1,8 +1,7 @@
-"""The database that Django opens: PostgreSQL if DATABASE_URL is set, else SQLite in LOCI_HOME."""
+"""The database that Django opens: SQLite in LOCI_HOME."""
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from loci_site.config import Config
 from loci_site.config.sections import Storage
@@ -21,8 +20,6 @@ PRAGMAS = (
 
 def database_settings(config: Config) -> dict[str, Any]:
     """The `default` entry of DATABASES."""
-    if config.database_url:
-        return postgres_settings(config.database_url)
     return sqlite_settings(config.storage.database, storage=config.storage)
 
 
@@ -40,20 +37,4 @@ def sqlite_settings(database: Path, *, storage: Storage) -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "init_command": ";".join(f"PRAGMA {pragma}" for pragma in pragmas),
         },
-    }
-
-
-def postgres_settings(url: str) -> dict[str, Any]:
-    """Settings for PostgreSQL from postgresql://user:password@host:port/name?option=value."""
-    parts = urlsplit(url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.lstrip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
-        "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": dict(parse_qsl(parts.query)),
     }

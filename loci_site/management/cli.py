@@ -96,7 +96,7 @@ def create_missing_database() -> None:
 
     file = settings.LOCI.storage.database
     is_default = file == settings.LOCI.home / DATABASE
-    if settings.LOCI.database_url or not is_default or (file.exists() and file.stat().st_size > 0):
+    if not is_default or (file.exists() and file.stat().st_size > 0):
         return
     django.setup()
     from loci_site.management.first_start import migrate_if_needed  # noqa: PLC0415 - needs the models

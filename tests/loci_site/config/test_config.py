@@ -31,7 +31,7 @@ def test_without_file_or_variables_the_defaults_hold(tmp_path: Path) -> None:
         "hybrid",
         True,
     )
-    assert (config.embedding.model_dir, config.database_url, config.redis_url) == (None, "", "")
+    assert (config.embedding.model_dir, config.redis_url) == (None, "")
 
 
 def test_home_is_a_hidden_folder_of_the_user_when_nothing_is_said() -> None:
@@ -189,6 +189,12 @@ def test_same_may_not_be_looser_than_near(tmp_path: Path) -> None:
 def test_a_wrong_address_of_a_service_is_named_without_its_password(tmp_path: Path, variable: str) -> None:
     (error,) = errors_of({"LOCI_HOME": str(tmp_path), variable: "mysql://user:hunter2@host/db"})
     assert variable in error
+    assert "hunter2" not in error
+
+
+def test_no_database_server_is_taken_silently(tmp_path: Path) -> None:
+    (error,) = errors_of({"LOCI_HOME": str(tmp_path), "DATABASE_URL": "postgresql://user:hunter2@host/db"})
+    assert "runs on SQLite alone: unset it" in error
     assert "hunter2" not in error
 
 

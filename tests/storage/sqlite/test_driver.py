@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from django.db.utils import ConnectionHandler
 
 from loci_site.config.checks import sqlite_messages
-from loci_site.config.databases import postgres_settings, sqlite_settings
+from loci_site.config.databases import sqlite_settings
 from loci_site.config.sections import Storage
 from storage.sqlite import base, driver
 from storage.sqlite import features as probe
@@ -243,10 +243,3 @@ def test_a_library_without_full_text_search_is_said() -> None:
     (error,) = sqlite_messages(Driver("stdlib", crippled))
     assert error.id == "loci.E002"
     assert "SQLite 3.40.1 of stdlib has no full-text search with secure delete" in error.msg
-
-
-def test_postgresql_is_read_from_its_address() -> None:
-    found = postgres_settings("postgresql://lo%40ci:p%2Fw@db.example:6432/mem?sslmode=require")
-    expected = {"NAME": "mem", "USER": "lo@ci", "PASSWORD": "p/w", "HOST": "db.example", "PORT": "6432"}
-    assert {name: found[name] for name in expected} == expected
-    assert found["OPTIONS"] == {"sslmode": "require"}
