@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from django.conf import settings
 
@@ -13,6 +16,7 @@ from loci_site.worker import app, queue_folders
 from storage.home import ensure_home
 
 NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
+AUTOGROUP = Path("/proc/self/autogroup")
 THREADS = 2  # one may be busy for long while the other sends the heartbeat
 
 
@@ -24,13 +28,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     if parent:
         end_with_parent(parent)
     take_short_turns()
-    os.nice(NICENESS)
+    prefer_other_processes()
     create_queue_folders()
     # `up` has run the relevant checks; Celery's would import every view.
     os.environ["CELERY_SKIP_CHECKS"] = "1"
     # Root is dangerous with pickled messages; ours are JSON, and root is common in containers.
     warnings.filterwarnings("ignore", message=".*superuser privileges.*")
     app.worker_main(worker_options())
+
+
+def prefer_other_processes() -> None:
+    """Lower this process's priority, and that of its session: Linux weighs sessions before the processes in them."""
+    os.nice(NICENESS)
+    if sys.platform == "linux" and os.getsid(0) == os.getpid():
+        with suppress(OSError):  # a kernel that does not group by session
+            AUTOGROUP.write_text(str(NICENESS), encoding="ascii")
 
 
 def worker_options() -> list[str]:

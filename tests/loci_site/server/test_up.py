@@ -205,6 +205,17 @@ def test_a_killed_worker_leaves_no_second_clock_behind_and_all_children_end_with
             assert all(handle.has_ended() for handle in handles)
 
 
+def test_the_worker_gives_way_to_the_web_process(started: Path) -> None:
+    """Linux shares the cores among sessions first: a niceness within the worker's own session says nothing to others."""
+    with running(started, with_worker=True) as up:
+        web, worker = up.child("server"), up.child("worker")
+        assert os.getpriority(os.PRIO_PROCESS, worker) > os.getpriority(os.PRIO_PROCESS, web)
+        sessions = [Path(f"/proc/{pid}/autogroup") for pid in (web, worker)]
+        if all(session.exists() for session in sessions):  # a Linux that groups by session
+            niceness = [int(session.read_text().split()[-1]) for session in sessions]
+            assert niceness[1] > niceness[0]
+
+
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
