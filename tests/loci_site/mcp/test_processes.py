@@ -102,7 +102,7 @@ async def walk(client: Client, group: str) -> None:
 async def test_an_agent_walks_the_path_over_http(installed: Installation, url: str, era: Era) -> None:
     async with over_http(url, installed.secret, era) as client:
         assert client.protocol_version == VERSIONS[era]
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 9
         await walk(client, f"http-{era}")
 
 
@@ -110,7 +110,7 @@ async def test_an_agent_walks_the_path_over_http(installed: Installation, url: s
 async def test_an_agent_walks_the_path_over_stdio(installed: Installation, era: Era) -> None:
     async with over_stdio(installed.home, era) as client:
         assert client.protocol_version == VERSIONS[era]
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 9
         await walk(client, f"stdio-{era}")
 
 
@@ -118,6 +118,21 @@ async def test_stdio_needs_no_preparation(tmp_path: Path) -> None:
     async with over_stdio(make_home(tmp_path), "auto", "--group", "first") as client:
         stored = await answer(client, "store_memory", content="The gate opens at seven.")
         assert (stored["group"], stored["group_created"]) == ("first", True)
+
+
+@pytest.mark.parametrize("options", [[], ["--admin"]])
+async def test_only_an_admin_child_purges(installed: Installation, options: list[str]) -> None:
+    group = f"purge-{len(options)}"
+    async with over_stdio(installed.home, "auto", *options) as client:
+        stored = await answer(client, "store_memory", content="The safe is behind the mirror.", group=group)
+        purged = await client.call_tool(
+            "forget_memory", {"id": stored["id"], "verb": "purge", "reason": "private"}
+        )
+        assert purged.is_error is (options == [])
+        if not options:
+            assert "Needs scope 'curate'" in purged.content[0].text
+        found = await answer(client, "recall_memory", query="where is the safe?", group=group)
+        assert (stored["id"] in [each["id"] for each in found["results"]]) is (options == [])
 
 
 async def test_a_read_only_child_with_a_token_offers_what_reads(installed: Installation) -> None:
