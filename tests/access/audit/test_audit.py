@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from access.audit import AuditEvent, append, append_many, verify_chain
+from access.audit import AuditEvent, append, append_many
+from access.audit.verify import verify_chain
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from memories.browse.listing import list_log
 from memories.lifecycle.verbs import purge
