@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 
 from django.db.models import OuterRef, Subquery
 
@@ -137,7 +138,7 @@ def verify_links(origin: str = OWN) -> LinkReport:
         }
         for row, chain, seq, hash_ in batch:
             found = hashes.get((chain, seq))
-            if found != hash_ and (found is not None or seq > gone_through(origin, chain, dropped)):
+            if found != hash_ and (found is not None or seq > missing_through(origin, chain, dropped)):
                 label = chain_labels().get(chain, chain) if origin == OWN else chain
                 state = "missing" if found is None else "another one now"
                 return LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
@@ -157,8 +158,10 @@ def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
         ]
 
 
-def gone_through(origin: str, chain: str, known: dict[str, int]) -> int:
-    """dropped_through(), asked once for each chain."""
+def missing_through(origin: str, chain: str, known: dict[str, int]) -> float:
+    """The last number up to which a linked row may be missing: dropped by retention, or never imported."""
+    if origin != OWN:
+        return inf
     if chain not in known:
         known[chain] = dropped_through(chain, origin)
     return known[chain]
