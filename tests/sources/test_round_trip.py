@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from access.audit.links import link_heads
 from access.models import Group
+from access.tokens import operator
 from sources.exporting.instance_name import instance_id
 from tests.sources.dump import dump
 from tests.sources.other_store import OtherStore
