@@ -247,7 +247,7 @@ def test_the_chain_is_verified_by_a_button(owner: Client, remember: Remember) ->
 
 def test_every_actor_of_the_admin_says_so_in_the_log(owner: Client, remember: Remember) -> None:
     owner.post(page(remember("noise"), "forget"), {"reason": "noise"})
-    last = AuditEntry.objects.order_by("-seq").first()
+    last = AuditEntry.objects.order_by("-key").first()
     assert last is not None
     assert (last.operation, last.actor, last.via) == ("forget", "alice", Via.ADMIN)
     assert operator().name != last.actor

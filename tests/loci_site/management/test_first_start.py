@@ -29,7 +29,7 @@ def test_both_are_in_the_audit_log_without_their_secrets() -> None:
     first = create_first_access()
     assert first is not None
     said = list(
-        AuditEntry.objects.order_by("seq").values_list("operation", "subject", "payload_row__payload")
+        AuditEntry.objects.order_by("key").values_list("operation", "subject", "payload_row__payload")
     )
     assert [operation for operation, _, _ in said] == ["member", "token"]
     assert first.password not in str(said)
