@@ -236,8 +236,9 @@ def test_a_question_says_its_rank(owner: Client, remember: Remember) -> None:
 
 def test_the_chain_is_verified_by_a_button(owner: Client, remember: Remember) -> None:
     remember("something")
+    rows = AuditEntry.objects.count()
     said = owner.post("/admin/access/auditentry/verify/", follow=True).content.decode()
-    assert "The log is intact: 4 rows in 2 chains." in said
+    assert f"The log is intact: {rows} rows in 2 chains." in said
     AuditEntry.objects.filter(operation="store").update(actor="mallory")
     assert (
         "The chain ledger is broken at row"
