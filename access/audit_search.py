@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 
 from access import audit
 from access.actor import READ, Actor
-from access.audit import OWN
+from access.audit.chains import HEADS, OWN
+from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted
 from access.groups import find_group
@@ -19,7 +20,7 @@ from access.models import AuditEntry, Group
 
 BATCH_ROWS = 2000  # in memory
 EXPORTED_FIELDS = (
-    "origin", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
+    "origin", "chain", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
     "digest", "hash",
 )  # fmt: skip
 
@@ -43,7 +44,9 @@ class LogFilter:
 def find_log_entries(
     actor: Actor, filters: LogFilter | None = None, *, origin: str | None = OWN
 ) -> QuerySet[AuditEntry]:
-    """The matching rows that the actor may see, with their payloads; rows of every chain if `origin` is None.
+    """The matching rows that the actor may see, with their payloads; rows of imported chains too if `origin` is None.
+
+    Of this store's chains, the chain of heads is left out unless the filter asks for its operation.
 
     Raises:
         NotPermitted: the actor may not read.
@@ -57,7 +60,14 @@ def find_log_entries(
     if not actor.all_groups:
         entered = Group.objects.filter(key__in=actor.roles).values_list("id", flat=True)
         rows = rows.filter(group__in=list(entered))
-    return rows if origin is None else rows.filter(origin=origin)
+    if origin is None:
+        return rows
+    return without_links(rows.filter(origin=origin), filters.operation if filters else "")
+
+
+def without_links(rows: QuerySet[AuditEntry], operation: str) -> QuerySet[AuditEntry]:
+    """The rows without the chain of heads, which grows every minute, unless its operation is asked for."""
+    return rows if operation == Operation.HEADS else rows.exclude(chain=HEADS)
 
 
 def filter_condition(actor: Actor, filters: LogFilter) -> Q:
@@ -91,6 +101,8 @@ def export_log(
     A line holds the fields that the row's hash covers and the payload with its salt, so that anybody can verify a whole
     chain. Rows are streamed: the size of the log does not matter.
     """
+    if actor.all_groups:
+        link_heads(actor)
     count = 0
     for line in export_lines(find_log_entries(actor, filters, origin=None)):
         out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
@@ -103,7 +115,7 @@ def export_log(
 
 def export_lines(rows: QuerySet[AuditEntry]) -> Iterator[dict[str, Any]]:
     """The rows as dicts for JSON, by chain and number."""
-    for entry in rows.order_by("origin", "seq").iterator(chunk_size=BATCH_ROWS):
+    for entry in rows.order_by("origin", "chain", "seq").iterator(chunk_size=BATCH_ROWS):
         row = {name: _as_json(getattr(entry, name)) for name in EXPORTED_FIELDS}
         payload = getattr(entry, "payload_row", None)
         said = payload and {"salt": payload.salt, "payload": payload.payload}

@@ -23,7 +23,7 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 from django.conf import settings  # noqa: E402
 from django.db import connection  # noqa: E402
 
-from access.audit import verify_chain  # noqa: E402
+from access.audit.verify import is_log_whole  # noqa: E402
 from access.tokens import operator  # noqa: E402
 from bench.speed.store import mixed_vectors, seed_vectors  # noqa: E402
 from bench.speed.texts import load_vocabulary, make_texts  # noqa: E402
@@ -110,7 +110,7 @@ def main() -> None:
         clock, tenths = {"vectors": _vectors, "export": _export, "texts": _texts}[kind](size, folder)
     rows = Memory.objects.count()
     faults = search_index().find_errors()
-    if rows != size or faults or not verify_chain().is_whole:
+    if rows != size or faults or not is_log_whole():
         raise SystemExit(f"{rows:,} rows of {size:,}; {faults or 'indexes agree'}")
     if kind == "vectors":
         with (folder / EXPORT).open("w", encoding="utf-8") as out:

@@ -9,8 +9,9 @@ from uuid import UUID
 from django.utils import timezone
 
 from access.actor import READ, Actor
-from access.audit import OWN, dropped_through
+from access.audit.chains import OLD, OWN, group_chain
 from access.audit.operations import Operation
+from access.audit.verify import front_anchor
 from access.errors import InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from maintenance.cycle.recorder import unpack_batch
@@ -85,7 +86,7 @@ def memory_at(actor: Actor, id_: str | UUID, at: datetime) -> PastMemory:
     if start is not None:
         used = [change for change in changes[start:] if change.at <= at]
         return build_past_memory(memory, at, apply_changes(used), used, basis="log")
-    check_log_reach(at)
+    check_log_reach(memory, at)
     later = [change for change in changes if change.at > at]
     end = next((n for n, change in enumerate(later) if change.is_end), None)
     used = later if end is None else later[: end + 1]
@@ -107,13 +108,15 @@ def check_time(memory: Memory, at: datetime) -> None:
         )
 
 
-def check_log_reach(at: datetime) -> None:
-    """Raise NotFound if retention has deleted the log of that time."""
-    dropped = dropped_through()
-    anchor = AuditEntry.objects.filter(origin=OWN, seq=dropped).first() if dropped else None
-    if anchor is not None and at < anchor.at:
+def check_log_reach(memory: Memory, at: datetime) -> None:
+    """Raise NotFound if retention has deleted the log of that time, in a chain that the memory has been in."""
+    rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id)
+    chains = {OLD, group_chain(memory.group.id), *rows.values_list("chain", flat=True)}
+    anchors = [anchor for chain in chains if (anchor := front_anchor(chain)) is not None]
+    begin = max((anchor.at for anchor in anchors), default=at)
+    if at < begin:
         raise NotFound(
-            f"The log begins on {anchor.at:%Y-%m-%d %H:%M} UTC; retention deleted the earlier entries.",
+            f"The log begins on {begin:%Y-%m-%d %H:%M} UTC; retention deleted the earlier entries.",
             hint="The setting maintenance.log_days says how long entries are kept.",
             field="at",
         )
@@ -145,10 +148,10 @@ def revert_changes(memory: Memory, changes: Sequence[FieldChange]) -> dict[str, 
 
 
 def read_changes(memory: Memory) -> Iterator[FieldChange]:
-    """The memory's changes: from its own audit entries in order, then from decay."""
+    """The memory's changes: from its own audit entries in order, of every chain it has been in, then from decay."""
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id).select_related("payload_row")
     by_run: dict[UUID | None, list[FieldChange]] = {}
-    for entry in rows.order_by("seq"):
+    for entry in rows.order_by("at", "key"):
         payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
         change = parse_change(entry, payload, str(memory.id))
         if payload.get("action") == "undo":

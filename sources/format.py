@@ -15,7 +15,8 @@ from memories.queries.snapshot import FIELDS, as_json
 from relations.models import EntityAlias, Relation
 
 FORMAT = "loci-export"
-VERSION = 1
+VERSION = 2
+READABLE_VERSIONS = frozenset({1, VERSION})  # 1: the log was one chain
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ LOG = RecordKind(
     "log",
     AuditEntry,
     (
-        "origin", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run", "digest",
-        "hash",
+        "origin", "chain", "seq", "at", "operation", "memory_id", "group", "subject", "actor", "via", "token", "client", "run",
+        "digest", "hash",
     ),
 )  # fmt: skip
 # In the order of an export: each kind refers only to kinds before it.

@@ -38,3 +38,4 @@ class Operation(TextChoices):
     SCHEDULE = "schedule", "schedule: a job was paused, resumed or requested"
     BACKUP = "backup", "backup: a backup was made, or the store was restored from one"
     ANCHOR = "anchor", "anchor: older log rows were dropped by retention"
+    HEADS = "heads", "heads: the ends of the chains of the log were linked"

@@ -1,21 +1,24 @@
-"""Retention of the audit log: drops the oldest rows and leaves an anchor that the remaining rows follow."""
+"""Retention of the audit log: drops each chain's oldest rows and leaves an anchor that the remaining rows follow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Min, QuerySet
 
 from access import audit
 from access.actor import ADMIN, Actor
-from access.audit import (
+from access.audit.chains import HEADS, INSTANCE, OLD, OWN, chain_labels, group_of, old_end, start_hash
+from access.audit.links import unlink_dropped
+from access.audit.verify import (
     ANCHOR,
     ANCHOR_PREFIX,
     DROP_PREFIX,
-    GENESIS,
-    OWN,
+    OLD_DROP_PREFIX,
     announced_drop,
+    chain_names,
     dropped_through,
     find_row_error,
 )
@@ -27,73 +30,105 @@ BATCH_ROWS = 500  # in one transaction: about 15 ms of write lock
 
 @dataclass(frozen=True)
 class LogDrop:
-    """The rows dropped from this store's log: how many, and the number of the last one; both 0 if none."""
+    """The rows dropped from this store's log: how many, and the number of the last one of each chain with any."""
 
     rows: int
-    through: int
+    through: dict[str, int]
 
 
 def drop_log(
     actor: Actor, *, before: datetime, dry_run: bool = False, on_rows: Callable[[int], object] | None = None
 ) -> LogDrop:
-    """Drop this store's own log rows up to the last one written before a moment; imported chains stay.
+    """Drop the rows of this store's own chains up to the last one written before a moment; imported chains stay.
 
-    1. append a row with the number of the last row to drop, so that the chain itself proves the drop
+    For each chain:
+
+    1. append a row with the number of the last row to drop, so that the log itself proves the drop
     2. in batches, one transaction each: delete from the front and turn the last row of the batch into the anchor, which
        keeps only its number, its time and its hash
 
-    If it is killed midway, the chain is intact and the next call continues. If no row is old enough, nothing is written.
+    If it is killed midway, the chains are intact and the next call continues. If no row is old enough, nothing is
+    written.
 
     Raises:
         NotPermitted: the actor may not administer the whole store.
-        Conflict: a row does not follow the previous one; it and all later rows stay.
+        Conflict: a row does not follow the previous one; it and all later rows of its chain stay.
     """
     if not (actor.all_groups and actor.may(ADMIN)):
         raise NotPermitted("Only an admin of every group may drop rows of the audit log.")
-    announced, old = announced_drop(), last_row_before(before)
-    through = max(announced, old)
-    rows = through - dropped_through()
-    if rows <= 0:
-        return LogDrop(0, 0)
-    if not dry_run:
-        if old > announced:
-            payload = {"rows": rows, "through": old, "before": before.isoformat()}
-            audit.append(actor, ANCHOR, subject=f"{DROP_PREFIX}{old}", payload=payload)
-        while drop_batch(through, on_rows):
-            pass
+    chains = [chain for origin, chain in chain_names() if origin == OWN]
+    through = dict[str, int]()
+    rows = 0
+    # The instance's chain comes last: it announces the drops of the old one.
+    for chain in sorted(chains, key=lambda name: (name == INSTANCE, name)):
+        announced, old = announced_drop(chain), last_row_before(chain, before)
+        last, gone = max(announced, old), dropped_through(chain)
+        if last <= gone:
+            continue
+        rows, through[chain] = rows + last - gone, last
+        if not dry_run:
+            with transaction.atomic():
+                if old > announced:
+                    payload = {"rows": last - gone, "through": old, "before": before.isoformat()}
+                    announce(actor, chain, old, payload)
+                if chain == INSTANCE:
+                    repeat_old_drop(actor, last)
+            while drop_batch(chain, last, on_rows):
+                pass
     return LogDrop(rows, through)
 
 
-def last_row_before(moment: datetime) -> int:
+def announce(actor: Actor, chain: str, through: int, payload: dict[str, Any]) -> None:
+    """Append the row that announces a drop."""
+    prefix, where = (OLD_DROP_PREFIX, INSTANCE) if chain == OLD else (DROP_PREFIX, chain)
+    audit.append(
+        actor, ANCHOR, chain=where, group=group_of(chain), subject=f"{prefix}{through}", payload=payload
+    )
+
+
+def repeat_old_drop(actor: Actor, through: int) -> None:
+    """Announce the old chain's drop again if the row that does is among those to drop from the instance's chain."""
+    announced = announced_drop(OLD)
+    later = AuditEntry.objects.filter(
+        origin=OWN, chain=INSTANCE, seq__gt=through, subject=f"{OLD_DROP_PREFIX}{announced}"
+    )
+    if announced and not later.exists():
+        announce(actor, OLD, announced, {"through": announced})
+
+
+def last_row_before(chain: str, moment: datetime) -> int:
     """The number of the last row before the first one that is not older; 0 if the first row is not older."""
-    remaining = AuditEntry.objects.filter(origin=OWN, at__gte=moment).aggregate(first=Min("seq"))["first"]
+    rows = AuditEntry.objects.filter(origin=OWN, chain=chain)
+    remaining = rows.filter(at__gte=moment).aggregate(first=Min("seq"))["first"]
     if remaining is not None:
         return int(remaining) - 1
-    head = AuditHead.objects.filter(origin=OWN).first()
+    head = AuditHead.objects.filter(origin=OWN, chain=chain).first()
     return head.seq if head else 0
 
 
-def drop_batch(through: int, on_rows: Callable[[int], object] | None) -> int:
+def drop_batch(chain: str, through: int, on_rows: Callable[[int], object] | None) -> int:
     """Drop the next rows up to `through` in one transaction. Returns the number of rows."""
+    rows = AuditEntry.objects.filter(origin=OWN, chain=chain)
     with transaction.atomic():
-        front = AuditEntry.objects.filter(origin=OWN).order_by("seq").first()
-        gone = dropped_through()
+        front = rows.order_by("seq").first()
+        gone = dropped_through(chain)
         last = min(gone + BATCH_ROWS, through)
         if last <= gone:
             return 0
-        batch = AuditEntry.objects.filter(origin=OWN, seq__gt=gone, seq__lte=last)
-        check_batch(
-            batch, previous=front.hash if front is not None and gone else GENESIS, first=gone + 1, last=last
-        )
+        batch = rows.filter(seq__gt=gone, seq__lte=last)
+        start = front.hash if front is not None and gone else start_hash(chain, old_end(OWN))
+        check_batch(batch, chain, previous=start, first=gone + 1, last=last)
         AuditPayload.objects.filter(entry__in=batch.values("pk")).delete()
-        AuditEntry.objects.filter(origin=OWN, seq__lt=last).delete()
+        rows.filter(seq__lt=last).delete()
         make_anchor(batch.get(seq=last))
+        if chain == HEADS:
+            unlink_dropped(last)
     if on_rows is not None:
         on_rows(last - gone)
     return last - gone
 
 
-def check_batch(batch: QuerySet[AuditEntry], *, previous: str, first: int, last: int) -> None:
+def check_batch(batch: QuerySet[AuditEntry], chain: str, *, previous: str, first: int, last: int) -> None:
     """Raise Conflict if the rows do not follow one another: dropping them would hide that somebody changed them."""
     number = first
     for entry in batch.order_by("seq").select_related("payload_row"):
@@ -104,9 +139,11 @@ def check_batch(batch: QuerySet[AuditEntry], *, previous: str, first: int, last:
     else:
         error = "" if number == last + 1 else f"row {number} is missing"
     if error:
+        label = chain_labels().get(chain, chain)
         raise Conflict(
-            f"The audit log is broken at row {number}: {error}. This row and all later ones were kept.",
-            hint="'loci audit verify' shows the chain; do not change the database until you know the cause.",
+            f"The audit log is broken at row {number} of the chain {label}: {error}. "
+            "This row and all later ones were kept.",
+            hint="'loci audit verify' shows the chains; do not change the database until you know the cause.",
         )
 
 

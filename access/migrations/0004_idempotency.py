@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("access", "0002_write_rate")]
+    dependencies = [("access", "0003_audit_chains")]
 
     operations = [
         migrations.CreateModel(

@@ -2,15 +2,19 @@
 
 from django.db import models
 
+LEGACY = "legacy"  # in row names, the one chain of stores from before each group had its own; its rows have chain ""
+
 
 class AuditEntry(models.Model):
     """One logged operation. It has no foreign keys, because it outlives the objects that it names.
 
-    `origin` is empty for this store's own chain; the chain of an imported store keeps its origin.
+    `origin` is empty for this store's own chains; the chains of an imported store keep its origin. `chain` is the id of a
+    group, or one of the names in access.audit.chains; `seq` counts the rows of one chain.
     """
 
     key = models.BigAutoField(primary_key=True)
     origin = models.CharField(max_length=36, blank=True, default="")
+    chain = models.CharField(max_length=36, blank=True, default="")
     seq = models.BigIntegerField()
     at = models.DateTimeField()
     operation = models.CharField(max_length=12)
@@ -28,7 +32,7 @@ class AuditEntry(models.Model):
     class Meta:
         db_table = "memory_log"
         ordering = ["key"]
-        constraints = [models.UniqueConstraint(name="memory_log_seq_once", fields=["origin", "seq"])]
+        constraints = [models.UniqueConstraint(name="memory_log_seq_once", fields=["origin", "chain", "seq"])]
         indexes = [
             models.Index(name="memory_log_memory", fields=["memory_id", "key"]),
             models.Index(name="memory_log_group", fields=["group", "key"]),
@@ -37,7 +41,12 @@ class AuditEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.seq} {self.operation} {self.memory_id or self.subject}"
+        return f"{self.name} {self.operation} {self.memory_id or self.subject}"
+
+    @property
+    def name(self) -> str:
+        """The row's name in this store, such as "instance.17": its chain and its number in it."""
+        return f"{self.chain or LEGACY}.{self.seq}"
 
 
 class AuditPayload(models.Model):
@@ -57,14 +66,23 @@ class AuditPayload(models.Model):
 
 
 class AuditHead(models.Model):
-    """The end of a chain; locked while a row is appended, which serialises appends."""
+    """The end of a chain; locked while a row is appended, which serialises appends.
 
-    origin = models.CharField(max_length=36, primary_key=True)
+    `linked` is the number of the row that the chain of heads last linked, and `linked_in` the number of the row there
+    that links it; both 0 if none does.
+    """
+
+    key = models.BigAutoField(primary_key=True)
+    origin = models.CharField(max_length=36, blank=True, default="")
+    chain = models.CharField(max_length=36, blank=True, default="")
     seq = models.BigIntegerField()
     hash = models.CharField(max_length=64)
+    linked = models.BigIntegerField(default=0)
+    linked_in = models.BigIntegerField(default=0)
 
     class Meta:
         db_table = "memory_log_head"
+        constraints = [models.UniqueConstraint(name="memory_log_head_once", fields=["origin", "chain"])]
 
     def __str__(self) -> str:
-        return f"{self.origin or 'own'} at {self.seq}"
+        return f"{self.origin or 'own'} {self.chain or LEGACY} at {self.seq}"

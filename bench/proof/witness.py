@@ -17,8 +17,8 @@ django.setup()  # LOCI_HOME and DJANGO_SETTINGS_MODULE are set by bench/proof/ho
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection  # noqa: E402
 
-from access.audit import verify_chain  # noqa: E402
 from access.audit.operations import Operation  # noqa: E402
+from access.audit.verify import verify_log  # noqa: E402
 from access.models import AuditEntry  # noqa: E402
 from access.tokens import create_token, operator  # noqa: E402
 from loci_site.management.first_start import migrate_if_needed  # noqa: E402
@@ -98,9 +98,8 @@ def _unsent(sent: list[str], acknowledged: dict[str, str]) -> list[str]:
 def store_faults() -> list[str]:
     """Say what the search index, the log's chain and SQLite itself find wrong."""
     faults = [f"search index: {fault}" for fault in search_index().find_errors()]
-    chain = verify_chain()
-    if not chain.is_whole:
-        faults.append(f"log: broken at row {chain.broken_at}: {chain.why}")
+    broken = [report for report in verify_log() if not report.is_whole]
+    faults += [f"log: chain {each.chain} is broken at row {each.broken_at}: {each.why}" for each in broken]
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA integrity_check")
         faults += [f"integrity check: {line}" for (line,) in cursor.fetchall() if line != "ok"]

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import InvalidInput, NotPermitted, Unavailable
 from maintenance.backups.archive import DATABASE, ArchiveContents, BackupManifest, drafts_of, write_archive
@@ -70,6 +71,7 @@ def make_backup(
     if to is not None:
         check_target(to)
     with backup_lock():
+        link_heads(actor)  # the end of the chain of heads then stands for the whole log
         target = to or new_path(label, timezone.now())
         made = write_backup(target, progress or ignore_progress)
         rotated = [] if to else rotate(label, keep=settings.LOCI.maintenance.backups_kept)

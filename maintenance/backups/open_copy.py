@@ -16,7 +16,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import Count
 from django.utils import timezone
 
-from access import audit
+from access.audit.chains import HEADS, OWN
 from access.errors import InvalidInput, Unavailable
 from access.models import AuditHead, Group
 from maintenance.backups.archive import BackupManifest
@@ -86,7 +86,7 @@ def connect_to(path: Path, *, mode: str) -> Iterator[Any]:
 
 def describe_store() -> BackupManifest:
     """Manifest of the opened store, still without the hashes and the size of the file."""
-    head = AuditHead.objects.filter(origin=audit.OWN).first()
+    head = AuditHead.objects.filter(origin=OWN, chain=HEADS).first()
     try:
         loci_version = version("loci-memory")
     except PackageNotFoundError:  # a checkout that was not installed

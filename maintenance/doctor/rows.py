@@ -7,7 +7,8 @@ from django.db import IntegrityError, connection
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
-from access.audit import chain_names, verify_chain
+from access.audit.chains import chain_labels
+from access.audit.verify import verify_log
 from access.models import AuditEntry
 from maintenance.doctor.report import REPAIR, Finding, first_of, notice, ok, stale_or_ok, wrong
 from maintenance.doctor.versions import faulty_chains
@@ -180,8 +181,12 @@ def check_tombstones() -> Finding:
 
 def check_audit() -> Finding:
     """Every chain of the audit log is unbroken."""
-    reports = [verify_chain(name) for name in chain_names()]
-    broken = [f"{r.origin or 'own'} chain at row {r.broken_at}: {r.why}" for r in reports if not r.is_whole]
+    reports, labels = verify_log(), chain_labels()
+    broken = [
+        f"chain {r.origin or labels.get(r.chain, r.chain)} at row {r.broken_at}: {r.why}"
+        for r in reports
+        if not r.is_whole
+    ]
     if broken:
         return wrong(
             "audit",

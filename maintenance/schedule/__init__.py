@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import ADMIN, Actor
+from access.audit.links import has_unlinked, link_heads
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError, NotFound, NotPermitted, Unavailable
 from access.sign_in.expired_rows import tidy_access
@@ -33,6 +34,7 @@ JOBS: tuple[Job, ...] = (
     Job("purge_backups", every=timedelta(minutes=5), work=purge_backups, is_due=is_purge_owed),
     Job("cycle", every=timedelta(hours=settings.LOCI.maintenance.cycle_hours), work=run_scheduled_cycle),
     Job("retention", every=timedelta(days=1), work=enforce_retention),
+    Job("link_heads", every=timedelta(minutes=1), work=link_heads, is_due=has_unlinked),
     Job("tidy_access", every=timedelta(days=1), work=tidy_access),
     Job(
         "import",

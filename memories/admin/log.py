@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Count, Model, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -18,9 +18,13 @@ from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.day_range import DayRangeFilter
 from access.admin.page import LociAdmin, LociChangeList
-from access.audit import OWN, verify_chain
+from access.audit.chains import OWN, chain_labels, find_row
+from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.verify import verify_log
+from access.audit_search import without_links
 from access.models import ApiToken, AuditEntry, AuditHead, Group
+from memories.language.plurals import format_count
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
 from memories.queries.visibility import as_q, listed_by
@@ -98,9 +102,9 @@ def token_names(entries: list[Any]) -> dict[str, str]:
 class AuditEntryAdmin(LociAdmin):
     """The audit log, newest first. Nobody can change it, here or elsewhere."""
 
-    named_by = "key"
+    named_by = "name"
     list_name = "Audit log"
-    list_display = ("at", "done", "actor", "via", "about", "seq")
+    list_display = ("at", "done", "actor", "via", "about", "row")
     list_display_links = ("at", "done")
     list_filter = (OperationFilter, ViaFilter, ("actor", FieldTextFilter), ("at", DayRangeFilter))
     ordering = ("-key",)
@@ -110,6 +114,21 @@ class AuditEntryAdmin(LociAdmin):
     def visible(self, rows: QuerySet[Any], actor: Actor) -> QuerySet[Any]:
         """The rows the actor may see."""
         return visible_log(actor, rows)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The visible rows; the chain of heads only if its operation is asked for."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return without_links(rows, request.GET.get(OperationFilter.parameter_name, ""))
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Model | None:
+        """The row with this name; None if the caller may not see it or it does not exist."""
+        entry = find_row(object_id)
+        if (
+            entry is None
+            or not self.visible(AuditEntry.objects.filter(pk=entry.pk), actor_of(request)).exists()
+        ):
+            return None
+        return entry
 
     def get_urls(self) -> list[URLPattern]:
         """The admin's URLs and the check of the chain."""
@@ -121,9 +140,15 @@ class AuditEntryAdmin(LociAdmin):
         return LogChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list under the chain's head."""
-        head = AuditHead.objects.filter(pk=OWN).first() if actor_of(request).all_groups else None
-        extra = {"head": head, "verify_url": self.url("verify"), **(extra_context or {})}
+        """Show the list under the number of chains and rows."""
+        heads = (
+            AuditHead.objects.filter(origin=OWN) if actor_of(request).all_groups else AuditHead.objects.none()
+        )
+        extra = {
+            **heads.aggregate(chains=Count("pk"), rows=Sum("seq")),
+            "verify_url": self.url("verify"),
+            **(extra_context or {}),
+        }
         answer: HttpResponse = super().changelist_view(request, extra)
         return answer
 
@@ -139,25 +164,38 @@ class AuditEntryAdmin(LociAdmin):
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """Verify the whole chain and show the result."""
+        """Verify every chain and show the result."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not actor_of(request).all_groups:
             raise PermissionDenied(
                 "Only superusers can verify the audit log, since it has the rows of every group."
             )
-        report = verify_chain()
-        if report.is_whole:
-            purged = f"; {report.purged_payloads:,} payloads were purged" if report.purged_payloads else ""
-            messages.success(request, f"The chain is intact: {report.rows:,} rows{purged}.")
-        else:
-            messages.error(request, f"The chain is broken at row {report.broken_at}: {report.why}.")
+        reports = verify_log()
+        broken = [report for report in reports if not report.is_whole]
+        labels = chain_labels()
+        for report in broken:
+            label = report.origin or labels.get(report.chain, report.chain)
+            messages.error(request, f"The chain {label} is broken at row {report.broken_at}: {report.why}.")
+        if not broken:
+            link_heads(actor_of(request))
+            gone = sum(report.purged_payloads for report in reports)
+            purged = f"; {gone:,} payloads were purged" if gone else ""
+            rows = sum(report.rows for report in reports)
+            messages.success(
+                request, f"The log is intact: {rows:,} rows in {format_count(len(reports), 'chain')}{purged}."
+            )
         return HttpResponseRedirect(self.url("changelist"))
 
     @column("operation", ordering="operation", labels=OPERATION_LABELS)
     def done(self, entry: AuditEntry) -> str:
         """The operation."""
         return entry.operation
+
+    @column("row")
+    def row(self, entry: AuditEntry) -> int:
+        """The row's number in the chain of its group."""
+        return entry.seq
 
     @column("about")
     def about(self, entry: AuditEntry) -> SafeString:

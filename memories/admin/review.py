@@ -105,7 +105,7 @@ def effect_view(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def decide_view(request: HttpRequest) -> HttpResponse:
-    """Carry out one decision; the response has the numbers of the audit rows that undo it."""
+    """Carry out one decision; the response has the names of the audit rows that undo it."""
     done = decide(actor_of(request), read_decision(request.POST))
     return JsonResponse({"said": list(done.consequences), "id": str(done.id), "entries": list(done.entries)})
 
@@ -164,12 +164,16 @@ def parse_chosen(verb: str, chosen: str, reason: str) -> ReviewDecision:
     return ReviewDecision(verb, link=id_, reason=reason)
 
 
-def parse_entries(text: str) -> list[list[int]]:
-    """The numbers of audit rows from JSON, a list for each decision."""
+def parse_entries(text: str) -> list[list[str]]:
+    """The names of audit rows from JSON, a list for each decision."""
     try:
-        lists = [[int(number) for number in entries] for entries in json.loads(text)]
-    except (ValueError, TypeError):
-        raise InvalidInput("'entries' is not a list of lists of numbers.", field="entries") from None
+        lists = json.loads(text)
+    except ValueError:
+        lists = None
+    if not isinstance(lists, list) or not all(
+        isinstance(names, list) and all(isinstance(name, str) for name in names) for names in lists
+    ):
+        raise InvalidInput("'entries' is not a list of lists of names of audit rows.", field="entries")
     if not 1 <= len(lists) <= MAX_CHOSEN:
         raise InvalidInput(f"Give 1 to {MAX_CHOSEN} decisions.", field="entries")
     return lists

@@ -8,10 +8,13 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q
 
 from access.actor import READ, Actor
+from access.audit.chains import OWN
 from access.audit.operations import Operation
+from access.audit_search import without_links
 from access.errors import NotPermitted
 from access.groups import find_group
 from access.models import AuditEntry, Group
+from access.models.audit import LEGACY
 from access.visibility import Narrowing
 from memories.draft import check_choice
 from memories.language.cleaning import clean_line
@@ -121,7 +124,8 @@ def list_log(
         GroupNotFound, NotPermitted: the group is missing or closed to the actor.
     """
     require_read(actor)
-    rows = AuditEntry.objects.filter(origin="").select_related("payload_row")
+    rows = AuditEntry.objects.filter(origin=OWN).select_related("payload_row")
+    rows = without_links(rows, operation)
     if operation:
         check_choice(operation, Operation.values, field="operation")
         rows = rows.filter(operation=operation)
@@ -170,9 +174,10 @@ def has_live_version(end: str) -> Exists:
 
 
 def log_json(entry: AuditEntry) -> dict[str, Any]:
-    """A row of the log as JSON values; `payload` is None if a purge destroyed it."""
+    """A row of the log as JSON values; `seq` counts within its chain, `payload` is None if a purge destroyed it."""
     payload = entry.payload_row.payload if hasattr(entry, "payload_row") else None
     return {
+        "chain": entry.chain or LEGACY,
         "seq": entry.seq,
         "at": entry.at.isoformat(),
         "operation": entry.operation,

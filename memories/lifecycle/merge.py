@@ -225,7 +225,7 @@ def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
         NotPermitted: a person merged it, and the actor is no person or may not curate the group.
     """
     rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MERGE, memory_id=merged.id)
-    entry = rows.select_related("payload_row").order_by("-seq").first()
+    entry = rows.select_related("payload_row").order_by("-key").first()
     payload = entry.payload_row.payload if entry is not None and hasattr(entry, "payload_row") else {}
     if "moved" not in payload:
         return None

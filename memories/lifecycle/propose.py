@@ -139,8 +139,8 @@ def propose(
     return proposal
 
 
-def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> int:
-    """Log what happened to a proposal; returns the row's number."""
+def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) -> str:
+    """Log what happened to a proposal; returns the row's name."""
     entry = audit.append(
         actor,
         Operation.PROPOSE,
@@ -149,7 +149,7 @@ def log_proposal(actor: Actor, proposal: Proposal, action: str, **details: Any) 
         subject=f"proposal:{proposal.id}",
         payload={"action": action, "proposal": str(proposal.id), "verb": proposal.verb, **details},
     )
-    return entry.seq
+    return entry.name
 
 
 def memory_version(memory: Memory) -> str:

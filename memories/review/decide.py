@@ -1,7 +1,7 @@
 """Carry out a review decision: one verb, or a few that belong together, and the link that it settles.
 
 `CHOICES` at the end is the registry of decisions, which the cards, the page and its script read. Each decision returns
-the numbers of the audit rows that it wrote; `memories.review.undo` undoes it from them.
+the names of the audit rows that it wrote; `memories.review.undo` undoes it from them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from access import audit
 from access.actor import Actor
+from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import InvalidInput, LociError
 from access.models import AuditEntry
@@ -50,11 +50,11 @@ class ReviewDecision:
 
 @dataclass(frozen=True)
 class DecisionResult:
-    """The consequences in words, the id of the current memory, and the numbers of the audit rows that undo it."""
+    """The consequences in words, the id of the current memory, and the names of the audit rows that undo it."""
 
     consequences: tuple[str, ...]
     id: UUID
-    entries: tuple[int, ...] = ()
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def decide(actor: Actor, decision: ReviewDecision, *, dry_run: bool = False) -> 
         if dry_run:
             transaction.set_rollback(True)
     consequences = tuple(dict.fromkeys(line for step in steps for line in step.consequences))
-    entries = tuple(number for step in steps for number in step.entries)
+    entries = tuple(name for step in steps for name in step.entries)
     return DecisionResult(consequences, steps[0].id, () if dry_run else entries)
 
 
@@ -241,10 +241,10 @@ def _result(done: ChangeResult) -> DecisionResult:
     return DecisionResult(done.consequences, done.id, _last_entry(done.id, Operation(done.verb)))
 
 
-def _last_entry(memory_id: UUID, operation: Operation) -> tuple[int, ...]:
-    """The number of the audit row just written about the memory."""
-    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=memory_id, operation=operation)
-    return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1])
+def _last_entry(memory_id: UUID, operation: Operation) -> tuple[str, ...]:
+    """The name of the audit row just written about the memory."""
+    rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory_id, operation=operation)
+    return tuple(row.name for row in rows.order_by("-key")[:1])
 
 
 # In the order of the list of keys.

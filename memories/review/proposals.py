@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from access import audit
 from access.actor import CURATE, READ, Actor
+from access.audit.chains import OWN
 from access.audit.operations import Operation
 from access.errors import Conflict, NotFound, NotPermitted
 from access.models import AuditEntry
@@ -78,25 +78,25 @@ def find_proposal(actor: Actor, id_: str | UUID, *, right: str = READ) -> Propos
 
 def approve_proposal(
     actor: Actor, id_: str | UUID, *, reason: str = ""
-) -> tuple[ChangeResult, tuple[int, ...]]:
+) -> tuple[ChangeResult, tuple[str, ...]]:
     """Carry a proposal out with the curator's own rights, inside the caller's transaction.
 
-    Returns the change, and the numbers of the audit rows that undo it; none if it cannot be undone.
+    Returns the change, and the names of the audit rows that undo it; none if it cannot be undone.
 
     Raises:
         Conflict: it is closed, stale or expired, or the verb does not fit any more.
         NotFound, NotPermitted: see find_proposal().
     """
     proposal = find_open(actor, id_)
-    number = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
+    name = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
     told = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
     done = KINDS[proposal.verb].carry_out(actor, proposal, told[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
     entries = undoing_entries(proposal.verb, done)
-    return done, (number, *entries) if entries else ()
+    return done, (name, *entries) if entries else ()
 
 
-def reject_proposal(actor: Actor, id_: str | UUID, *, reason: str = "") -> tuple[Proposal, tuple[int, ...]]:
+def reject_proposal(actor: Actor, id_: str | UUID, *, reason: str = "") -> tuple[Proposal, tuple[str, ...]]:
     """Decline a proposal: nothing changes. Raises as approve_proposal() does."""
     proposal = find_open(actor, id_)
     return proposal, (close(actor, proposal, ProposalStatus.REJECTED, reason=reason),)
@@ -119,8 +119,8 @@ def find_open(actor: Actor, id_: str | UUID) -> Proposal:
     return proposal
 
 
-def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: str = "") -> int:
-    """Close a waiting proposal by compare-and-set, and log it; returns the number of the log row."""
+def close(actor: Actor, proposal: Proposal, status: ProposalStatus, *, reason: str = "") -> str:
+    """Close a waiting proposal by compare-and-set, and log it; returns the name of the log row."""
     now = timezone.now()
     waiting = Proposal.objects.filter(pk=proposal.pk, status=ProposalStatus.WAITING)
     if waiting.update(status=status, closed_at=now, closed_by=actor.name) != 1:
@@ -139,7 +139,7 @@ def reopen(actor: Actor, entry: AuditEntry, payload: dict[str, Any]) -> tuple[st
     reopened = Proposal.objects.filter(pk=proposal.pk, status=payload["action"], status__in=decided)
     if reopened.update(**new) != 1:
         raise Conflict("The proposal has changed since.", hint="Nothing was changed.")
-    log_proposal(actor, proposal, "reopened", undone=entry.seq)
+    log_proposal(actor, proposal, "reopened", undone=entry.name)
     return ("the proposal waits again",)
 
 
@@ -159,11 +159,11 @@ def close_overdue(actor: Actor, *, now: datetime, dry_run: bool = False) -> int:
     return closed
 
 
-def undoing_entries(verb: str, done: ChangeResult) -> tuple[int, ...]:
-    """The numbers of the audit rows from which the Review undoes a change."""
+def undoing_entries(verb: str, done: ChangeResult) -> tuple[str, ...]:
+    """The names of the audit rows from which the Review undoes a change."""
     operation = KINDS[verb].undone_from
-    rows = AuditEntry.objects.filter(origin=audit.OWN, memory_id=done.id, operation=operation)
-    return tuple(rows.order_by("-key").values_list("seq", flat=True)[:1]) if operation else ()
+    rows = AuditEntry.objects.filter(origin=OWN, memory_id=done.id, operation=operation)
+    return tuple(row.name for row in rows.order_by("-key")[:1]) if operation else ()
 
 
 def proposal_json(proposal: Proposal) -> dict[str, Any]:

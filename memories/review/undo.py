@@ -13,6 +13,7 @@ from django.db import transaction
 
 from access import audit
 from access.actor import CURATE, Actor
+from access.audit.chains import find_row
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
@@ -47,31 +48,30 @@ class UndoneDecision:
     consequences: tuple[str, ...]
 
 
-def take_back(actor: Actor, entries: Sequence[int]) -> UndoneDecision:
-    """Undo the audit rows with these numbers, last first; all of them or none.
+def take_back(actor: Actor, entries: Sequence[str]) -> UndoneDecision:
+    """Undo the audit rows with these names (AuditEntry.name), last first; all of them or none.
 
     One transaction, unless a text is written again: that has its own, since the text is embedded before it.
 
     Raises:
-        InvalidInput: there are no numbers, or too many.
-        NotFound: a number belongs to no row about a memory that the actor may see.
+        InvalidInput: there are no names, or too many.
+        NotFound: a name belongs to no row about a memory that the actor may see.
         NotPermitted: the actor is no person, or may not curate the memory's group.
         Conflict: the result of the decision has changed since, or cannot be undone from here.
     """
     require_person(actor, "undo a decision about")
     if not 1 <= len(entries) <= MAX_ENTRIES:
         raise InvalidInput(f"Give 1 to {MAX_ENTRIES} audit rows.", field="entries")
-    rows = [find_decision(actor, number) for number in sorted(entries, reverse=True)]
+    rows = sorted((find_decision(actor, name) for name in entries), key=lambda row: row.key, reverse=True)
     embeds = any(writes_text(entry) for entry in rows)
     with nullcontext() if embeds else transaction.atomic():
         lines = [line for entry in rows for line in UNDO[entry.operation](actor, entry)]
     return UndoneDecision(tuple(dict.fromkeys(lines)))
 
 
-def find_decision(actor: Actor, number: int) -> AuditEntry:
-    """The row of this store's audit log with this number, with its payload; the actor needs the right to undo it."""
-    rows = AuditEntry.objects.filter(origin=audit.OWN, seq=number).select_related("payload_row")
-    entry = rows.first()
+def find_decision(actor: Actor, name: str) -> AuditEntry:
+    """The row of this store's audit log with this name, with its payload; the actor needs the right to undo it."""
+    entry = find_row(name)
     if entry is not None and entry.operation == Operation.PROPOSE and hasattr(entry, "payload_row"):
         find_proposal(actor, _payload(entry)["proposal"], right=CURATE)
         return entry
@@ -143,7 +143,7 @@ def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     def follow_up() -> DerivedChanges:
         stayed = move_back(moves_from_json(payload["moved"]))
         lines = tuple(f"{move.table} {move.key} has changed since and stays" for move in stayed)
-        return DerivedChanges(0, lines, {"undone": entry.seq, "stayed": moves_to_json(stayed)})
+        return DerivedChanges(0, lines, {"undone": entry.name, "stayed": moves_to_json(stayed)})
 
     done = change_fields(
         actor, memory, Operation.RESTORE, new, ("both are live again",),
@@ -237,7 +237,12 @@ def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
             Operation.LINK,
             memory_id=link.source.id,
             group=link.source.group.id,
-            payload={"action": LinkStatus.OPEN, "kind": link.kind, "link": str(link.id), "undone": entry.seq},
+            payload={
+                "action": LinkStatus.OPEN,
+                "kind": link.kind,
+                "link": str(link.id),
+                "undone": entry.name,
+            },
         )
     return ("the link is open again",)
 

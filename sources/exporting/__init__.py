@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from access import audit
 from access.actor import ADMIN, READ, Actor
+from access.audit.links import link_heads
 from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.groups import find_group
@@ -47,6 +48,8 @@ def export(
     exported = readable_groups(actor, groups)
     has_log = not groups and actor.all_groups and actor.may(ADMIN)
     counts: Counter[str] = Counter()
+    if has_log:
+        link_heads(actor)
     with consistent_read():
         for line in export_lines(actor, exported, origin, vectors=vectors, log=has_log):
             counts[line["kind"]] += 1

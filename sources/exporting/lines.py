@@ -7,8 +7,9 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from access.actor import Actor
-from access.audit import OWN
+from access.audit.chains import OWN
 from access.models import AuditEntry, AuditHead, Group
+from access.models.audit import LEGACY
 from memories.models import Checkpoint, Link, Memory, Thread, Tombstone
 from memories.queries.visibility import as_q, listed_by
 from relations.models import EntityAlias, Relation
@@ -57,15 +58,15 @@ def export_lines(
 
 
 def header_line(origin: str, *, log: bool) -> dict[str, Any]:
-    """The first line: format, version and origin; with the log, also the head of this store's chain."""
-    head = AuditHead.objects.filter(origin=OWN).first()
+    """The first line: format, version and origin; with the log, also the heads of this store's chains."""
+    heads = AuditHead.objects.filter(origin=OWN).order_by("chain") if log else []
     return {
         "kind": "header",
         "format": FORMAT,
         "version": VERSION,
         "origin": origin,
         "exported_at": timezone.now().isoformat(),
-        "head": {"seq": head.seq, "hash": head.hash} if head and log else None,
+        "heads": {head.chain or LEGACY: {"seq": head.seq, "hash": head.hash} for head in heads},
     }
 
 
@@ -101,7 +102,7 @@ def relation_lines(rows: "QuerySet[Relation]") -> Iterator[dict[str, Any]]:
 
 def log_lines(origin: str) -> Iterator[dict[str, Any]]:
     """Lines of every audit chain: this store's own under its id, imported ones under theirs."""
-    entries = AuditEntry.objects.select_related("payload_row").order_by("origin", "seq")
+    entries = AuditEntry.objects.select_related("payload_row").order_by("origin", "chain", "seq")
     for entry in entries.iterator(chunk_size=CHUNK_ROWS):
         line = row_line(LOG, entry)
         line["row"]["origin"] = entry.origin or origin

@@ -1,4 +1,4 @@
-"""Import of another store's audit chain: row by row under its origin, as long as each row follows the one before."""
+"""Import of another store's audit log: row by row under its origin, as long as each row follows its chain's last one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,11 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from access.audit import ANCHOR, ANCHOR_PREFIX, GENESIS, OWN, chain_hash, dropped_through, payload_digest
+from access.audit.chains import MAX_SEQ, OLD, OWN, chain_hash, old_end, payload_digest, start_hash
 from access.audit.operations import Operation
+from access.audit.verify import ANCHOR_PREFIX, dropped_through, is_anchor
 from access.models import AuditEntry, AuditHead, AuditPayload
+from access.models.audit import LEGACY
 from memories.models import Tombstone, TombstoneKind
 from sources.importing.lines import LineFault
 from storage.bulk_insert import ManyInsert
@@ -17,22 +19,25 @@ from storage.bulk_insert import ManyInsert
 # Operations whose rows do not contain the memory's text, so they are kept after a purge.
 TEXTLESS = frozenset({Operation.PURGE, Operation.REFUSE, Operation.LIFT})
 _ENTRIES, _PAYLOADS = ManyInsert(AuditEntry), ManyInsert(AuditPayload)
-MAX_SEQ = 2**63 - 1
+MAX_CHAIN_CHARS = 36
 MAX_CHARS = 300  # of the widest of these columns
 TEXTS = ("operation", "subject", "actor", "via", "client", "digest", "hash")
 
 
 @dataclass
 class ChainIntake:
-    """Imports the log lines of one import in order. `own` is this store's id: rows of its own chain are only compared."""
+    """Imports the log lines of one import in order. `own` is this store's id: rows of its own chains are only compared.
+
+    `heads`, `broken` and `dropped` go by origin and chain.
+    """
 
     own: str
     added: int = 0
     unchanged: int = 0
     purged: int = 0
-    heads: dict[str, tuple[int, str]] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
-    dropped: dict[str, int] = field(default_factory=dict)  # last row that retention dropped here, by origin
+    heads: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    broken: set[tuple[str, str]] = field(default_factory=set)
+    dropped: dict[tuple[str, str], int] = field(default_factory=dict)  # last row that retention dropped here
 
     def take(self, lines: Sequence[tuple[int, dict[str, Any]]]) -> list[LineFault]:
         """Write the new rows that follow the chain; return the rejected lines. Runs in the caller's transaction."""
@@ -47,16 +52,18 @@ class ChainIntake:
         kept = [p for p in payloads if p.entry.memory_id not in barred or p.entry.operation in TEXTLESS]
         self.purged += len(payloads) - len(kept)
         _PAYLOADS.add(kept)
-        for origin in {row.origin for row in rows}:
-            seq, hash_ = self.heads[origin]
-            AuditHead.objects.update_or_create(origin=origin, defaults={"seq": seq, "hash": hash_})
+        for origin, chain in {(row.origin, row.chain) for row in rows}:
+            seq, hash_ = self.heads[origin, chain]
+            AuditHead.objects.update_or_create(
+                origin=origin, chain=chain, defaults={"seq": seq, "hash": hash_}
+            )
         self.added += len(rows)
         return faults
 
     def _take_one(
         self,
         line: dict[str, Any],
-        known: Mapping[tuple[str, int], str],
+        known: Mapping[tuple[str, str, int], str],
         rows: list[AuditEntry],
         payloads: list[AuditPayload],
     ) -> str:
@@ -65,10 +72,10 @@ class ChainIntake:
             entry, payload = entry_of(line["row"]), payload_of(line.get("said"))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             return f"it is not a row of a log: {error!r}"
-        if entry.origin in self.broken:
-            return f"the chain of {entry.origin} is broken before it"
+        if {(entry.origin, entry.chain), (entry.origin, OLD)} & self.broken:
+            return f"the chain {chain_name(entry)} is broken before it"
         origin = OWN if entry.origin == self.own else entry.origin
-        stored_hash = known.get((origin, entry.seq))
+        stored_hash = known.get((origin, entry.chain, entry.seq))
         if stored_hash is not None:
             self.unchanged += stored_hash == entry.hash
             return (
@@ -76,7 +83,7 @@ class ChainIntake:
                 if stored_hash == entry.hash
                 else self._break(entry, "this store has another row in its place")
             )
-        if entry.seq <= self._dropped(origin):
+        if entry.seq <= self._dropped(origin, entry.chain):
             self.unchanged += 1
             return ""
         if origin == OWN:
@@ -85,7 +92,7 @@ class ChainIntake:
         if why:
             return self._break(entry, why)
         rows.append(entry)
-        self.heads[entry.origin] = (entry.seq, entry.hash)
+        self.heads[entry.origin, entry.chain] = (entry.seq, entry.hash)
         if payload is not None:
             payloads.append(AuditPayload(entry=entry, **payload))
         return ""
@@ -93,11 +100,11 @@ class ChainIntake:
     def _fault(self, entry: AuditEntry, payload: dict[str, Any] | None) -> str:
         """Why a row does not follow the one before it, or ""."""
         seq, previous = self._head(entry)
-        if entry.operation == ANCHOR and entry.subject.startswith(ANCHOR_PREFIX) and previous == GENESIS:
+        if is_anchor(entry) and seq == 0:
             # The file's chain starts here. A later row records the drop: verify_chain() looks for it.
             return "" if entry.subject == f"{ANCHOR_PREFIX}{entry.hash}" else "the anchor was changed"
         if entry.seq != seq + 1:
-            return f"row {seq + 1} of the log of {entry.origin} is missing before it"
+            return f"row {seq + 1} of the chain {chain_name(entry)} is missing before it"
         if entry.hash != chain_hash(previous, entry):
             return "it does not follow the row before it: one of them was changed"
         if payload is not None and payload_digest(payload["salt"], payload["payload"]) != entry.digest:
@@ -105,27 +112,53 @@ class ChainIntake:
         return ""
 
     def _head(self, entry: AuditEntry) -> tuple[int, str]:
-        if entry.origin not in self.heads:
-            head = AuditHead.objects.filter(origin=entry.origin).first()
-            if head is not None:
-                self.heads[entry.origin] = (head.seq, head.hash)
-        return self.heads.get(entry.origin, (0, GENESIS))
+        name = (entry.origin, entry.chain)
+        if name not in self.heads:
+            head = AuditHead.objects.filter(origin=entry.origin, chain=entry.chain).first()
+            self.heads[name] = (head.seq, head.hash) if head else (0, self._start(entry))
+        return self.heads[name]
 
-    def _dropped(self, origin: str) -> int:
-        if origin not in self.dropped:
-            self.dropped[origin] = dropped_through(origin)
-        return self.dropped[origin]
+    def _start(self, entry: AuditEntry) -> str:
+        """The hash that the chain of this row starts from; the old chain's rows come before those of all others."""
+        _, end = self.heads.get((entry.origin, OLD), (0, ""))
+        return start_hash(entry.chain, end or old_end(entry.origin))
+
+    def _dropped(self, origin: str, chain: str) -> int:
+        if (origin, chain) not in self.dropped:
+            self.dropped[origin, chain] = dropped_through(chain, origin)
+        return self.dropped[origin, chain]
 
     def _break(self, entry: AuditEntry, why: str) -> str:
-        self.broken.add(entry.origin)
+        self.broken.add((entry.origin, entry.chain))
         return why
 
-    def _known(self, lines: Sequence[tuple[int, dict[str, Any]]]) -> dict[tuple[str, int], str]:
-        seqs = [s for _, line in lines if isinstance(s := seq_of(line), int)]
-        if not seqs:
-            return {}
-        rows = AuditEntry.objects.filter(seq__gte=min(seqs), seq__lte=max(seqs))
-        return {(origin, seq): hash_ for origin, seq, hash_ in rows.values_list("origin", "seq", "hash")}
+    def heads_by_origin(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The ends of the imported chains as JSON values, by store and chain."""
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        for (origin, chain), (seq, hash_) in sorted(self.heads.items()):
+            if seq:
+                found.setdefault(origin, {})[chain or LEGACY] = {"seq": seq, "hash": hash_}
+        return found
+
+    def _known(self, lines: Sequence[tuple[int, dict[str, Any]]]) -> dict[tuple[str, str, int], str]:
+        """The hashes of the rows stored here under the numbers of these lines."""
+        ranges: dict[str, tuple[int, int]] = {}
+        for _, line in lines:
+            seq = seq_of(line)
+            if isinstance(seq, int):
+                chain = str(line["row"].get("chain", OLD))
+                low, high = ranges.get(chain, (seq, seq))
+                ranges[chain] = (min(low, seq), max(high, seq))
+        known = {}
+        for chain, (low, high) in ranges.items():
+            rows = AuditEntry.objects.filter(chain=chain, seq__gte=low, seq__lte=high)
+            known.update(
+                {
+                    (origin, chain, seq): hash_
+                    for origin, seq, hash_ in rows.values_list("origin", "seq", "hash")
+                }
+            )
+        return known
 
     def _purged(self, ids: Sequence[UUID | None]) -> set[UUID]:
         """Those of the memories that were purged here: their texts in the log must not return."""
@@ -165,8 +198,16 @@ def entry_of(row: Mapping[str, Any]) -> AuditEntry:
         raise ValueError("'at' has no time zone")
     if seq_of({"row": row}) is None:
         raise ValueError(f"'seq' is {row['seq']!r}")
+    chain = row.get("chain", OLD)
+    if not isinstance(chain, str) or len(chain) > MAX_CHAIN_CHARS:
+        raise ValueError(f"'chain' is {chain!r}")
     origin = str(_uuid(row["origin"]))
-    return AuditEntry(origin=origin, seq=row["seq"], at=at, **texts, **uuids)
+    return AuditEntry(origin=origin, chain=chain, seq=row["seq"], at=at, **texts, **uuids)
+
+
+def chain_name(entry: AuditEntry) -> str:
+    """A chain in an error: the store's id and the chain's name."""
+    return f"{entry.chain or LEGACY} of {entry.origin}"
 
 
 @lru_cache(maxsize=2048)  # many rows have the same ids

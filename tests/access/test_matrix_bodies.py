@@ -45,8 +45,9 @@ def named(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
         yield REVIEW, {"verb": verb, "id": foreign["memory"], "other": own["memory"]}
         yield REVIEW, {"verb": verb, "link": foreign["link"], "id": own["memory"], "other": own["other"]}
     yield REVIEW, {"verb": "dismiss", "link": foreign["link"]}
-    entry = AuditEntry.objects.filter(memory_id=foreign["memory"]).values_list("seq", flat=True)[0]
-    yield UNDO, {"entries": f"[[{entry}]]"}
+    entry = AuditEntry.objects.filter(memory_id=foreign["memory"]).first()
+    assert entry is not None
+    yield UNDO, {"entries": f'[["{entry.name}"]]'}
     for what in ("preview", "merge", "undo"):
         yield MERGE, {"what": what, "from": foreign["memory"], "into": own["memory"]}
         yield MERGE, {"what": what, "from": foreign["memory"], "into": foreign["other"]}

@@ -74,7 +74,7 @@ def make_world() -> World:
     for place, name, word in (("own", "curator", "ordinary"), ("foreign", "owner", MARKER)):
         places[place]["token"] = str(ApiToken.objects.get(name=name).id)
         entry = AuditEntry.objects.filter(memory_id=places[place]["memory"]).earliest("key")
-        places[place]["entry"] = str(entry.key)
+        places[place]["entry"] = entry.name
         places[place]["filter"] = str(_filter(users[name], word).id)
     places["missing"] = _nothing(places["own"])
     return World(users, secrets, places)

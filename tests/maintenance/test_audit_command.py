@@ -14,8 +14,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from access import audit
-from access.audit import append, chain_hash, payload_digest, verify_chain
+from access.audit import append, verify
+from access.audit.chains import GENESIS, chain_hash, payload_digest, start_hash
+from access.audit.verify import verify_chain
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
@@ -48,7 +49,7 @@ def foreign_chain() -> None:
         origin=FOREIGN, seq=1, at=timezone.now(), operation="store", actor="zoe", via="mcp",
         digest=payload_digest("s", {}),
     )  # fmt: skip
-    entry.hash = chain_hash(audit.GENESIS, entry)
+    entry.hash = chain_hash(GENESIS, entry)
     entry.save()
     AuditPayload.objects.create(entry=entry, salt="s", payload={})
     AuditHead.objects.create(origin=FOREIGN, seq=1, hash=entry.hash)
@@ -59,10 +60,13 @@ def test_verify_walks_every_chain(remember: Remember) -> None:
     foreign_chain()
     said = run_json("verify")
     assert said["is_whole"] is True
-    own = AuditEntry.objects.filter(origin="").count()
-    assert [(chain["origin"], chain["rows"]) for chain in said["chains"]] == [("", own), (FOREIGN, 1)]
+    ledger = AuditEntry.objects.exclude(group=None).count()
+    assert [(chain["name"], chain["rows"], chain["unlinked"]) for chain in said["chains"]] == [
+        ("ledger", ledger, ledger),
+        (f"{FOREIGN} legacy", 1, 1),
+    ]
     lines = run("verify").splitlines()
-    assert [line.split()[0] for line in lines] == ["chain", "own", FOREIGN]
+    assert [line.split()[0] for line in lines] == ["chain", "ledger", "heads", FOREIGN]
     assert all(line.endswith("unbroken") for line in lines[1:])
 
 
@@ -89,16 +93,16 @@ def test_a_chain_whose_head_is_gone_is_still_walked(remember: Remember) -> None:
 def test_rows_behind_the_head_are_found(remember: Remember) -> None:
     remember("The port is 8081")
     head = AuditHead.objects.get()
-    row = AuditEntry.objects.get(seq=head.seq)
+    row = AuditEntry.objects.get(chain=head.chain, seq=head.seq)
     row.pk, row.seq = None, head.seq + 1
     row.save(force_insert=True)
-    assert verify_chain().why == "there are rows behind the chain's end"
+    assert verify_chain(head.chain).why == "there are rows behind the chain's end"
 
 
 def test_what_is_appended_during_the_walk_is_no_fault(remember: Remember) -> None:
     for number in range(3):
         append(operator(), "run", subject=f"step {number}")
-    with patch.object(audit, "VERIFY_BATCH_ROWS", 1):
+    with patch.object(verify, "VERIFY_BATCH_ROWS", 1):
         report = verify_chain(on_rows=lambda rows: append(operator(), "run", subject="meanwhile") and None)
     assert report.is_whole
 
@@ -191,17 +195,19 @@ def test_an_export_can_be_proved_by_anybody(remember: Remember, tmp_path: Path) 
     remember("The port is 8081, said Änne")
     foreign_chain()
     path = tmp_path / "log.jsonl"
-    rows = AuditEntry.objects.count()
+    rows = AuditEntry.objects.count() + 1  # the link of the chains
     assert run("export", str(path)) == f"Exported {rows:,} rows to {path}.\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    previous = audit.GENESIS
+    ends = dict[str, str]()
     for line in (one for one in lines if one["row"]["origin"] == ""):
         row = line["row"]
+        previous = ends.get(row["chain"]) or start_hash(row["chain"], GENESIS)
         assert payload_digest(line["said"]["salt"], line["said"]["payload"]) == row["digest"]
         entry = AuditEntry(**{**row, "at": datetime.fromisoformat(row["at"])})
         assert chain_hash(previous, entry) == row["hash"]
-        previous = row["hash"]
+        ends[row["chain"]] = row["hash"]
+    assert {*ends} == {str(Group.objects.get().id), "heads"}
     assert lines[-1]["row"]["origin"] == FOREIGN
     assert AuditEntry.objects.order_by("-key")[0].subject == "audit log"
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from access.audit import append
 from access.audit.operations import Operation
 from access.audit.retention import drop_log
 from access.errors import InvalidInput, NotFound, NotPermitted
@@ -287,6 +288,27 @@ def test_a_later_entry_with_the_whole_memory_serves_as_well(remember: Remember) 
     AuditEntry.objects.filter(memory_id=memory.id, operation="store").delete()
     told = memory_at(operator(), memory.id, before)
     assert (told.basis, told.fields["state"], told.fields["superseded_by"]) == ("log", "live", None)
+
+
+def test_rows_in_the_chains_of_two_groups_are_replayed_by_their_times(
+    remember: Remember, garden: Group
+) -> None:
+    memory = remember("The port is 8081", importance=5)
+    times = [timezone.now()]
+    for group, before, after in ((garden, 5, 9), (memory.group, 9, 7), (garden, 7, 3)):
+        payload = {"changes": {"importance": [before, after]}}
+        append(operator(), Operation.EDIT, memory_id=memory.id, group=group.id, payload=payload)
+        times.append(timezone.now())
+    Memory.objects.filter(pk=memory.pk).update(importance=3)
+    seen = [memory_at(operator(), memory.id, at).fields["importance"] for at in times]
+    assert seen == [5, 9, 7, 3]
+    assert set(AuditEntry.objects.filter(memory_id=memory.id).values_list("chain", flat=True)) == {
+        str(memory.group.id),
+        str(garden.id),
+    }
+    drop_log(operator(), before=times[1])  # the first row of each chain goes
+    with pytest.raises(NotFound, match="The log begins on"):
+        memory_at(operator(), memory.id, times[0])
 
 
 def test_times_before_the_retained_log_are_refused(remember: Remember) -> None:

@@ -38,6 +38,11 @@ def loci(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def chains_of(home: Path) -> list[list[str]]:
+    """The lines of `audit verify`, without its head."""
+    return [line.split() for line in loci(home, "audit", "verify").stdout.splitlines()[1:]]
+
+
 def migrations_of_memories(home: Path, change: str = "") -> set[str]:
     database = DRIVER.module.connect(home / "memory.db")
     try:
@@ -56,12 +61,15 @@ def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Pa
     assert (migrated.returncode, migrated.stderr) == (0, "")
     examined = loci(old_home, "doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-    [chain] = [
-        line for line in loci(old_home, "audit", "verify").stdout.splitlines() if line.startswith("own")
+    assert chains_of(old_home) == [["legacy", "41", "1", "-", "41", "unbroken"]]
+    assert loci(old_home, "remember", "The door is blue.", "--group", "ledger").returncode == 0
+    assert chains_of(old_home) == [
+        ["legacy", "41", "1", "-", "-", "unbroken"],
+        ["ledger", "1", "0", "-", "1", "unbroken"],
+        ["heads", "1", "0", "-", "-", "unbroken"],
     ]
-    assert chain.split() == ["own", "41", "1", "-", "unbroken"]
     stats = json.loads(loci(old_home, "stats", "--group", "ledger", "--json").stdout)
-    assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (22, 18, 24, 0)
+    assert (stats["memories"], stats["live"], stats["pieces"], stats["pieces_owed"]) == (23, 19, 25, 0)
     found = json.loads(
         loci(old_home, "recall", "how long are backups kept", "--group", "ledger", "--json").stdout
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.maintenance.test_squashed_migrations import loci
+from tests.maintenance.test_squashed_migrations import chains_of, loci
 from tests.settings import MODELS, REPOSITORY
 
 STORE = REPOSITORY / "tests" / "fixtures" / "store-0.2.0.zip"  # made by tests/fixtures/make_store.py
@@ -20,8 +20,8 @@ def test_a_store_of_0_2_0_opens_with_all_that_is_in_it(tmp_path: Path) -> None:
     assert (restored.returncode, restored.stderr) == (0, "")
     examined = loci(home, "doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
-    [chain] = [line for line in loci(home, "audit", "verify").stdout.splitlines() if line.startswith("own")]
-    assert chain.split()[-1] == "unbroken"
+    chains = {line[0]: line[-1] for line in chains_of(home)}
+    assert chains == {"legacy": "unbroken", "instance": "unbroken"}
     stats = json.loads(loci(home, "stats", "--group", "ledger", "--json").stdout)
     assert (stats["memories"], stats["live"]) == (28, 23)
     for question, answer in (

@@ -26,8 +26,8 @@ LOCAL = {"author", "token"}
 
 def dump() -> dict[str, Any]:
     """All rows by table, each sorted, with portable names for keys; the chains; the indexes' faults."""
-    from access.audit import verify_chain
-    from access.models import AuditEntry, AuditHead, AuditPayload, Group
+    from access.audit.verify import verify_log
+    from access.models import AuditEntry, AuditPayload, Group
     from memories.models import Checkpoint, Link, Memory, Piece, Thread, Tombstone
     from memories.search.base import search_index
     from relations.models import EntityAlias, Relation, RelationEvidence
@@ -57,7 +57,7 @@ def dump() -> dict[str, Any]:
         "tombstone": rows(Tombstone, group="group__slug"),
         "log": rows(AuditEntry),
         "said": rows(AuditPayload, entry="entry__hash"),
-        "chains": {head.origin: verify_chain(head.origin).is_whole for head in AuditHead.objects.all()},
+        "chains": {f"{report.origin} {report.chain}": report.is_whole for report in verify_log()},
         "faults": search_index().find_errors(),
     }
 

@@ -30,7 +30,11 @@ class RetractIn(VerbIn):
 class LogRowOut(Document):
     """A row of the audit log; `payload` is null if a purge deleted it."""
 
-    seq: int
+    chain: str = Field(
+        description="The group's id, `instance` for rows about no group, `heads`, or `legacy` for rows written before "
+        "each group had its own chain."
+    )
+    seq: int = Field(description="The row's number in its chain.")
     at: str
     operation: str
     memory: str | None

@@ -5,17 +5,20 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TextIO
 from uuid import UUID
 
 from django.core.management.base import CommandParser
+from django.db.models import Sum
 from tqdm import tqdm
 
-from access.audit import OWN, ChainReport, chain_names, verify_chain
+from access.audit.chains import OWN, chain_labels
+from access.audit.links import link_heads
 from access.audit.operations import Operation
+from access.audit.verify import ChainReport, verify_log
 from access.audit_search import LogFilter, export_log, find_log_entries, payload_changes
 from access.errors import Conflict, InvalidInput, NotFound, Unavailable
 from access.models import AuditEntry, AuditHead
@@ -29,7 +32,7 @@ from memories.queries.versions import parse_id
 
 EXAMPLES: Final = """\
 examples:
-  loci audit verify                                     check that every row follows the one before it
+  loci audit verify                                     check that every row follows the one before it in its chain
   loci audit show --limit 20                            the newest rows
   loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f
   loci audit show --memory 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f --at 2026-03-01T12:00
@@ -55,7 +58,7 @@ class Command(FaceCommand):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         parser.epilog = EXAMPLES
         actions = parser.add_subparsers(dest="action", required=True, metavar="verify | show | export")
-        verify = actions.add_parser("verify", help="verify every chain, this store's own and imported ones")
+        verify = actions.add_parser("verify", help="verify every chain and the links between them")
         show = actions.add_parser("show", help="show the newest rows, or a memory at a past moment")
         export = actions.add_parser("export", help="write rows as JSON lines, oldest first")
         export.add_argument("file", type=Path, help="a new file; an existing one is never overwritten")
@@ -73,32 +76,39 @@ class Command(FaceCommand):
         return act[options["action"]](options)
 
     def _verify(self, options: dict[str, Any]) -> int:
-        heads = dict(AuditHead.objects.values_list("origin", "seq"))
-        with row_bar(total=sum(heads.values())) as bar:
-            reports = [verify_chain(name, on_rows=bar.update) for name in chain_names()]
+        total = AuditHead.objects.aggregate(rows=Sum("seq"))["rows"]
+        with row_bar(total=total or 0) as bar:
+            reports = verify_log(on_rows=bar.update)
+        is_whole, labels = all(report.is_whole for report in reports), chain_labels()
         if options["json"]:
-            chains = [{**dataclasses.asdict(report), "is_whole": report.is_whole} for report in reports]
-            self.print_json({"is_whole": all(report.is_whole for report in reports), "chains": chains})
+            chains = [
+                {"name": label_of(report, labels), **dataclasses.asdict(report), "is_whole": report.is_whole}
+                for report in reports
+            ]
+            self.print_json({"is_whole": is_whole, "chains": chains})
         elif reports:
             self.print_table(
-                [chain_row(report) for report in reports],
-                header=["chain", "rows", "payloads purged", "dropped", "verdict"],
+                [chain_row(report, labels) for report in reports],
+                header=["chain", "rows", "payloads purged", "dropped", "not linked yet", "verdict"],
             )
         else:
             self.stdout.write("The log is empty.")
-        return 0 if all(report.is_whole for report in reports) else BROKEN
+        if is_whole:
+            link_heads(operator())  # only what was found whole
+        return 0 if is_whole else BROKEN
 
     def _show(self, options: dict[str, Any]) -> int:
         if options["at"]:
             return self._show_past(options)
         check_range(options["limit"], 1, MAX_SHOWN, field="limit")
-        rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-seq")[: options["limit"]])
+        rows = list(find_log_entries(operator(), parse_filter(options)).order_by("-key")[: options["limit"]])
         if options["json"]:
             self.print_json({"rows": [log_json(entry) for entry in rows]})
         elif rows:
+            labels = chain_labels()
             self.print_table(
-                [log_row(entry) for entry in rows],
-                header=["row", "at", "operation", "actor", "about", "what"],
+                [log_row(entry, labels) for entry in rows],
+                header=["chain", "row", "at", "operation", "actor", "about", "what"],
             )
         else:
             self.stdout.write("No rows match.")
@@ -170,19 +180,28 @@ def version_ids(id_text: str) -> tuple[UUID, ...]:
         return (id_,)
 
 
-def chain_row(report: ChainReport) -> list[str]:
+def label_of(report: ChainReport, labels: Mapping[str, str]) -> str:
+    """A chain as people read it: the group's slug, "instance", "heads" or "legacy"; an imported one with its store's id."""
+    label = labels.get(report.chain, report.chain)
+    return label if report.origin == OWN else f"{report.origin} {label}"
+
+
+def chain_row(report: ChainReport, labels: Mapping[str, str]) -> list[str]:
     """A chain's line in the table of `verify`."""
-    name = "own" if report.origin == OWN else report.origin
     dropped = f"up to row {report.dropped:,}" if report.dropped else "-"
     verdict = "unbroken" if report.is_whole else f"BROKEN at row {report.broken_at:,}: {report.why}"
-    return [name, f"{report.rows:,}", f"{report.purged_payloads:,}", dropped, verdict]
+    unlinked = f"{report.unlinked:,}" if report.unlinked else "-"
+    return [
+        label_of(report, labels), f"{report.rows:,}", f"{report.purged_payloads:,}", dropped, unlinked, verdict,
+    ]  # fmt: skip
 
 
-def log_row(entry: AuditEntry) -> list[str]:
+def log_row(entry: AuditEntry, labels: Mapping[str, str]) -> list[str]:
     """A row's line in the table of `show`."""
     about = str(entry.memory_id or "") or entry.subject or "-"
     at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
-    return [str(entry.seq), at, entry.operation, entry.actor or "-", about, payload_text(entry)]
+    chain = labels.get(entry.chain, entry.chain)
+    return [chain, str(entry.seq), at, entry.operation, entry.actor or "-", about, payload_text(entry)]
 
 
 def payload_text(entry: AuditEntry) -> str:

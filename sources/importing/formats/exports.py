@@ -30,6 +30,7 @@ from sources.format import (
     KINDS,
     LOG,
     MEMORY,
+    READABLE_VERSIONS,
     RELATION,
     THREAD,
     VERSION,
@@ -141,7 +142,7 @@ def header_origin(line: RawLine | None) -> str:
         raise InvalidInput(
             "The file is not an export of Loci.", hint="Its first line is not a header.", field="file"
         )
-    if head.get("version") != VERSION:
+    if head.get("version") not in READABLE_VERSIONS:
         raise InvalidInput(
             f"The export has version {head.get('version')}; this version of Loci reads {VERSION}.",
             hint="Use a newer Loci.",
@@ -231,8 +232,7 @@ class ExportIntake:
     def _log_import(self) -> None:
         """Log the numbers of added rows, with the heads of the imported chains."""
         if +self.added:
-            heads = {origin: {"seq": seq, "hash": hash_} for origin, (seq, hash_) in self.chain.heads.items()}
-            payload = {"added": dict(+self.added), "heads": heads}
+            payload = {"added": dict(+self.added), "heads": self.chain.heads_by_origin()}
             audit.append(self.actor, Operation.IMPORT, subject=f"origin:{self.origin}", payload=payload)
 
     def _take_rows(self, kind: RecordKind, raw: list[RawLine]) -> list[LineFault]:

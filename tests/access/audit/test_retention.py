@@ -9,9 +9,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from access.audit import append, chain_names, verify_chain
+from access.audit import append
 from access.audit import retention as audit_retention
 from access.audit.retention import LogDrop, drop_log
+from access.audit.verify import chain_names, verify_chain
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry, AuditHead, AuditPayload, Group
 from tests.people import agent, person
@@ -38,7 +39,7 @@ def rows() -> list[tuple[int, str]]:
 
 def test_old_rows_go_and_the_rest_is_proved(days: User) -> None:
     hash_of_4 = AuditEntry.objects.get(seq=4).hash
-    assert drop_log(person(days), before=moment(4)) == LogDrop(rows=4, through=4)
+    assert drop_log(person(days), before=moment(4)) == LogDrop(rows=4, through={"instance": 4})
     assert rows() == [
         (4, f"after:{hash_of_4}"),
         (5, "day 4"),
@@ -51,7 +52,7 @@ def test_old_rows_go_and_the_rest_is_proved(days: User) -> None:
     ]
     report = verify_chain()
     assert (report.is_whole, report.rows, report.dropped, report.purged_payloads) == (True, 7, 4, 0)
-    assert report.head == AuditHead.objects.get(origin="").hash
+    assert report.head == AuditHead.objects.get().hash
 
 
 def test_the_anchor_keeps_nothing_of_the_row_it_was(days: User) -> None:
@@ -86,21 +87,21 @@ def test_a_second_time_nothing_is_written(days: User) -> None:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        assert drop_log(person(days), before=moment(4)) == LogDrop(0, 0)
+        assert drop_log(person(days), before=moment(4)) == LogDrop(0, {})
     assert rows() == before
     assert all(query["sql"].startswith("SELECT") for query in queries)
 
 
 def test_later_the_anchor_moves_on(days: User) -> None:
     drop_log(person(days), before=moment(4))
-    assert drop_log(person(days), before=moment(8)) == LogDrop(rows=4, through=8)
+    assert drop_log(person(days), before=moment(8)) == LogDrop(rows=4, through={"instance": 8})
     assert [seq for seq, _ in rows()] == [8, 9, 10, 11, 12]
     report = verify_chain()
     assert (report.is_whole, report.rows, report.dropped) == (True, 4, 8)
 
 
 def test_where_all_rows_are_old_the_row_that_tells_of_the_drop_is_left(days: User) -> None:
-    assert drop_log(person(days), before=moment(30)) == LogDrop(rows=10, through=10)
+    assert drop_log(person(days), before=moment(30)) == LogDrop(rows=10, through={"instance": 10})
     assert [seq for seq, _ in rows()] == [10, 11]
     assert verify_chain().is_whole
     append(person(days), "run", subject="afterwards")
@@ -110,7 +111,7 @@ def test_where_all_rows_are_old_the_row_that_tells_of_the_drop_is_left(days: Use
 
 def test_nothing_goes_while_the_first_row_is_young(days: User) -> None:
     before = rows()
-    assert drop_log(person(days), before=moment(0)) == LogDrop(0, 0)
+    assert drop_log(person(days), before=moment(0)) == LogDrop(0, {})
     assert rows() == before
 
 
@@ -120,13 +121,13 @@ def test_a_young_row_in_front_keeps_what_follows_it(days: User) -> None:
     AuditHead.objects.all().delete()
     for at in (0, 1, 50, 2):
         append(person(days), "run", subject=f"day {at}", at=moment(at))
-    assert drop_log(person(days), before=moment(10)) == LogDrop(rows=2, through=2)
+    assert drop_log(person(days), before=moment(10)) == LogDrop(rows=2, through={"instance": 2})
     assert [subject for _, subject in rows()][1:] == ["day 50", "day 2", "dropped:2"]
 
 
 def test_a_trial_says_how_many_and_changes_nothing(days: User) -> None:
     before = rows()
-    assert drop_log(person(days), before=moment(4), dry_run=True) == LogDrop(rows=4, through=4)
+    assert drop_log(person(days), before=moment(4), dry_run=True) == LogDrop(rows=4, through={"instance": 4})
     assert rows() == before
 
 
@@ -140,7 +141,7 @@ def test_killed_midway_the_chain_is_whole_and_the_next_call_goes_on(days: User) 
         assert [seq for seq, _ in rows()] == [3, 4, 5, 6, 7, 8, 9, 10, 11]
         report = verify_chain()
         assert (report.is_whole, report.dropped) == (True, 3)
-        assert drop_log(person(days), before=moment(8)) == LogDrop(rows=5, through=8)
+        assert drop_log(person(days), before=moment(8)) == LogDrop(rows=5, through={"instance": 8})
     assert [subject for _, subject in rows() if subject.startswith("dropped")] == ["dropped:8"]
     assert verify_chain().is_whole
 
@@ -218,10 +219,10 @@ def test_another_stores_chain_is_left_alone(days: User) -> None:
     own = AuditEntry.objects.get(seq=1)
     own.pk, own.origin = None, foreign
     own.save(force_insert=True)
-    AuditHead.objects.create(origin=foreign, seq=1, hash=own.hash)
+    AuditHead.objects.create(origin=foreign, chain="instance", seq=1, hash=own.hash)
     drop_log(person(days), before=moment(4))
-    assert chain_names() == ["", foreign]
-    assert verify_chain(foreign).is_whole
+    assert chain_names() == [("", "instance"), (foreign, "instance")]
+    assert verify_chain(origin=foreign).is_whole
     assert AuditEntry.objects.filter(origin=foreign).count() == 1
 
 

@@ -142,7 +142,7 @@ def test_logins_and_lock_outs_are_in_the_audit_log(alice: User, clock: time_mach
         log_in("alice", "wrong")
     clock.shift(31)
     log_in("alice", PASSWORD)
-    rows = AuditEntry.objects.filter(operation="login").order_by("seq")
+    rows = AuditEntry.objects.filter(operation="login").order_by("key")
     assert [(row.actor, said(row)["action"]) for row in rows] == [("alice", "locked"), ("alice", "login")]
     assert said(rows[0])["failures"] == 5
 
@@ -220,7 +220,7 @@ def test_what_is_done_to_people_is_in_the_audit_log(alice: User, bob: User) -> N
     owner.post(f"/admin/auth/user/{dora.pk}/change/", {**fields, "is_active": ""})
     again = {"password1": "an0ther-long-one", "password2": "an0ther-long-one", "usable_password": "true"}
     owner.post(f"/admin/auth/user/{dora.pk}/password/", again)
-    rows = AuditEntry.objects.filter(operation="person").order_by("seq")
+    rows = AuditEntry.objects.filter(operation="person").order_by("key")
     told = [said(row) for row in rows]
     assert [(row.actor, row.subject) for row in rows] == [("alice", "user:dora")] * 4
     assert told[0] == {"action": "create", "changes": {"username": ["", "dora"], "is_active": ["", True]}}

@@ -14,7 +14,7 @@ from tests.loci_site.admin.conftest import Remember, page
 
 
 def last_entry() -> AuditEntry:
-    entry = AuditEntry.objects.select_related("payload_row").order_by("-seq").first()
+    entry = AuditEntry.objects.select_related("payload_row").order_by("-key").first()
     assert entry is not None
     return entry
 

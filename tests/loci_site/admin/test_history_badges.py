@@ -46,7 +46,7 @@ def test_every_page_says_so(owner: Client, relation: Relation) -> None:
         f"/admin/memories/memory/{relation.object.id}/change/",
         f"/admin/relations/relation/{relation.id}/change/",
         "/admin/relations/relation/",
-        f"/admin/access/auditentry/{entry.pk}/change/",
+        f"/admin/access/auditentry/{entry.name}/change/",
     ):
         assert "retracted" in text_and_next(owner, address), address
     Memory.objects.filter(pk=wrong.pk).update(state="live", retired_at=None)

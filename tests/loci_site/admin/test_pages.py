@@ -86,7 +86,7 @@ def fill(owner: Client, remember: Remember, *, hostile: str = "") -> dict[str, s
         "token": f"/admin/access/apitoken/{token.id}/change/",
         "revoke": f"/admin/access/apitoken/{token.id}/revoke/",
         "group": f"/admin/access/group/{group.id}/change/",
-        "log": f"/admin/access/auditentry/{log.key}/change/",
+        "log": f"/admin/access/auditentry/{log.name}/change/",
         "recall": f"/admin/memories/recalllog/{recalled.key}/change/",
         "run": f"/admin/maintenance/run/{run.id}/change/",
         "edit": page(memory, "edit"),
@@ -236,18 +236,19 @@ def test_a_question_says_its_rank(owner: Client, remember: Remember) -> None:
 
 def test_the_chain_is_verified_by_a_button(owner: Client, remember: Remember) -> None:
     remember("something")
+    rows = AuditEntry.objects.count()
     said = owner.post("/admin/access/auditentry/verify/", follow=True).content.decode()
-    assert f"The chain is intact: {AuditEntry.objects.count()} rows" in said
+    assert f"The log is intact: {rows} rows in 2 chains." in said
     AuditEntry.objects.filter(operation="store").update(actor="mallory")
     assert (
-        "The chain is broken at row"
+        "The chain ledger is broken at row"
         in owner.post("/admin/access/auditentry/verify/", follow=True).content.decode()
     )
 
 
 def test_every_actor_of_the_admin_says_so_in_the_log(owner: Client, remember: Remember) -> None:
     owner.post(page(remember("noise"), "forget"), {"reason": "noise"})
-    last = AuditEntry.objects.order_by("-seq").first()
+    last = AuditEntry.objects.order_by("-key").first()
     assert last is not None
     assert (last.operation, last.actor, last.via) == ("forget", "alice", Via.ADMIN)
     assert operator().name != last.actor

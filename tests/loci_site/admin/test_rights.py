@@ -95,7 +95,7 @@ def test_the_log_shows_what_was_done_in_ones_own_groups(
     member: Client, stranger: Client, remember: Remember
 ) -> None:
     mine, foreign = remember("Ours."), remember("Theirs.", group="garden")
-    rows = {entry.memory_id: entry.key for entry in AuditEntry.objects.filter(operation="store")}
+    rows = {entry.memory_id: entry.name for entry in AuditEntry.objects.filter(operation="store")}
     assert member.get(f"/admin/access/auditentry/{rows[mine.id]}/change/").status_code == 200
     assert member.get(f"/admin/access/auditentry/{rows[foreign.id]}/change/").status_code == 404
     assert stranger.get(f"/admin/access/auditentry/{rows[mine.id]}/change/").status_code == 404

@@ -140,7 +140,7 @@ def test_no_more_than_a_number_are_kept(alice: User, monkeypatch: pytest.MonkeyP
 def test_saving_and_deleting_is_logged_without_the_words_searched_for(owner: Client, db: None) -> None:
     save(owner, "Pears", "q=secret+pear&state__exact=live")
     owner.post(f"{LIST}filters/{SavedFilter.objects.get().id}/delete/")
-    rows = AuditEntry.objects.filter(operation="filter").order_by("seq").select_related("payload_row")
+    rows = AuditEntry.objects.filter(operation="filter").order_by("key").select_related("payload_row")
     assert [(row.actor, row.payload_row.payload["action"]) for row in rows] == [
         ("alice", "save"),
         ("alice", "delete"),

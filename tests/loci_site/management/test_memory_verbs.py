@@ -53,7 +53,7 @@ def test_a_verb_is_done_said_and_logged(
         f"{'trust' if verb in ('approve', 'reject') else verb}: {memory.id} {state}, {trust}"
     )
     assert (fresh(memory).state, fresh(memory).trust, fresh(memory).pinned) == (state, trust, verb == "pin")
-    assert AuditEntry.objects.latest("seq").via == "command"
+    assert AuditEntry.objects.latest("key").via == "command"
 
 
 def test_two_are_merged_and_taken_apart(run: Run, memory: Memory, other: Memory) -> None:

@@ -34,7 +34,7 @@ def answer(*words: str) -> Any:
 
 
 def logged() -> list[dict[str, Any]]:
-    rows = AuditEntry.objects.filter(operation="person").order_by("seq").select_related("payload_row")
+    rows = AuditEntry.objects.filter(operation="person").order_by("key").select_related("payload_row")
     return [row.payload_row.payload for row in rows]
 
 

@@ -290,7 +290,7 @@ def test_a_quick_look_leaves_out_what_reads_every_row(remember: Remember) -> Non
 
 
 def test_a_check_that_cannot_look_says_so_and_the_others_go_on(remember: Remember) -> None:
-    with patch.object(doctor_rows, "verify_chain", side_effect=DatabaseError("disk I/O error")):
+    with patch.object(doctor_rows, "verify_log", side_effect=DatabaseError("disk I/O error")):
         look = examine(operator())
     assert wrong(look)["audit"] == "the check itself failed: disk I/O error"
     assert {one.check for one in look.findings} == WELL

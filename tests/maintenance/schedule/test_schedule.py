@@ -64,7 +64,7 @@ def command(*words: str) -> str:
 
 def actions() -> list[tuple[str, str, str, str]]:
     """Audit entries about jobs: actor, operation, subject, action."""
-    rows = AuditEntry.objects.filter(operation="schedule").order_by("seq").select_related("payload_row")
+    rows = AuditEntry.objects.filter(operation="schedule").order_by("key").select_related("payload_row")
     return [(e.actor, e.operation, e.subject, e.payload_row.payload["action"]) for e in rows]
 
 

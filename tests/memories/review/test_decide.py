@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from access.audit import verify_chain
+from access.audit.verify import is_log_whole
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.groups.members import set_member
 from access.models import AuditEntry, Group
@@ -64,10 +64,10 @@ def test_a_trust_is_decided_and_taken_back(
     assert len(done.entries) == 1
     assert take_back(person(alice), done.entries).consequences == (f"it is {before} again",)
     assert fields(memory) == was
-    assert verify_chain().is_whole
+    assert is_log_whole()
     last = AuditEntry.objects.order_by("-key")[0]
     assert (last.operation, last.actor) == ("trust", "alice")
-    assert last.payload_row.payload["reason"] == f"audit row {done.entries[0]} was undone"
+    assert last.payload_row.payload["reason"] == f"audit row {done.entries[0].rpartition('.')[2]} was undone"
 
 
 def test_what_was_changed_since_is_not_taken_back(alice: User, waits: Memory) -> None:
@@ -116,7 +116,7 @@ def test_a_conflict_is_resolved_by_the_newer_and_comes_back(
     assert (fields(old), fields(new)) == was
     link.refresh_from_db()
     assert link.status == "open"
-    assert verify_chain().is_whole
+    assert is_log_whole()
 
 
 def test_an_entitys_relations_move_and_move_back(alice: User, ledger: Group) -> None:
@@ -313,8 +313,8 @@ def test_only_a_person_who_curates_decides_and_takes_back(
         decide(person(bob), ReviewDecision("reject", hidden.id))
 
 
-@pytest.mark.parametrize("entries", [(), (1,) * 7, (999_999,)])
-def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("entries", [(), ("instance.1",) * 7, ("instance.999999",), ("1",), ("instance.x",)])
+def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tuple[str, ...]) -> None:
     with pytest.raises((InvalidInput, NotFound)):
         take_back(person(alice), entries)
 
@@ -322,9 +322,9 @@ def test_rows_that_are_none_are_refused(alice: User, waits: Memory, entries: tup
 def test_what_is_no_decision_is_not_taken_back(alice: User, ledger: Group) -> None:
     memory = kept(person(alice), "A text.", group="ledger")
     dispute(person(alice), memory.id)
-    seq = AuditEntry.objects.order_by("-key")[0].seq
+    name = AuditEntry.objects.order_by("-key")[0].name
     with pytest.raises(Conflict, match="'dispute' cannot be undone from here"):
-        take_back(person(alice), (seq,))
+        take_back(person(alice), (name,))
 
 
 def test_all_of_a_decision_is_taken_back_or_nothing(alice: User, pair: tuple[Memory, Memory, Link]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection
 
-from access.models import AuditHead, Group
+from access.models import Group
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import forget, purge, retract
@@ -21,10 +21,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.model]
 
 @pytest.fixture
 def memory(alice: User, ledger: Group) -> Memory:
-    """A memory, and a log whose next row's place is taken: the last step of every write fails."""
+    """A memory, and a log that takes no more rows: the last step of every write fails."""
     made = kept(person(alice), "The deploy port is 8081.", group="ledger")
-    head = AuditHead.objects.get(origin="")
-    AuditHead.objects.filter(origin="").update(seq=head.seq - 1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON memory_log BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
     return made
 
 

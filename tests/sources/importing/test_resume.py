@@ -35,7 +35,7 @@ def test_a_killed_import_goes_on_and_loses_nothing(other: OtherStore, tmp_path: 
     assert promised <= there < TURNS
     assert there % 20 == 0
     assert broken["faults"] == []
-    assert broken["chains"] == {"": True}
+    assert all(broken["chains"].values())
 
     answer = other.manage("import", str(file), "--json")
     assert answer.code == 0, answer.err

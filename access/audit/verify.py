@@ -1,0 +1,248 @@
+"""Verification of the audit log: every row of every chain, every head, and every link of the chain of heads."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import inf
+
+from django.db.models import OuterRef, Subquery
+
+from access.audit.chains import (
+    HEADS,
+    INSTANCE,
+    OLD,
+    OWN,
+    chain_hash,
+    chain_labels,
+    old_end,
+    payload_digest,
+    start_hash,
+)
+from access.audit.operations import Operation
+from access.models import AuditEntry, AuditHead
+
+ANCHOR = Operation.ANCHOR.value
+# Retention drops the oldest rows. First it appends a row "dropped:N"; then row N becomes the anchor at the chain's
+# front: it keeps only its hash, which the next row follows. The old chain never grows, so the instance's announces
+# its drops.
+ANCHOR_PREFIX, DROP_PREFIX, OLD_DROP_PREFIX = "after:", "dropped:", "dropped-legacy:"
+VERIFY_BATCH_ROWS = 2000  # in memory
+LINKS_AT_ONCE = 500  # rows of the chain of heads
+
+
+@dataclass(frozen=True)
+class ChainReport:
+    """The result of verify_chain(): the number of rows, the head's hash and the first broken row.
+
+    `dropped` is the number of the last row that retention dropped; 0 if the chain is complete. `unlinked` counts the
+    rows at the end that the chain of heads does not cover yet.
+    """
+
+    origin: str
+    chain: str
+    rows: int
+    head: str
+    purged_payloads: int
+    broken_at: int | None = None
+    why: str = ""
+    dropped: int = 0
+    unlinked: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every row follows the previous one."""
+        return self.broken_at is None
+
+
+@dataclass(frozen=True)
+class LinkReport:
+    """The last linked row of each chain, and the first row of the chain of heads that does not fit."""
+
+    linked: dict[str, int]
+    broken_at: int | None = None
+    why: str = ""
+
+
+def verify_log(*, on_rows: Callable[[int], object] | None = None) -> list[ChainReport]:
+    """Verify every chain, this store's own first, and the links between them."""
+    reports = [verify_chain(chain, origin, on_rows=on_rows) for origin, chain in chain_names()]
+    links = {origin: verify_links(origin) for origin in sorted({report.origin for report in reports})}
+    return [with_links(report, links[report.origin]) for report in reports]
+
+
+def is_log_whole() -> bool:
+    """True if verify_log() finds no fault."""
+    return all(report.is_whole for report in verify_log())
+
+
+def chain_names() -> list[tuple[str, str]]:
+    """Origin and name of all chains, this store's own first, including chains whose head is missing."""
+    found = set(AuditHead.objects.values_list("origin", "chain"))
+    # Not DISTINCT: the unique index on (origin, chain, seq) finds the next chain at once, however many rows a chain has.
+    rows = AuditEntry.objects.order_by("origin", "chain").values_list("origin", "chain")
+    last = rows.first()
+    while last is not None:
+        found.add(last)
+        origin, chain = last
+        last = rows.filter(origin=origin, chain__gt=chain).first() or rows.filter(origin__gt=origin).first()
+    return sorted(found)
+
+
+def verify_chain(
+    chain: str = INSTANCE, origin: str = OWN, *, on_rows: Callable[[int], object] | None = None
+) -> ChainReport:
+    """Walk a chain from its start and check every row, every payload and the head.
+
+    If retention dropped the oldest rows, the walk starts at the anchor, and a later row must announce the drop. Purged
+    payloads are counted. Rows appended during the walk are ignored. `on_rows` is called with the number of rows of each
+    batch.
+    """
+    head = AuditHead.objects.filter(origin=origin, chain=chain).first()
+    entries = AuditEntry.objects.filter(origin=origin, chain=chain)
+    # The head is read first: rows appended during the walk must not look like rows beyond the head.
+    entries = entries.filter(seq__lte=head.seq) if head else entries
+    entries = entries.order_by("seq").select_related("payload_row")
+    previous, expected, rows, purged, dropped = start_hash(chain, old_end(origin)), 1, 0, 0, 0
+    for entry in entries.iterator(chunk_size=VERIFY_BATCH_ROWS):
+        is_front = expected == 1 and is_anchor(entry)
+        error = find_anchor_error(entry) if is_front else find_row_error(entry, previous, expected)
+        if error:
+            return ChainReport(origin, chain, rows, previous, purged, entry.seq, error, dropped)
+        previous, expected = entry.hash, entry.seq + 1
+        if is_front:
+            dropped = entry.seq
+            continue
+        purged += not hasattr(entry, "payload_row")
+        rows += 1
+        if on_rows is not None and rows % VERIFY_BATCH_ROWS == 0:
+            on_rows(VERIFY_BATCH_ROWS)
+    error = find_head_error(head, rows=rows, seq=expected - 1, previous=previous)
+    error = error or find_tail_error(origin, chain)
+    return ChainReport(origin, chain, rows, previous, purged, expected if error else None, error, dropped)
+
+
+def verify_links(origin: str = OWN) -> LinkReport:
+    """Check that each end of a chain that the chain of heads names is still that chain's row."""
+    linked, dropped = dict[str, int](), dict[str, int]()
+    for batch in link_batches(origin):
+        wanted: dict[str, set[int]] = defaultdict(set)
+        for _, chain, seq, _ in batch:
+            wanted[chain].add(seq)
+        hashes = {
+            (chain, seq): hash_
+            for chain, seqs in wanted.items()
+            for seq, hash_ in AuditEntry.objects.filter(origin=origin, chain=chain, seq__in=seqs).values_list(
+                "seq", "hash"
+            )
+        }
+        for row, chain, seq, hash_ in batch:
+            found = hashes.get((chain, seq))
+            if found != hash_ and (found is not None or seq > missing_through(origin, chain, dropped)):
+                label = chain_labels().get(chain, chain) if origin == OWN else chain
+                state = "missing" if found is None else "another one now"
+                return LinkReport(linked, row, f"row {seq} of the chain {label}, which it links, is {state}")
+            linked[chain] = max(seq, linked.get(chain, 0))
+    return LinkReport(linked)
+
+
+def link_batches(origin: str) -> Iterator[list[tuple[int, str, int, str]]]:
+    """The links of the chain of heads in batches: its own row's number, then chain, number and hash of the row linked."""
+    rows = AuditEntry.objects.filter(origin=origin, chain=HEADS, operation=Operation.HEADS).order_by("seq")
+    found = rows.values_list("seq", "payload_row__payload").iterator(chunk_size=LINKS_AT_ONCE)
+    while batch := list(islice(found, LINKS_AT_ONCE)):
+        yield [
+            (row, chain, seq, hash_)
+            for row, payload in batch
+            for chain, (seq, hash_) in (payload or {}).get("chains", {}).items()
+        ]
+
+
+def missing_through(origin: str, chain: str, known: dict[str, int]) -> float:
+    """The last number up to which a linked row may be missing: dropped by retention, or never imported."""
+    if origin != OWN:
+        return inf
+    if chain not in known:
+        known[chain] = dropped_through(chain, origin)
+    return known[chain]
+
+
+def with_links(report: ChainReport, links: LinkReport) -> ChainReport:
+    """The report with what the links say about its chain."""
+    if report.chain != HEADS:
+        last = report.dropped + report.rows
+        return replace(report, unlinked=max(last - links.linked.get(report.chain, 0), 0))
+    if report.is_whole and links.broken_at is not None:
+        return replace(report, broken_at=links.broken_at, why=links.why)
+    return report
+
+
+def announced_drop(chain: str = INSTANCE, origin: str = OWN) -> int:
+    """The number of the last row whose drop by retention the log announces; 0 if there is none."""
+    found = drops_in(chain, DROP_PREFIX, origin)
+    if chain == OLD:
+        found += drops_in(INSTANCE, OLD_DROP_PREFIX, origin)
+    return max(found, default=0)
+
+
+def drops_in(chain: str, prefix: str, origin: str) -> list[int]:
+    """The numbers that the rows of a chain announce with a prefix."""
+    drops = AuditEntry.objects.filter(
+        origin=origin, chain=chain, operation=ANCHOR, subject__startswith=prefix
+    )
+    numbers = [subject.removeprefix(prefix) for subject in drops.values_list("subject", flat=True)]
+    return [int(number) for number in numbers if number.isdecimal()]
+
+
+def dropped_through(chain: str = INSTANCE, origin: str = OWN) -> int:
+    """The number of the last row missing at a chain's front, which is the anchor's; 0 if the chain is complete."""
+    anchor = front_anchor(chain, origin)
+    return anchor.seq if anchor is not None else 0
+
+
+def front_anchor(chain: str, origin: str = OWN) -> AuditEntry | None:
+    """The anchor at a chain's front; None if the chain is complete."""
+    first = AuditEntry.objects.filter(origin=origin, chain=chain).order_by("seq").first()
+    return first if first is not None and is_anchor(first) else None
+
+
+def is_anchor(entry: AuditEntry) -> bool:
+    """True if the row is the anchor in place of dropped rows."""
+    return entry.operation == ANCHOR and entry.subject.startswith(ANCHOR_PREFIX)
+
+
+def find_anchor_error(entry: AuditEntry) -> str:
+    """What is wrong with a chain's anchor; empty if nothing is."""
+    if entry.subject != f"{ANCHOR_PREFIX}{entry.hash}":
+        return "the anchor was changed"
+    if announced_drop(entry.chain, entry.origin) < entry.seq:
+        return "no later row announces that the rows before the anchor were dropped"
+    return ""
+
+
+def find_head_error(head: AuditHead | None, *, rows: int, seq: int, previous: str) -> str:
+    """What is wrong with a chain's head after the last row (`seq`, hash `previous`); empty if nothing is."""
+    if head is None:
+        return "the chain's head is missing" if rows else ""
+    return "" if (head.seq, head.hash) == (seq, previous) else "rows are missing at the end"
+
+
+def find_tail_error(origin: str, chain: str) -> str:
+    """The error if rows follow the head. One statement, so head and rows are of the same moment."""
+    head = AuditHead.objects.filter(origin=OuterRef("origin"), chain=OuterRef("chain")).values("seq")
+    behind = AuditEntry.objects.filter(origin=origin, chain=chain, seq__gt=Subquery(head))
+    return "there are rows behind the chain's end" if behind.exists() else ""
+
+
+def find_row_error(entry: AuditEntry, previous: str, expected: int) -> str:
+    """Why a row is not number `expected` after the hash `previous`; empty if it is."""
+    if entry.seq != expected:
+        return f"row {expected} is missing"
+    if entry.hash != chain_hash(previous, entry):
+        return "the row does not follow the one before"
+    row = getattr(entry, "payload_row", None)
+    if row is None and entry.chain == HEADS:
+        return "the payload of the row is missing"  # nothing ever purges a link
+    if row is not None and payload_digest(row.salt, row.payload) != entry.digest:
+        return "the payload of the row was changed"
+    return ""
