@@ -19,6 +19,7 @@ from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.lifecycle.edit import IN_PLACE
 from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
+from memories.lifecycle.rejection import follow_trust
 from memories.lifecycle.restore import restore, undo_retraction
 from memories.lifecycle.target import (
     change_fields,
@@ -111,6 +112,7 @@ def undo_trust(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     done = change_fields(
         actor, memory, Operation.TRUST, {"trust": before}, (f"it is {before} again",),
         reason=_reason(entry), dry_run=False,
+        follow_up=lambda: follow_trust(actor, memory, reason=_reason(entry)),
     )  # fmt: skip
     return done.consequences
 
@@ -130,7 +132,7 @@ def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     is_same = by is not None and str(by.id) == payload.get("by")
     if memory.state != State.SUPERSEDED or by is None or not is_same or "moved" not in payload:
         raise changed_since(memory)
-    check_not_barred(memory)
+    check_not_barred(actor, memory)
     if memory.root_key == by.root_key:
         raise Conflict(f"{by.id} is a later version of the same memory.", hint="Restore the version instead.")
     check_no_live_copy(memory)

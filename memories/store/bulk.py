@@ -25,7 +25,6 @@ from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft, write_drafts
 from memories.store.existing import find_sources
-from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
@@ -107,7 +106,7 @@ def store_many(
         encoder = None
     elif encoder is None:
         encoder = available_encoder(timeout_s=MODEL_WAIT_S)
-    groups, withdrawn = _Groups(actor), dict[int, WithdrawnTexts]()
+    groups = _Groups(actor)
     default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=default) for d in drafts)
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
@@ -116,7 +115,7 @@ def store_many(
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
             with transaction.atomic():
-                _write(actor, groups, batch, withdrawn)
+                _write(actor, groups, batch, is_trial=dry_run)
                 transaction.set_rollback(dry_run)
             done += batch
             if dry_run:
@@ -254,7 +253,7 @@ def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> No
             _ = pending.embedded.blobs  # computed here, and cached
 
 
-def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, WithdrawnTexts]) -> None:
+def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
     """Decide and write one batch, inside its transaction."""
     ready: list[tuple[_Pending, Group]] = []
     for pending in batch:
@@ -265,11 +264,11 @@ def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, Wit
         except LociError as error:
             pending.refuse(error)
     drafts = [
-        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns))
+        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns, is_trial=is_trial))
         for p, group in ready
         if p.embedded is not None
     ]
-    results = write_drafts(actor, drafts, withdrawn=withdrawn)
+    results = write_drafts(actor, drafts)
     for (pending, _), result in zip(ready, results, strict=True):
         if isinstance(result, LociError):
             pending.refuse(result)

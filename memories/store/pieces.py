@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
 _INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
 
+_INDEX_VALUES = CompiledQuery(lambda: IndexState.objects.order_by().values_list("name", "value"), 0)
+
 
 @dataclass(frozen=True)
 class EmbeddedText:
@@ -204,6 +206,11 @@ def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list
         for ordinal, (span, blob) in enumerate(zip(embedded.spans, embedded.blobs, strict=True))
     ]
     return {name: [*column] for name, column in zip(names, zip(*pieces, strict=True), strict=True)}
+
+
+def read_index_state() -> dict[str, str]:
+    """All values of the indexes by name: `model`, and `withdrawn`, the stamp of the withdrawn texts; one query."""
+    return dict(_INDEX_VALUES.rows())
 
 
 def indexed_model() -> str:
