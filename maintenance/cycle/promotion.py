@@ -187,7 +187,7 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
     if is_barred(turn, events, proposal.cluster):
         return {}
     neighbours = proposal.prepared.current_neighbours(turn.group.key)
-    if withdrawn_doubt(neighbours, proposal.prepared.draft.content):
+    if withdrawn_doubt(neighbours):
         return {}  # it restates a retracted memory
     known = list(find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
         turn, neighbours

@@ -76,7 +76,7 @@ def is_restated(actor: Actor, memory: Memory, model: str) -> bool:
     found = withdrawn_neighbours(text, vector, group=memory.group_id, model=model)
     link_neighbours(actor, memory, found, has_links=True)
     is_marked = find_withdrawn(memory.group, memory.scope, memory.content) is not None
-    return is_marked or bool(withdrawn_doubt(found, memory.content))
+    return is_marked or bool(withdrawn_doubt(found))
 
 
 def release(actor: Actor, memory: Memory, trust: str) -> None:

@@ -1,8 +1,9 @@
 """A text without its dress: letters, digits and the signs that change a fact; two texts in other dress are equal here.
 
 Dress is case, accents, punctuation, symbols, emoji, markup, HTML, list marks, quotes, hyphens and white space. Signs
-change a fact: a minus before a number, the point or dash between two digits, + and # after a letter (C++, C#), per cent
-and currency beside a number, "!" before a word, and the operators between two operands.
+change a fact: a sign before a number, what separates two digits (any separator is the same: 2024-05-03, 2024.05.03), +
+and # after a letter (C++, C#), per cent, degrees and currency beside a number, "!" before a word, operators between two
+operands, and the signs of mathematics and music that belong to one (√9, B♭).
 """
 
 import html
@@ -36,7 +37,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+#-]*[ \t]*$", re.M)
 _BBCODE = re.compile(
     r"\[/?(?:b|i|u|s|code|quote|url|color|size|center|spoiler|img|list|font)(?:=[^\]\n]{0,200})?\]", re.I
 )
-_FOOTNOTE = re.compile(r"\[\^[\w-]{1,20}\]")
+_FOOTNOTE = re.compile(r"(?<=\S)\[\^[\w-]{1,20}\]|^\[\^[\w-]{1,20}\]:", re.M)
 _LATEX = re.compile(
     r"\\(?:textbf|textit|texttt|textsc|textrm|emph|underline|text|mathrm|mathbf|mbox|section|item|quote)\b\*?"
 )
@@ -51,6 +52,7 @@ _LIST_MARK = re.compile(
     r"(?:\[[ xX✓✔]?\][ \t]+)?)+|^[ \t]*>+[ \t]*|^[ \t]*\[[ xX]\][ \t]+",
     re.M,
 )
+_SHOUTED = re.compile(r"(?<![\w-])[A-Z]{5,}(?![\w-])")
 _LETTERLIKE = re.compile(r"[\u2100-\u214f]")
 _EMOJI_FORM = re.compile(r"[^\x00-\x7f]\ufe0f")  # ℹ️ and Ⓜ️ are pictures, though their letters would stay
 _TRADE_MARK = re.compile(r"[™℠©®]|\((?:tm|c|r)\)", re.I)
@@ -67,29 +69,45 @@ _THOUSANDS = re.compile(
     r"(?<![\d.,])(?:\d{1,3}(?:[,'’_ ]\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d{1,2}(?:,\d{2})+,\d{3})(?![\d,]|\.\d)"
 )
 _YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](0[1-9]|1[0-2])[-/.](0[1-9]|[12]\d|3[01])(?!\d)")
-_DAY_FIRST = re.compile(r"(?<!\d)(\d{1,2})[-/.](\d{1,2})[-/.]((?:19|20)\d\d)(?!\d)")
-_TOKEN = re.compile(r"[^\W_]+")
+_EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
+_UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
+_APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
+_QUERY_STRING = re.compile(r"\?[\w.=&%-]{0,60}$")
+_HOME = re.compile(r"(?<!\S)~(?=/\w)")
 _OPERATOR = re.compile(
-    r"(?<=[\w)\]}\"'%])\s?(<=>|<->|<=|>=|!==?|<>|=/=|=>|->|<-|<<|>>|&&|[<>≤≥≠≮≯+×÷±∈∉⊂⊃∪∩∧∨→←⇒⇐⇔↔∓∝≈≉≡≢])\s?"
+    r"(?<=[\w)\]}\"'%])\s?(<=>|<->|<=|>=|!==?|<>|=/=|=>|->|<-|<<|>>|&&?|\|\||={1,3}|[<>≤≥≠≮≯+×÷±∈∉⊂⊃∪∩∧∨→←⇒⇐⇔↔∓∝≈≉≡≢])\s?"
     r"(?=[\w(\[{\"'¬!$€£¥₹.-])"
 )
 _SAME_OPERATOR = {
     "≤": "<=", "≥": ">=", "≠": "!=", "!==": "!=", "<>": "!=", "=/=": "!=", "⇒": "=>", "→": "->", "←": "<-",
 }  # fmt: skip
 _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
-_BETWEEN_DIGITS = ".,:/-+*^<>=~%×÷±&"
+_BETWEEN_DIGITS = "+*^<>=~%×÷±&"
 _CURRENCY = "$€£¥₹"
+_AFTER_NUMBER = f"%‰°{_CURRENCY}"
+_BEFORE_OPERAND = "√∛∜∀∃∄∂∇∆∏∑∫∮"
+_AFTER_LETTER = "♭♯♮"
 _ACCENTED_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
 
 
 def undressed(text: str) -> str:
     """The letters, digits and fact-changing signs of a text; empty if it has fewer than MIN_CHARS letters or digits."""
-    bare = without_markup(text)
-    tokens = _TOKEN.findall(bare)
-    if len(tokens) >= MIN_CHARS and sum(len(token) == 1 for token in tokens) >= 0.9 * len(tokens):
-        bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
-    kept = keep_signs(spell_plainly(bare))
+    kept = undressed_whole(text)
     return kept if sum(c.isalnum() for c in kept) >= MIN_CHARS else ""
+
+
+def undressed_whole(text: str) -> str:
+    """undressed() of a text of any length."""
+    bare = without_markup(text)
+    tokens = "".join(c if is_kept(c) else " " for c in bare).split()
+    if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
+        bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
+    return keep_signs(spell_plainly(bare))
+
+
+def is_one_letter(token: str) -> bool:
+    """True for a single letter or digit, whatever combining signs it carries."""
+    return sum(c.isalnum() for c in token) == 1
 
 
 def has_letters_or_digits(text: str) -> bool:
@@ -98,14 +116,20 @@ def has_letters_or_digits(text: str) -> bool:
 
 
 def spelling(text: str) -> str:
-    """The folded text with its capitals, ß and letters such as ℝ, which may tell two facts apart: mW and MW."""
-    if text.isascii():
-        return " ".join(text.split())
+    """The folded text with its capitals, ß and letters such as ℝ, which may tell two facts apart: mW and MW.
+
+    The first letter and long words in capitals are emphasis.
+    """
+    plain = text if text.isascii() else spell_letters(text)
+    plain = _SHOUTED.sub(lambda found: found[0].lower(), " ".join(plain.split()))
+    return plain[:1].lower() + plain[1:]
+
+
+def spell_letters(text: str) -> str:
+    """The folded letters of a text with their case, and letters such as ℝ."""
     kept = _LETTERLIKE.sub(lambda found: f"{_OPEN}{ord(found[0]):x}{_CLOSE}", text)
     plain = unicodedata.normalize("NFKC", kept)
-    return " ".join(
-        "".join(c if c.lower() != c or c == "ß" else fold(c) or " " * c.isspace() for c in plain).split()
-    )
+    return "".join(c if c.lower() != c or c == "ß" else fold(c) or " " * c.isspace() for c in plain)
 
 
 def is_in_one_case(text: str) -> bool:
@@ -127,6 +151,7 @@ def without_markup(text: str) -> str:
         text = _LATEX.sub(" ", text)
     if "$" in text:
         text = _DOLLARS.sub(r"\2", text)
+    text = _UNDERLINE.sub("", text) if "==" in text else text
     text = _EMOTICON.sub(" ", _LIST_MARK.sub("", _FENCE.sub("", text)))
     text = _TRADE_MARK.sub("", _SHORTCODE.sub(" ", text))
     return text if text.isascii() else _SUPERSCRIPT.sub(r"^\1", _EMOJI_FORM.sub(" ", text))
@@ -151,9 +176,19 @@ def spell_plainly(text: str) -> str:
     text = fold(text)
     if not text.isascii():
         text = without_accents(text).translate(_STROKED).replace("\u2044", "/")
-    text = _DAY_FIRST.sub(r"\1-\2-\3", _YEAR_FIRST.sub(r"\1\2\3", text))
+    text = _YEAR_FIRST.sub(r"\1\2\3", text)
     text = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), text)
-    return _OPERATOR.sub(lambda found: f"{_OPEN}{_SAME_OPERATOR.get(found[1], found[1])}{_CLOSE}", text)
+    text = _APPROXIMATELY.sub(f"{_OPEN}~{_CLOSE}", _HOME.sub(f"{_OPEN}~{_CLOSE}", text))
+    text = _EXPONENT.sub(f"e{_OPEN}-{_CLOSE}", text)
+    return _OPERATOR.sub(mark_operator, text)
+
+
+def mark_operator(found: re.Match[str]) -> str:
+    """An operator between two operands, marked; = and & in the query of an address are punctuation."""
+    sign, start = found[1], found.start()
+    if sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start):
+        return found[0]
+    return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
 
 
 def without_accents(text: str) -> str:
@@ -200,9 +235,8 @@ def find_signs(text: str, start: int, end: int) -> str:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before.isdigit() and after.isdigit():
         signs = "".join(c for c in run if c in _BETWEEN_DIGITS)
-        if any(c.isspace() for c in run):  # a comma or full stop that ends a clause
-            signs = "".join(c for c in signs if c not in ".,:=~")
-        return signs or " "
+        sign = sign_before(before, run, after)[-1:]
+        return (signs if sign in signs else signs + sign) or "."
     return sign_after(text, start, run) + sign_before(before, run, after)
 
 
@@ -210,11 +244,13 @@ def sign_after(text: str, start: int, run: str) -> str:
     """The sign that belongs to what precedes the run: 5 %, 5 €, 18+, C++, C#, A-."""
     before, bare = text[start - 1 : start], run.lstrip()
     if before.isdigit():
-        if bare[:1] in ("%", "‰", *_CURRENCY) and bare:
+        if bare and bare[0] in _AFTER_NUMBER:
             return bare[0]
         return "+" if run[:1] == "+" and run[1:2] != "+" else ""
     if not before.isalpha():
         return ""
+    if run[0] in _AFTER_LETTER:
+        return run[0]
     token = 1
     while start - token > 0 and token < 4 and text[start - token - 1].isalnum():
         token += 1
@@ -231,12 +267,15 @@ def sign_before(before: str, run: str, after: str) -> str:
     """The sign that belongs to what follows the run: -5, .5, $5, !enabled."""
     beside = run.split()[-1] if run.strip() and not run[-1].isspace() else ""
     is_apart = not before or len(beside) < len(run) or run[0] in "([{\"'="
+    if beside and beside[-1] in _BEFORE_OPERAND:
+        return beside[-1]
     if after.isdigit():
         signs = "".join(c for c in beside if c in _CURRENCY)
         if beside.endswith("^") and before.isalnum():
             signs += "^"
-        if is_apart and beside.count("-") == 1 and beside.rstrip("$€£¥₹.([\"'*_`").endswith("-"):
-            signs = "-" + signs
+        sign = beside.rstrip("$€£¥₹.([\"'*_`")[-1:]
+        if is_apart and sign and sign in "-+" and beside.count(sign) == 1:
+            signs = sign + signs
         if is_apart and beside.endswith(".") and beside.count(".") == 1:
             signs += "."
         return signs + ("±" if beside.endswith("±") else "")

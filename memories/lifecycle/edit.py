@@ -312,7 +312,7 @@ def find_restated(
     found = tuple(neighbour for neighbour in neighbours if neighbour.is_withdrawn)
     dressed = find_withdrawn(old.group, old.scope, text)
     if dressed is None:
-        return withdrawn_doubt(found, text, actor=actor, group=old.group), found
+        return withdrawn_doubt(found, actor=actor, group=old.group), found
     memory = Memory.objects.filter(id=dressed.tombstone.memory_id).select_related("group", "thread").first()
     return dressed.doubt(actor), (*([in_other_dress(memory)] if memory is not None else ()), *found)
 

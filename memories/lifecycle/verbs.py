@@ -21,7 +21,6 @@ from memories.lifecycle.approve import carry_out_approval
 from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
-from memories.lifecycle.rejection import follow_trust
 from memories.lifecycle.restore import RESTORABLE, restore
 from memories.lifecycle.retract import retract
 from memories.lifecycle.supersede import supersede
@@ -50,6 +49,7 @@ from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
+from memories.store.withdrawn.rejection import follow_trust
 from memories.types import State, Trust
 
 __all__ = [

@@ -34,9 +34,8 @@ from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
-from memories.store.pieces import encoder_for_index, read_index_state
+from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, coming_to_tell, find_left_out
-from memories.store.withdrawn.marks import one_stamp
 from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
@@ -149,7 +148,7 @@ def answer_query(
     ):
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
-    with one_stamp(state.get("withdrawn", "")):
+    with one_index_state(state):
         judged = judge_and_cut(request, ranking, question, visibility, encoder, trace)
     answer = RecallResult(
         group=group.slug,

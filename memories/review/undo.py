@@ -19,7 +19,6 @@ from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.lifecycle.edit import IN_PLACE
 from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
-from memories.lifecycle.rejection import follow_trust
 from memories.lifecycle.restore import restore, undo_retraction
 from memories.lifecycle.target import (
     change_fields,
@@ -35,6 +34,7 @@ from memories.queries.versions import find_memory
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, reopen
 from memories.store.derived import DerivedChanges
+from memories.store.withdrawn.rejection import follow_trust
 from memories.types import State
 
 MAX_ENTRIES: Final = 6  # a decision writes at most three

@@ -7,6 +7,7 @@ commit.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -31,6 +32,7 @@ from memories.store.neighbours import (
     ComparedText,
     Neighbour,
 )
+from memories.store.pieces import one_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
@@ -148,6 +150,15 @@ def write_drafts(
     """
     now = timezone.now()
     executor = Executor(actor, now=now)
+    with one_index_state():
+        decisions = decide_and_write(actor, drafts, executor, now=now)
+    return [_result(decision, executor) for decision in decisions]
+
+
+def decide_and_write(
+    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]], executor: Executor, *, now: datetime
+) -> list[Decision | LociError]:
+    """Decide each draft and hand its writes to the executor; a decision or an error for each."""
     contexts, existing = look_up_stored(drafts)
     decisions: list[Decision | LociError] = []
     for context in contexts:
@@ -163,7 +174,7 @@ def write_drafts(
         if decision.memory is not None and decision.superseded is not None:
             existing.note_superseded(decision.superseded, decision.memory)
     executor.flush()
-    return [_result(decision, executor) for decision in decisions]
+    return decisions
 
 
 def restated_withdrawn(
@@ -177,7 +188,7 @@ def restated_withdrawn(
     if vector is None:
         return ""
     [neighbours] = texts.neighbours([(ComparedText.of(prepared.draft), vector)], among=among)
-    return withdrawn_doubt(neighbours, prepared.draft.content)
+    return withdrawn_doubt(neighbours)
 
 
 def _result(decision: Decision | LociError, executor: Executor) -> StoreResult | LociError:

@@ -9,7 +9,6 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft
-from memories.language.cleaning import without_marks
 from memories.language.same_fact import Sameness
 from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
@@ -313,11 +312,11 @@ def find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
     """Why a draft may restate a withdrawn text, so that a curator must decide; empty if it does not."""
     if context.withdrawn is not None:
         return context.withdrawn.doubt(actor)
-    return withdrawn_doubt(context.neighbours, context.draft.content, actor=actor, group=context.group)
+    return withdrawn_doubt(context.neighbours, actor=actor, group=context.group)
 
 
 def withdrawn_doubt(
-    neighbours: tuple[Neighbour, ...], text: str, *, actor: Actor | None = None, group: Group | None = None
+    neighbours: tuple[Neighbour, ...], *, actor: Actor | None = None, group: Group | None = None
 ) -> str:
     """Why a text may restate a withdrawn memory, so that a curator must decide; empty if it does not.
 
@@ -326,8 +325,7 @@ def withdrawn_doubt(
     for neighbour in neighbours:
         if not neighbour.is_withdrawn:
             continue
-        is_disguised = without_marks(neighbour.memory.content) == without_marks(text)
-        if neighbour.comparison.sameness is not Sameness.DIFFERENT or is_disguised:
+        if neighbour.comparison.sameness is not Sameness.DIFFERENT:
             of = neighbour.memory.group_id
             if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
                 return "it restates a text that was withdrawn in another group; a curator decides"

@@ -10,7 +10,7 @@ from memories.store.decide import WriteContext, with_scope
 from memories.store.existing import Existing, find_sources
 from memories.store.neighbours import ComparedText, Neighbour
 from memories.store.prepare import PreparedDraft
-from memories.store.withdrawn.marks import find_all_withdrawn, one_stamp
+from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.near import in_other_dress, shared_texts
 from memories.types import Scope, State
 
@@ -28,11 +28,10 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
         replaces = prepared.superseded or (source.current if source is not None else None)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
-    with one_stamp():
-        withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
-        names = find_all_withdrawn((group.key, Scope.GROUP, p.draft.thread) for group, p in scoped)
-        neighbours = find_current_neighbours(scoped)
-        probed = [prepared.is_probed(group.key) for group, prepared in scoped]
+    withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
+    names = find_all_withdrawn((group.key, Scope.GROUP, p.draft.thread) for group, p in scoped)
+    neighbours = find_current_neighbours(scoped)
+    probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
             prepared,

@@ -5,9 +5,7 @@ short query, and no other while nothing was withdrawn.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -17,7 +15,8 @@ from typing import NamedTuple
 from access.actor import READ, Actor
 from access.models import Group
 from memories.language.dress import is_in_one_case
-from memories.models import IndexState, Tombstone, TombstoneKind
+from memories.models import Tombstone, TombstoneKind
+from memories.store.pieces import read_index_state
 from memories.store.withdrawn.reach import EFFECTS, Effect, Likeness, bars
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
@@ -26,10 +25,8 @@ from memories.store.withdrawn.tombstones import (
     spelling_hmac,
     tombstone_hmac,
 )
-from storage.compiled_queries import CompiledQuery
 
 MAX_CACHED_TEXTS = 20_000
-_STAMP = CompiledQuery(lambda: IndexState.objects.filter(name="withdrawn").values_list("value"), 0)
 
 
 class Mark(NamedTuple):
@@ -113,28 +110,13 @@ class TextMarks(NamedTuple):
 
 
 _current = Marks()
-_held_stamp: ContextVar[str | None] = ContextVar("held_stamp", default=None)
 _texts: OrderedDict[bytes, tuple[TextMarks, ...]] = OrderedDict()
 _lock = Lock()
 
 
 def read_stamp() -> str:
     """The stamp of the withdrawn texts; empty as long as there was none."""
-    held = _held_stamp.get()
-    if held is not None:
-        return held
-    rows = _STAMP.rows()
-    return rows[0][0] if rows else ""
-
-
-@contextmanager
-def one_stamp(stamp: str | None = None) -> Iterator[None]:
-    """Use this stamp, or the one read now, in the whole block, which withdraws nothing."""
-    token = _held_stamp.set(read_stamp() if stamp is None else stamp)
-    try:
-        yield
-    finally:
-        _held_stamp.reset(token)
+    return read_index_state().get("withdrawn", "")
 
 
 def read_marks() -> Marks:

@@ -6,7 +6,8 @@ has no memory left, so only its marks recognise it.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +15,8 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from access.models import Group
-from memories.language.dress import has_letters_or_digits
+from memories.language.dress import has_letters_or_digits, undressed_whole
+from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -24,6 +26,8 @@ from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import read_stamp
 from memories.store.withdrawn.reach import bars
 from memories.types import Scope, State, Trust
+
+SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class WithdrawnTexts:
         rows = read_memories({key for found in hits for key in found})
         return [
             tuple(
-                neighbour
+                guard(neighbour, text.content)
                 for neighbour in compare_all(
                     text, [(rows[key], cosine) for key, cosine in found.items() if key in rows]
                 )
@@ -179,6 +183,15 @@ class WithdrawnTexts:
         return any(
             bars(withdrawn, is_own=is_own, scope=each) for each in ((scope,) if scope else tuple(Scope))
         )
+
+
+def guard(neighbour: Neighbour, text: str) -> Neighbour:
+    """The neighbour with what the guards for withdrawn texts say: in the same dress it waits, another fact does not."""
+    content = neighbour.memory.content
+    if undressed_whole(content) == undressed_whole(text):
+        return replace(neighbour, comparison=SAME_DRESS)
+    why = "" if neighbour.comparison.sameness is Sameness.DIFFERENT else find_other_fact(content, text)
+    return replace(neighbour, comparison=Comparison(Sameness.DIFFERENT, why)) if why else neighbour
 
 
 def withdrawn_neighbours(
@@ -206,5 +219,4 @@ def shared_texts(group: int, model: str) -> WithdrawnTexts:
 
 def in_other_dress(memory: Memory) -> Neighbour:
     """A withdrawn memory as the neighbour of a text with the same letters and digits."""
-    same = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
-    return Neighbour(memory, 1.0, same)
+    return Neighbour(memory, 1.0, SAME_DRESS)

@@ -73,6 +73,9 @@ class Case:
     withdrawn: str
     text: str
     is_ambiguous: bool = False
+    dress: str = (
+        ""  # what alone tells a pair apart, if that is dress by definition: "case", "accents", "punctuation"
+    )
 
 
 def dressings() -> list[Case]:
@@ -89,7 +92,7 @@ def dressings() -> list[Case]:
 def different_pairs() -> list[Case]:
     """Pairs of different facts that share most letters."""
     rows = json.loads((DATA / "different_pairs.json").read_text(encoding="utf-8"))
-    return [Case(row["id"], row["a"], row["b"]) for row in rows]
+    return [Case(row["id"], row["a"], row["b"], dress=row.get("dress", "")) for row in rows]
 
 
 def come_back(voice: Voice, case: Case, *, verb: str, face: str, number: int) -> str:
