@@ -56,6 +56,9 @@ def find_other_fact(old: str, new: str) -> str:
     one, other = words_of(old), words_of(new)
     if max(len(one), len(other)) > MAX_WORDS:
         return ""
+    shared = QUANTITIES.intersection(one, other)
+    if quantified(one, shared) != quantified(other, shared):
+        return "a quantity belongs to something else"
     if not _SENTENCE_END.search(old) and are_swapped(one, other):
         return "two parts changed places"
     replaced = find_replaced(one, other)
@@ -99,6 +102,12 @@ def words_of(text: str) -> tuple[str, ...]:
 def is_unspaced(word: str) -> bool:
     """True if a word is a letter of a script without spaces."""
     return unicodedata.name(word[0], "").startswith(_UNSPACED)
+
+
+def quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple[str, str]]:
+    """Each of the quantities with the word after it."""
+    content = [bare(word) for word in words if word not in _LIGHT]
+    return sorted((w, stem(n)) for w, n in zip(content, [*content[1:], ""], strict=True) if w in quantities)
 
 
 def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from memories.language.dress import undressed
 from tests.memories.store.withdrawn_cases import (
     FACES,
     VERBS,
@@ -73,7 +74,9 @@ def test_another_fact_is_not_refused_and_seldom_waits(voice: Voice) -> None:
 
 @pytest.mark.parametrize("is_technical", [False, True])
 def test_pairs_that_differ_in_dress_alone_wait_and_are_not_refused(voice: Voice, is_technical: bool) -> None:
-    pairs = [case for case in different_pairs() if case.dress and (case.dress == TECHNICAL) == is_technical]
+    # Texts of fewer than 8 letters have no second mark: nothing is left of a purged one.
+    dressed = [case for case in different_pairs() if case.dress and undressed(case.withdrawn)]
+    pairs = [case for case in dressed if (case.dress == TECHNICAL) == is_technical]
     found = outcomes(voice, pairs, f"pairs that differ in {TECHNICAL if is_technical else 'dress'} alone")
     assert found["refused"] == []
     assert found["live"] == []
