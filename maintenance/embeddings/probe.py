@@ -4,16 +4,17 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
 from memories.lifecycle.approve import carry_out_approval
-from memories.models import Memory, Piece, Unprobed
-from memories.queries.snapshot import changes, snapshot
+from memories.lifecycle.target import change_fields
+from memories.models import Link, LinkKind, LinkStatus, Memory, Piece, Unprobed
+from memories.models.link import ON_APPROVAL
+from memories.queries.versions import head_of
 from memories.store import link_neighbours, withdrawn_doubt
 from memories.store.neighbours import ComparedText
 from memories.store.pieces import as_vector, indexed_model
-from memories.store.search_columns import refresh_around
+from memories.store.policy import protection
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
 from memories.types import State, Trust
@@ -62,7 +63,7 @@ def probe_one(actor: Actor, key: int, model: str) -> bool | None:
         if not is_probed(memory.group_id, memory.scope, model):
             return None  # a withdrawn text has no vector yet
         row.delete()
-        if is_restated(actor, memory, model) or not row.trust:
+        if is_restated(actor, memory, model) or not row.trust or is_held_since(memory):
             return False
         release(actor, memory, row.trust)
     return True
@@ -79,13 +80,20 @@ def is_restated(actor: Actor, memory: Memory, model: str) -> bool:
     return is_marked or bool(withdrawn_doubt(found))
 
 
+def is_held_since(memory: Memory) -> bool:
+    """True if a person has verified or pinned what the text would replace since it was stored."""
+    links = Link.objects.filter(source=memory.root_key, kind=LinkKind.CONFLICT, status=LinkStatus.OPEN)
+    targets = [link.target for link in links.select_related("target__group") if ON_APPROVAL in link.evidence]
+    return any(protection(head_of(target)) for target in targets)
+
+
 def release(actor: Actor, memory: Memory, trust: str) -> None:
     """Let a compared text count; it supersedes what it was stored to replace."""
-    before = snapshot(memory)
-    Memory.objects.filter(pk=memory.pk).update(trust=trust)
-    memory.refresh_from_db()
-    refresh_around([memory])
-    carry_out_approval(actor, memory)
-    memory.refresh_from_db()
-    payload = {"changes": changes(before, snapshot(memory)), "reason": "it restates no withdrawn text"}
-    audit.append(actor, Operation.TRUST, memory_id=memory.id, group=memory.group.id, payload=payload)
+
+    def follow_up() -> None:
+        carry_out_approval(actor, memory)
+
+    change_fields(
+        actor, memory, Operation.TRUST, {"trust": trust}, (), reason="it restates no withdrawn text",
+        dry_run=False, follow_up=follow_up,
+    )  # fmt: skip

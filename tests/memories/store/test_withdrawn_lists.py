@@ -25,7 +25,9 @@ from tests.memories.store.withdrawn_cases import (
 from tests.people import make_token, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
-REPORT = os.environ.get("LOCI_WITHDRAWN_REPORT", "")  # a file: run everything, and write the counts there
+REPORT = os.environ.get(
+    "LOCI_TEST_WITHDRAWN_REPORT", ""
+)  # a file: run everything, and write the counts there
 COMBINATIONS = [*product(VERBS, FACES)]
 TECHNICAL = "technical signs"  # of paths, wildcards and code: punctuation, but counted apart
 QUEUED_AT_MOST = 0.025  # of the pairs that differ in more than dress; 2.0 % with every verb and face
@@ -40,7 +42,7 @@ def voice(alice: User) -> Voice:
 
 def sample(cases: list[Case]) -> list[tuple[Case, str, str]]:
     """The first case of every id with one combination each, in turn; everything for the proof."""
-    if REPORT and not os.environ.get("LOCI_WITHDRAWN_SAMPLE"):
+    if REPORT and not os.environ.get("LOCI_TEST_WITHDRAWN_SAMPLE"):
         return [(case, verb, face) for case in cases for verb, face in COMBINATIONS]
     first = {case.id: case for case in reversed(cases)}
     return [(case, *COMBINATIONS[at % len(COMBINATIONS)]) for at, case in enumerate(first.values())]

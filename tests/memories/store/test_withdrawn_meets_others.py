@@ -11,7 +11,7 @@ from maintenance.embeddings.backfill import embed_owed
 from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.restore import undo_retraction
-from memories.lifecycle.verbs import approve, pin, reject, retract
+from memories.lifecycle.verbs import approve, pin, reject, retract, verify
 from memories.models import Memory, Tombstone, Unprobed
 from memories.recall import RecallRequest, recall
 from memories.sessions.context_pack import get_context
@@ -120,3 +120,17 @@ def test_a_superseded_text_does_not_count_again_if_it_was_withdrawn_in_other_dre
     again = keep(agent(alice), TEXT, group="ledger")
     assert again.memory is not None
     assert fresh(again.memory).trust == Trust.CANDIDATE
+
+
+def test_what_a_person_verified_meanwhile_is_not_replaced_by_the_worker(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retract(person(alice), kept(person(alice), TEXT, group="ledger").id)
+    old = kept(person(alice), "Tea is served at four.", group="ledger")
+    with monkeypatch.context() as patch:
+        patch.setattr("memories.store.prepare.available_encoder", lambda: None)
+        new = keep(agent(alice), "Coffee is served at five.", group="ledger", supersedes=old.id).memory
+    assert new is not None
+    verify(person(alice), old.id)
+    embed_owed(operator())
+    assert (fresh(new).trust, fresh(old).state) == (Trust.CANDIDATE, State.LIVE)
