@@ -9,6 +9,7 @@ operands, and the signs of mathematics and music that belong to one (√9, B♭)
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import unquote
 
 from memories.language.cleaning import fold
@@ -99,10 +100,17 @@ def undressed(text: str) -> str:
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
     bare = without_markup(text)
-    tokens = "".join(c if is_kept(c) else " " for c in bare).split()
+    tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
     return keep_signs(spell_plainly(bare))
+
+
+def tokens_of(text: str) -> list[str]:
+    """The runs of letters and digits, with their combining signs."""
+    if text.isascii():
+        return re.findall(r"[^\W_]+", text)
+    return "".join(c if is_kept(c) else " " for c in text).split()
 
 
 def is_one_letter(token: str) -> bool:
@@ -200,9 +208,15 @@ def without_accents(text: str) -> str:
             if keeps_signs:
                 kept.append(c)
             continue
-        keeps_signs = c.isalpha() and not unicodedata.name(c, "").startswith(_ACCENTED_SCRIPTS)
+        keeps_signs = keeps_its_signs(c)
         kept.append(c)
     return unicodedata.normalize("NFC", "".join(kept))
+
+
+@lru_cache(maxsize=4096)
+def keeps_its_signs(character: str) -> bool:
+    """True for a letter outside Latin, Greek and Cyrillic, where a combining sign makes another letter."""
+    return character.isalpha() and not unicodedata.name(character, "").startswith(_ACCENTED_SCRIPTS)
 
 
 def keep_signs(text: str) -> str:

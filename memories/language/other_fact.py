@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from memories.language.cleaning import fold
-from memories.language.dress import is_kept, undressed_whole, without_accents, without_markup
+from memories.language.dress import is_kept, tokens_of, undressed_whole, without_accents, without_markup
 from memories.language.function_words import (
     DENIALS,
     DENYING_PARTS,
@@ -44,7 +44,7 @@ _TO_HIRAGANA = {code: code - 0x60 for code in range(0x30A1, 0x30F7)}
 
 def find_other_fact(old: str, new: str) -> str:
     """Why two near texts state two facts, in words; empty if nothing proves it."""
-    left, right = undressed_whole(old), undressed_whole(new)
+    left, right = plain_text(old), plain_text(new)
     if left == right:
         return ""
     if letters_of(left) == letters_of(right):
@@ -65,6 +65,12 @@ def find_other_fact(old: str, new: str) -> str:
     return f"another word in its place: {', '.join(map(' | '.join, replaced))}" if replaced else ""
 
 
+@lru_cache(maxsize=32)
+def plain_text(text: str) -> str:
+    """A text undressed; the new text is compared with several."""
+    return undressed_whole(text)
+
+
 def letters_of(undressed: str) -> str:
     """The letters and digits of an undressed text, without its signs."""
     return "".join(c for c in undressed if is_kept(c))
@@ -73,12 +79,12 @@ def letters_of(undressed: str) -> str:
 def denials_of(text: str) -> frozenset[str]:
     """The words that deny, of any language in the table, as they are written."""
     plain = unicodedata.normalize("NFKC", text).casefold()
-    words = "".join(c if is_kept(c) else " " for c in plain).split()
+    words = tokens_of(plain)
     parts = () if plain.isascii() else (part for part in DENYING_PARTS if part in plain)
     return frozenset(words) & DENIALS | frozenset(parts)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def words_of(text: str) -> tuple[str, ...]:
     """The folded words of a text; in scripts without spaces every letter is one."""
     plain = _CONTRACTED.sub("", _NOT.sub(" not", fold(without_markup(text))))
@@ -107,7 +113,7 @@ def is_unspaced(word: str) -> bool:
 def quantified(words: tuple[str, ...], quantities: frozenset[str]) -> list[tuple[str, str]]:
     """Each of the quantities with the word after it."""
     content = [bare(word) for word in words if word not in _LIGHT]
-    return sorted((w, stem(n)) for w, n in zip(content, [*content[1:], ""], strict=True) if w in quantities)
+    return sorted((w, stem(n)) for w, n in zip(content, [*content[1:], ""], strict=False) if w in quantities)
 
 
 def are_swapped(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -28,6 +28,7 @@ from memories.store.existing import find_sources
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
+from memories.store.withdrawn.marks import prepare_marks
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -237,6 +238,7 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
 
 def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
     """Set the pieces and vectors of each draft that is still to be written."""
+    prepare_marks(pending.draft.content for pending in batch)
     waiting = [p for p in batch if not p.outcome]
     if vectors is not None and encoder is not None:
         cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)

@@ -24,6 +24,7 @@ from memories.store.neighbours import (
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passage, indexed_model, passage_of
 from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
+from memories.store.withdrawn.marks import prepare_marks
 from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
 from memories.types import State, Type
 
@@ -89,6 +90,7 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
 def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     """Embed a draft and search these groups; no search while the index holds another model's vectors."""
     embedded = embed_passage(passage_of(draft), encoder=encoder)
+    prepare_marks([draft.content])
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))

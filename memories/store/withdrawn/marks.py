@@ -164,6 +164,12 @@ def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
     return found
 
 
+def prepare_marks(texts: Iterable[str]) -> None:
+    """Compute the marks of texts ahead of the transaction that needs them, if this process knows of any tombstone."""
+    if _current.exact:
+        texts_marks(texts)
+
+
 def texts_marks(texts: Iterable[str]) -> list[tuple[TextMarks, ...]]:
     """marks_of() for many texts; the keys are read once."""
     keys = read_keys()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from access.models import Group
 from memories.language.dress import has_letters_or_digits, undressed_whole
 from memories.language.other_fact import find_other_fact
-from memories.language.same_fact import Comparison, Sameness
+from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.search.base import Vector
@@ -186,8 +186,13 @@ class WithdrawnTexts:
 
 
 def guard(neighbour: Neighbour, text: str) -> Neighbour:
-    """The neighbour with what the guards for withdrawn texts say: in the same dress it waits, another fact does not."""
+    """The neighbour with what the guards for withdrawn texts say: in the same dress it waits, another fact does not.
+
+    Long texts are left as they are: these guards run inside the write transaction, and the marks know the same dress.
+    """
     content = neighbour.memory.content
+    if max(len(content), len(text)) > MAX_COMPARED_CHARS:
+        return neighbour
     if undressed_whole(content) == undressed_whole(text):
         return replace(neighbour, comparison=SAME_DRESS)
     why = "" if neighbour.comparison.sameness is Sameness.DIFFERENT else find_other_fact(content, text)
