@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from access.models import Group
 from memories.language.dress import has_letters_or_digits, undressed_whole
-from memories.language.other_fact import find_other_fact
 from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -24,6 +23,7 @@ from memories.search.base import Vector
 from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
 from memories.store.pieces import as_vector
 from memories.store.withdrawn.marks import read_stamp
+from memories.store.withdrawn.other_fact import find_other_fact
 from memories.store.withdrawn.reach import bars
 from memories.types import Scope, State, Trust
 
