@@ -53,7 +53,7 @@ _LIST_MARK = re.compile(
     r"(?:\[[ xX✓✔]?\][ \t]+)?)+|^[ \t]*>+[ \t]*|^[ \t]*\[[ xX]\][ \t]+",
     re.M,
 )
-_SHOUTED = re.compile(r"(?<![\w-])[A-Z]{5,}(?![\w-])")
+_SHOUTED = re.compile(r"(?<![\w-])(?!([A-Z])\1+(?![A-Z]))[A-Z]{4,}(?![\w-])")  # CHEESE, PORT; not MB, YYYY
 _LETTERLIKE = re.compile(r"[\u2100-\u214f]")
 _EMOJI_FORM = re.compile(r"[^\x00-\x7f]\ufe0f")  # ℹ️ and Ⓜ️ are pictures, though their letters would stay
 _TRADE_MARK = re.compile(r"[™℠©®]|\((?:tm|c|r)\)", re.I)

@@ -1,11 +1,11 @@
 """Marks for texts that were withdrawn before there were tombstones of rejects and second marks. For the migration."""
 
-import sys
 from collections import Counter
 from secrets import token_hex
 from typing import Any
 
 from memories.language.dress import has_letters_or_digits
+from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
     create_key,
@@ -15,34 +15,35 @@ from memories.store.withdrawn.tombstones import (
     tombstone_hmac,
 )
 
+_notes: list[str] = []  # not printed: with `mcp --stdio`, stdout belongs to the protocol
+
 
 def lay_marks(tombstones: Any, memories: Any, states: Any) -> None:
     """Add the second mark and the scope to tombstones whose text is known, and tombstones for rejected texts.
 
-    The arguments are the models Tombstone, Memory and IndexState as the migration knows them. Prints what was done, and for how many
-    tombstones of purged texts it cannot be done.
+    The arguments are the models Tombstone, Memory and IndexState as the migration knows them. take_notes() says what was
+    done, and for how many tombstones of purged texts it cannot be done.
     """
     states.objects.update_or_create(name="withdrawn", defaults={"value": token_hex(8)})
     counts = add_second_marks(tombstones, memories)
     laid = bar_rejected(tombstones, memories)
-    if laid:
-        say(f"{laid} tombstones laid for texts that were rejected before")
-    if counts["marked"]:
-        say(f"{counts['marked']} tombstones now also recognise their text in other dress")
-    if counts["purged"]:
-        say(
-            f"{counts['purged']} tombstones of purged texts recognise only the text itself, not the same letters in "
-            "other dress: nothing is left of it to make a second mark from"
-        )
-    if counts["unknown"]:
-        say(
-            f"{counts['unknown']} other tombstones recognise only the text itself: their memory or key is not here"
-        )
+    told = (
+        (laid, "Laid {} for texts that were rejected before."),
+        (counts["marked"], "Added a mark to {}, so that the text is recognised in other dress."),
+        (
+            counts["purged"],
+            "{} of purged texts cannot get that mark, since nothing is left of the texts: only exactly these are refused.",
+        ),
+        (counts["unknown"], "{} cannot get that mark, since the memory or the key is not here."),
+    )
+    _notes.extend(text.format(format_count(count, "tombstone")) for count, text in told if count)
 
 
-def say(line: str) -> None:
-    """Print a line of the upgrade's result."""
-    sys.stdout.write(f"  {line}\n")
+def take_notes() -> list[str]:
+    """What the upgrade did in this process, in words, once."""
+    lines = [*_notes]
+    _notes.clear()
+    return lines
 
 
 def add_second_marks(tombstones: Any, memories: Any) -> Counter[str]:
