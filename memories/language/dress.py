@@ -83,6 +83,7 @@ _SAME_OPERATOR = {
     "≤": "<=", "≥": ">=", "≠": "!=", "!==": "!=", "<>": "!=", "=/=": "!=", "⇒": "=>", "→": "->", "←": "<-",
 }  # fmt: skip
 _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
+_NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
 _BETWEEN_DIGITS = "+*^<>=~%×÷±&"
 _CURRENCY = "$€£¥₹"
 _AFTER_NUMBER = f"%‰°{_CURRENCY}"
@@ -99,7 +100,7 @@ def undressed(text: str) -> str:
 
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
-    bare = without_markup(text)
+    bare = without_markup(text if text.isascii() else text.translate(_NO_MARKS))
     tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters

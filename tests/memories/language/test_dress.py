@@ -53,6 +53,11 @@ def test_a_sign_that_changes_a_fact_is_kept(one: str, other: str) -> None:
     assert undressed(one) != undressed(other)
 
 
+def test_characters_of_private_use_are_dress() -> None:
+    icons = "\ue000Deploy\ue001 on\ue000 5 nodes\uf8ff"
+    assert undressed(icons) == undressed("Deploy on 5 nodes")
+
+
 @pytest.mark.parametrize("text", ["👍", "OK.", "3 of 7", "no way"])
 def test_fewer_than_eight_letters_or_digits_have_no_second_mark(text: str) -> None:
     assert undressed(text) == ""
