@@ -9,7 +9,9 @@ operands, and the signs of mathematics and music that belong to one (√9, B♭)
 import html
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
+from operator import itemgetter
 from urllib.parse import unquote
 
 from memories.language.cleaning import fold
@@ -43,13 +45,21 @@ _LATEX = re.compile(
     r"\\(?:textbf|textit|texttt|textsc|textrm|emph|underline|text|mathrm|mathbf|mbox|section|item|quote)\b\*?"
 )
 _DOLLARS = re.compile(r"(\$\$?)(?=\S)([^$\n]+?)(?<=\S)\1(?!\d)")
-_TERMINAL_COLOUR = re.compile(r"\x1b?\[\d{0,3}(?:;\d{1,3}){0,4}m")
+_TERMINAL_COLOUR = re.compile(r"(?:\x1b\[\d{0,3}|\[\d{1,3})(?:;\d{1,3}){0,4}m")
+_WIKI = re.compile(
+    r"^[ \t]*h[1-6]\.[ \t]|\{(?:quote|code|noformat|panel|color)(?::[^{}\n]{0,60})?\}", re.M | re.I
+)
+# Marks on both sides of a word or phrase, such as ==this==, ||this|| and +this+; not the plus of C++ or a = b.
+_PAIRED = re.compile(
+    r"(?<![\w=+|~^%#])(={1,3}|\+{1,3}|\|\||~{1,3}|\^{1,2}|%{2}|#{1,2}|->)(?=[^\s=+|~^%#])([^=+|~^%#\n]{1,200}?)(?<=\S)\1(?![\w=+|~^%#])"
+)
+_ANGLED = re.compile(r"(?<!\w)<{1,2}([^<>\s=!-]{1,60})>{1,2}(?!\w)")
 _SHORTCODE = re.compile(r"(?<![\w:]):[a-z][a-z0-9]*(?:[_+-][a-z0-9]+)*:(?![\w:])")
 _EMOTICON = re.compile(
     r"(?<!\S)(?:[:;][-']?[DPpOoSs3)(\]\[/\\|*]+|[xX]D+|<3+|\^_+\^|[oO]_[oO]|T_T|¯\\_\(ツ\)_/¯)(?=[\s.!?]|$)"
 )
 _LIST_MARK = re.compile(
-    r"^(?:[ \t>]*(?:[-*+•‣◦–—·]|\(?\d{1,3}[.)](?!\d)|\(?[a-zA-Z]\)|[①-⓿❶-➓]|\d\ufe0f?\u20e3|#{1,6}|>)[ \t\u00a0]+"
+    r"^(?:[ \t>]*(?:[-*+•‣◦–—·]|\(?\d{1,3}[.)](?!\d)|\(?[a-zA-Z]\)|[ivx]{1,5}[.)]|[①-⓿❶-➓]|\d\ufe0f?\u20e3|#{1,6}|>)[ \t\u00a0]+"
     r"(?:\[[ xX✓✔]?\][ \t]+)?)+|^[ \t]*>+[ \t]*|^[ \t]*\[[ xX]\][ \t]+",
     re.M,
 )
@@ -69,11 +79,12 @@ _LONG_DASH = str.maketrans("—―", "  ")
 _THOUSANDS = re.compile(
     r"(?<![\d.,])(?:\d{1,3}(?:[,'’_ ]\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d{1,2}(?:,\d{2})+,\d{3})(?![\d,]|\.\d)"
 )
-_YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.](0[1-9]|1[0-2])[-/.](0[1-9]|[12]\d|3[01])(?!\d)")
+_YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/. ](0[1-9]|1[0-2])[-/. ](0[1-9]|[12]\d|3[01])(?!\d)")
 _EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
 _UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
 _APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
 _QUERY_STRING = re.compile(r"\?[\w.=&%-]{0,60}$")
+_SPACE_IN_ADDRESS = re.compile(r"(?<![%\W])%20")
 _HOME = re.compile(r"(?<!\S)~(?=/\w)")
 _OPERATOR = re.compile(
     r"(?<=[\w)\]}\"'%])\s?(<=>|<->|<=|>=|!==?|<>|=/=|=>|->|<-|<<|>>|&&?|\|\||={1,3}|[<>≤≥≠≮≯+×÷±∈∉⊂⊃∪∩∧∨→←⇒⇐⇔↔∓∝≈≉≡≢])\s?"
@@ -86,7 +97,8 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no sc
 _NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
 _BETWEEN_DIGITS = "+*^<>=~%×÷±&"
 _CURRENCY = "$€£¥₹"
-_AFTER_NUMBER = f"%‰°{_CURRENCY}"
+_ENDS = " .,;:!?)"
+_AFTER_NUMBER = re.compile(r"[^\w.,;:!?%‰°]{0,20}([%‰°])")
 _BEFORE_OPERAND = "√∛∜∀∃∄∂∇∆∏∑∫∮"
 _AFTER_LETTER = "♭♯♮"
 _ACCENTED_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
@@ -101,10 +113,23 @@ def undressed(text: str) -> str:
 def undressed_whole(text: str) -> str:
     """undressed() of a text of any length."""
     bare = without_markup(text if text.isascii() else text.translate(_NO_MARKS))
+    bare = without_joints(bare)
     tokens = tokens_of(bare)
     if len(tokens) >= MIN_CHARS and sum(is_one_letter(token) for token in tokens) >= 0.9 * len(tokens):
         bare = "".join(tokens)  # s p a c e d or d.o.t.t.e.d letters
     return keep_signs(spell_plainly(bare))
+
+
+def without_joints(text: str) -> str:
+    """The text without a character after every letter, or a symbol in the place of every space."""
+    joint = text[1:2]
+    if joint and not joint.isalnum() and len(text) >= 2 * MIN_CHARS and set(text[1:-1:2]) == {joint}:
+        return text[::2]
+    words = text.split()
+    symbols = Counter(word for word in words if not any(c.isalnum() for c in word))
+    symbol, count = max(symbols.items(), key=itemgetter(1), default=("", 0))
+    is_joint = count >= 0.4 * len(words) and len(words) > (MIN_CHARS if symbol == "+" else 6)
+    return " ".join(word for word in words if word != symbol) if is_joint else text
 
 
 def tokens_of(text: str) -> list[str]:
@@ -150,7 +175,7 @@ def is_in_one_case(text: str) -> bool:
 def without_markup(text: str) -> str:
     """The text without tags, addresses of links, list marks, emoticons and other markup."""
     text = text.strip()
-    if "%20" in text or (text.count("+") > 2 and not any(c.isspace() for c in text)):
+    if _SPACE_IN_ADDRESS.search(text) or (text.count("+") > 2 and not any(c.isspace() for c in text)):
         text = unquote(text if any(c.isspace() for c in text) else text.replace("+", " "))
     if "<" in text or "&" in text:
         text = without_tags(html.unescape(without_tags(text)))  # twice: tags may be written as entities
@@ -161,6 +186,7 @@ def without_markup(text: str) -> str:
     if "$" in text:
         text = _DOLLARS.sub(r"\2", text)
     text = _UNDERLINE.sub("", text) if "==" in text else text
+    text = _ANGLED.sub(r"\1", _PAIRED.sub(r"\2", _WIKI.sub("", text)))
     text = _EMOTICON.sub(" ", _LIST_MARK.sub("", _FENCE.sub("", text)))
     text = _TRADE_MARK.sub("", _SHORTCODE.sub(" ", text))
     return text if text.isascii() else _SUPERSCRIPT.sub(r"^\1", _EMOJI_FORM.sub(" ", text))
@@ -259,8 +285,10 @@ def sign_after(text: str, start: int, run: str) -> str:
     """The sign that belongs to what precedes the run: 5 %, 5 €, 18+, C++, C#, A-."""
     before, bare = text[start - 1 : start], run.lstrip()
     if before.isdigit():
-        if bare and bare[0] in _AFTER_NUMBER:
+        if bare and bare[0] in _CURRENCY:
             return bare[0]
+        if found := _AFTER_NUMBER.match(run):
+            return found[1]
         return "+" if run[:1] == "+" and run[1:2] != "+" else ""
     if not before.isalpha():
         return ""
@@ -274,8 +302,8 @@ def sign_after(text: str, start: int, run: str) -> str:
         return "+" * pluses
     if run[0] == "#" and run[1:2] != "#" and token <= 3:
         return "#"
-    is_grade = run[0] == "-" and token <= 2 and run[1:2] != "-" and (len(run) > 1 or start + 1 == len(text))
-    return "-" if is_grade else ""
+    is_last = run[1:2] in _ENDS if len(run) > 1 else start + 1 == len(text)
+    return "-" if run[0] == "-" and token <= 2 and is_last else ""
 
 
 def sign_before(before: str, run: str, after: str) -> str:

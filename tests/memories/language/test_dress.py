@@ -20,6 +20,14 @@ DRESSED = [
     ("~~50 calls a day at most~~", "50 calls a day at most"),
     ("See https://x.org/a?p=4&q=7", "See https x org a p 4 q 7"),
     ("First step\n==========\nDrain it", "First step. Drain it."),
+    ("The deploy key is rotated", "The ==deploy key== is ||rotated||"),
+    ("The deploy key is rotated", "The <deploy> key +is+ #rotated#"),
+    ("The deploy key of Heron is rotated", "The → deploy → key → of → Heron → is → rotated"),
+    ("It is on 24.10.2027.", "-".join("It is on 24.10.2027.")),
+    ("We keep it at 21 °C.", "We · keep · it · at · 21 · °C."),
+    ("Don't merge it today", "Don't [merge] it today"),
+    ("The freeze is on 2027-03-14", "The freeze is on 2027 03 14"),
+    ("Deploy on five nodes", "h1. Deploy on {quote}five{quote} nodes"),
     ("सर्वर की चाबी बदली गई।", "**सर्वर** की चाबी बदली गई"),
 ]
 DIFFERENT = [
