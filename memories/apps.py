@@ -11,7 +11,8 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
-        from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - models are ready only now
+        from access.groups import register_group_text_check  # noqa: PLC0415 - models are ready only now
+        from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - as above
         from memories.search import checks  # noqa: F401, PLC0415 - registers itself
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
@@ -19,7 +20,9 @@ class MemoriesConfig(AppConfig):
             purge_stored_answers,
             register_purge_hook,
         )
+        from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
+        register_group_text_check(check_group_text)
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("proposals", purge_proposals)
         register_purge_hook("saved filters", purge_saved_filters)

@@ -86,9 +86,11 @@ TOMBSTONE = RecordKind(
     "tombstone",
     Tombstone,
     (
-        "id", "hmac", "key_id", "kind", "memory_id", "reason", "created_at", "author_name", "lifted_at", "lifted_by",
+        "id", "hmac", "dress", "spelling", "key_id", "kind", "scope", "memory_id", "reason", "created_at",
+        "author_name", "lifted_at", "lifted_by",
     ),
     ("group",),
+    older={"dress": "", "spelling": "", "scope": "group"},
 )  # fmt: skip
 LOG = RecordKind(
     "log",
@@ -133,4 +135,8 @@ def portable_name(target: Model | None) -> str | None:
 def differences(kind: RecordKind, row: Model, record: dict[str, Any]) -> list[str]:
     """Columns in which a stored row differs from a line, without those that change through use."""
     stored = record_of(kind, row)
-    return [name for name, value in stored.items() if name not in kind.moving and record.get(name) != value]
+    return [
+        name
+        for name, value in stored.items()
+        if name not in kind.moving and record.get(name, kind.older.get(name)) != value
+    ]

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from django.conf import settings
@@ -126,12 +127,23 @@ class GroupChange:
     archived: bool | None = None
 
 
+GroupTextCheck = Callable[[Actor, Group, str, str], None]
+GROUP_TEXT_CHECKS: list[GroupTextCheck] = []
+
+
+def register_group_text_check(check: GroupTextCheck) -> None:
+    """Register a check of a group's new title or instructions (actor, group, field, text). For AppConfig.ready."""
+    if check not in GROUP_TEXT_CHECKS:
+        GROUP_TEXT_CHECKS.append(check)
+
+
 def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
     """Change a group and log the old values; if nothing differs, nothing is written. One transaction.
 
     Raises:
         GroupNotFound, NotPermitted: the group does not exist or the actor is not its admin.
         InvalidInput: a value is not allowed.
+        Conflict: the title or the instructions repeat a text that was withdrawn in the group.
     """
     found = find_group(actor, slug, right=ADMIN)
     check_change(change)
@@ -143,6 +155,9 @@ def update_group(actor: Actor, slug: str, change: GroupChange) -> Group:
             for name, value in wanted.items()
             if getattr(group, name) != value
         }
+        for name in changed.keys() & {"title", "instructions"}:
+            for check in GROUP_TEXT_CHECKS:
+                check(actor, group, name, str(changed[name][1]))
         if changed:
             for name, (_, value) in changed.items():
                 setattr(group, name, value)

@@ -16,6 +16,7 @@ from bench.proof.conformance import prove_conformance
 from bench.proof.cycle.kills import prove_cycle_kills
 from bench.proof.cycle.year import prove_year
 from bench.proof.duplicates.prove import prove_duplicates
+from bench.proof.duplicates.withdrawn import prove_withdrawn
 from bench.proof.hostile.prove import prove_hostile
 from bench.proof.proof import FOLDER, Finding, Proof, ProofError, Workshop, write_whole
 from bench.proof.properties import prove_apart, prove_properties
@@ -55,6 +56,11 @@ PROOFS = (
         "duplicates",
         "Two facts that nearly sound the same both stay; one fact in other words is found.",
         prove_duplicates,
+    ),
+    Proof(
+        "withdrawn",
+        "A withdrawn text does not come back live in other dress; another fact is not refused.",
+        prove_withdrawn,
     ),
     Proof("team", "Hundreds of cards are decided without waiting, however much is remembered.", prove_team),
     Proof(

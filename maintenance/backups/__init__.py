@@ -35,7 +35,7 @@ from maintenance.backups.open_copy import (
     table_counts,
     use_copy,
 )
-from memories.store.tombstones import key_missing_text, missing_keys
+from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 
 Progress = Callable[[str, int, int], None]  # step, done, total
 

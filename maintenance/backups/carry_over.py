@@ -13,10 +13,10 @@ from maintenance.backups.open_copy import memory_ids
 from maintenance.backups.purge import purged_ids
 from memories.lifecycle.purge import purge_from_copy
 from memories.lifecycle.retract import HISTORY_STATES
-from memories.lifecycle.verbs import retract
+from memories.lifecycle.verbs import reject, retract
 from memories.models import Memory, Tombstone, TombstoneKind
-from memories.store.tombstones import find_tombstones
-from memories.types import State
+from memories.store.withdrawn.tombstones import find_tombstones
+from memories.types import State, Trust
 
 REASON = "withdrawn after the backup was made"
 BATCH_ROWS = 1000
@@ -61,10 +61,11 @@ def carry_over(actor: Actor, withdrawals: Withdrawals) -> CarriedOver:
         again = sorted((withdrawals.purged & memory_ids()) | purged)
         gone = purge_from_copy(actor, again, reason=REASON) if again else 0
         retracted, left = 0, []
-        for id_ in barred:
+        for id_, kind in barred.items():
             if id_ not in purged:
                 try:
-                    retract(actor, id_, reason=REASON)
+                    withdraw = reject if kind == TombstoneKind.REJECTED else retract
+                    withdraw(actor, id_, reason=REASON)
                     retracted += 1
                 except LociError as refusal:
                     left.append(f"{id_}: {refusal}")
@@ -117,7 +118,10 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
     found = withdrawn_versions([mark for mark in marks if mark.pk in active])
     for group in groups.values():
         rows = list(
-            Memory.objects.filter(group=group, state=State.LIVE).order_by("key").values_list("id", "content")
+            Memory.objects.filter(group=group, state=State.LIVE)
+            .exclude(trust=Trust.REJECTED)
+            .order_by("key")
+            .values_list("id", "content")
         )
         for at in range(0, len(rows), BATCH_ROWS):
             part = rows[at : at + BATCH_ROWS]
@@ -128,7 +132,7 @@ def find_barred(marks: list[Tombstone]) -> dict[UUID, str]:
 
 def withdrawn_versions(marks: list[Tombstone]) -> dict[UUID, str]:
     """Memories named by the tombstones that are compacted, merged, expired or forgotten in the copy."""
-    kinds = {mark.memory_id: mark.kind for mark in marks}
+    kinds = {mark.memory_id: mark.kind for mark in marks if mark.kind != TombstoneKind.REJECTED}
     ids, found = list(kinds), set[UUID]()
     for at in range(0, len(ids), BATCH_ROWS):
         rows = Memory.objects.filter(id__in=ids[at : at + BATCH_ROWS], state__in=HISTORY_STATES)

@@ -31,7 +31,7 @@ from memories.store import PreparedDraft, insert_version, withdrawn_doubt
 from memories.store.neighbours import ComparedText, Neighbour, probe_neighbours
 from memories.store.pieces import embed_passages, passage_of
 from memories.store.policy import policy_doubt
-from memories.store.tombstones import find_tombstone
+from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import Scope, State, Trust, Type
 
 EVIDENCE_REASON: Final = "states the same"
@@ -161,10 +161,11 @@ def is_half_used(events: Sequence[Memory]) -> bool:
 
 def is_barred(turn: Turn, events: Sequence[Memory], cluster: RepeatedEvents) -> bool:
     """True if the fact's text has a tombstone, or a person rejected or hid it."""
-    text = next(event.content for event in events if event.key == cluster.representative)
+    event = next(event for event in events if event.key == cluster.representative)
+    scope = Scope.GROUP if turn.group.private else event.scope
     return (
-        find_tombstone(turn.group, text) is not None
-        or find_facts_with_text(turn, text).filter(trust__in=SETTLED).exists()
+        find_withdrawn(turn.group, scope, event.content) is not None
+        or find_facts_with_text(turn, event.content).filter(trust__in=SETTLED).exists()
     )
 
 
@@ -186,7 +187,7 @@ def write_fact(turn: Turn, proposal: ReadyFact, recorder: Recorder) -> dict[str,
     if is_barred(turn, events, proposal.cluster):
         return {}
     neighbours = proposal.prepared.current_neighbours(turn.group.key)
-    if withdrawn_doubt(neighbours, proposal.prepared.draft.content):
+    if withdrawn_doubt(neighbours):
         return {}  # it restates a retracted memory
     known = list(find_facts_with_text(turn, proposal.prepared.draft.content)) or find_restated(
         turn, neighbours

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from access.actor import Actor
 from access.models import Group
 from maintenance.cycle.recorder import Recorder
-from memories.store.neighbours import WithdrawnTexts
+from memories.store.withdrawn.near import WithdrawnTexts
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from maintenance.models import Run, RunChange, RunStatus
 from memories.models import Link, LinkStatus, Memory, Piece
 from memories.queries.snapshot import as_json
 from memories.store.search_columns import refresh_around
-from memories.store.tombstones import find_tombstone
+from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import State
 from storage.bulk_update import write_columns
 
@@ -365,7 +365,7 @@ def why_not_live(key: int) -> str:
         return ""
     if memory.state in DECIDED:
         return f"{memory.state} since"
-    return "its text was withdrawn" if find_tombstone(memory.group, memory.content) else ""
+    return "its text was withdrawn" if find_withdrawn(memory.group, memory.scope, memory.content) else ""
 
 
 def has_changed(row: Model, created: RunChange) -> bool:

@@ -19,7 +19,7 @@ from memories.search.base import search_index
 from memories.store.pieces import indexed_model
 from memories.store.search_columns import context_of
 from memories.store.threads import stale_rows
-from memories.store.tombstones import key_missing_text, missing_keys
+from memories.store.withdrawn.tombstones import key_missing_text, missing_keys
 from memories.types import State
 from relations.models import EntityAlias, Relation, RelationEvidence
 

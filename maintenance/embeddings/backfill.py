@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from access.actor import WRITE, Actor
 from access.errors import NotPermitted
+from maintenance.embeddings.probe import has_unprobed, probe_waiting
 from memories.embedding import Encoder, configured_model_id, get_encoder
 from memories.models import Memory, Piece
 from memories.store.pieces import (
@@ -52,8 +53,8 @@ def stray_memories() -> QuerySet[Memory]:
 
 
 def is_owed() -> bool:
-    """True if any vector is missing; reads two indexes."""
-    return owed_pieces().exists() or (can_embed_strays() and stray_memories().exists())
+    """True if any vector is missing, or a text waits to be compared with the withdrawn ones; reads indexes alone."""
+    return owed_pieces().exists() or (can_embed_strays() and stray_memories().exists()) or has_unprobed()
 
 
 def can_embed_strays() -> bool:
@@ -65,7 +66,8 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
     """Embed up to `limit` memories whose vectors are missing, oldest first, long texts last; begin none after `seconds`.
 
     Embeds outside any transaction, then writes a few memories at a time. May run twice at once, or be killed: no memory
-    is indexed twice, and the next call continues.
+    is indexed twice, and the next call continues. Texts that waited for their vectors to be compared with the withdrawn
+    ones are compared at the end.
 
     Raises:
         ModelUnavailable: there is no model; nothing was changed.
@@ -95,6 +97,7 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
         done += len(written)
         pieces += sum(written)
         skipped += len(batch) - len(written)
+    probe_waiting(actor, limit=limit)
     return BackfillResult(done, pieces, skipped, owed_pieces().values("memory_id").distinct().count())
 
 

@@ -26,6 +26,17 @@ TENSE: Final = parse_words(_TABLES["tense"])
 # Short words that turn a statement around: who, which way, both or either.
 TURNING: Final = parse_words(_TABLES["turning"])
 
+# Words that deny in other languages, and parts of words where no space divides them.
+DENIALS: Final = parse_words(_TABLES["denials"])
+DENYING_PARTS: Final = parse_words(_TABLES["denying parts"])
+# Words that only join or equate: what they join may stand in any order.
+JOINING: Final = parse_words(_TABLES["joining"])
+# Words for how much or how often, and for how sure something is: two of them in the same place make two facts.
+QUANTITIES: Final = parse_words(_TABLES["quantities"])
+MODALS: Final = parse_words(_TABLES["modals"])
+# Determiners that may take each other's place.
+EACH: Final = parse_words(_TABLES["each"])
+
 _ENDINGS: Final = ("ation", "ition", "ing", "ed", "al", "ly", "er", "e")
 _IRREGULAR: Final = parse_mapping(_TABLES["irregular"])
 _PLURAL: Final = re.compile(r"(?:ies|es|s)$")

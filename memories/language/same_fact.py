@@ -16,6 +16,7 @@ from memories.language.function_words import (
     UNITS,
     bearing_words,
     content_words,
+    stem,
     strip_endings,
 )
 
@@ -213,7 +214,8 @@ def _parity(pattern: re.Pattern[str], text: str) -> int:
 @_cached
 def find_opposites(text: str) -> frozenset[str]:
     """Words of a pair of opposites of which the text has only one."""
-    words = set(re.findall(r"\w+", text.lower()))
+    found = re.findall(r"\w+", text.lower())
+    words = {*found, *map(stem, found)}
     return frozenset(w for pair in OPPOSITES for w in pair if w in words and not set(pair) <= words)
 
 

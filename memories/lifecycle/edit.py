@@ -19,24 +19,29 @@ from memories.draft import EDITED, STORED, Draft, EditDraft, check_draft, clean_
 from memories.draft.registry import OnEdit, values_from_json
 from memories.lifecycle.approve import CARRIED_FIELDS
 from memories.lifecycle.propose import memory_version, propose
-from memories.models import Memory
+from memories.lifecycle.target import upper_first
+from memories.models import Memory, Unprobed
 from memories.queries.snapshot import as_json, changes, snapshot
 from memories.queries.versions import find_head_to_replace, find_memory, versions_of
 from memories.store import (
+    UNPROBED,
     PreparedDraft,
     changed_meanwhile,
     find_exact,
     insert_version,
+    link_neighbours,
     link_successor,
     move_ends,
     prepare_text,
     withdrawn_doubt,
 )
 from memories.store.derived import withdraw_replaced
+from memories.store.neighbours import Neighbour
 from memories.store.pieces import available_encoder
-from memories.store.policy import Change, held_back, refuse_write
+from memories.store.policy import COUNTED, Change, held_back, refuse_write
 from memories.store.search_columns import refresh_around
-from memories.store.tombstones import find_tombstone
+from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.near import in_other_dress
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
@@ -95,6 +100,32 @@ def edit(
     owed_because = ready.prepared.embedded.owed_because if ready.prepared is not None else ""
     edited = replace(edited, why="; ".join(filter(None, (edited.why, owed_because))))
     return replace(edited, proposal=None) if dry_run else edited
+
+
+@dataclass(frozen=True)
+class EditDoubt:
+    """Why a person must see a new text first (both reasons empty: nobody must), and what withdrawn memories it restates.
+
+    `awaits`: the comparison with the withdrawn texts is owed; the trust that the text gets after it, empty if it waits
+    for a curator in any case.
+    """
+
+    withdrawn: str = ""
+    policy: str = ""
+    restates: tuple[Neighbour, ...] = ()
+    awaits: str | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return self.withdrawn or self.policy
+
+    def holds(self, old: Memory) -> bool:
+        """True if the new text waits beside the old one.
+
+        A memory that recall does not return may get any text, since a person decides about it anyway.
+        """
+        return bool(self.policy) or (bool(self.withdrawn) and old.trust in COUNTED)
 
 
 @dataclass(frozen=True)
@@ -207,14 +238,14 @@ def write_version(
     """Write the next row of the chain, or a candidate beside it if a person must decide; inside the transaction."""
     draft, now = prepared.draft, timezone.now()
     if draft.content != old.content:
-        refuse_barred(old.group, draft.content)
+        refuse_barred(actor, old.group, old.scope, draft.content)
     twin = find_exact(old.group.key, draft)
     if twin is not None and twin.key != old.key:
         raise Conflict(
             f"The same text is live as {twin.id}.", hint="Retract one of the two.", field="content"
         )
     doubt = find_edit_doubt(actor, old, prepared, is_decided=is_decided)
-    if doubt:
+    if doubt.holds(old):
         return queue_edit(actor, old, prepared, doubt=doubt, now=now)
     before = snapshot(old)
     update_if_unchanged(
@@ -228,6 +259,7 @@ def write_version(
         move_ends(actor, old, draft.valid_from or now, now)
     refresh_around([old, new])
     withdraw_replaced(actor, old)
+    note_doubt(actor, new, doubt)
     payload = {"before": before, "after": snapshot(old), "by": str(new.id)}
     audit.append(actor, Operation.SUPERSEDE, memory_id=old.id, group=old.group.id, payload=payload)
     after = snapshot(new)
@@ -237,15 +269,16 @@ def write_version(
 
 
 def queue_edit(
-    actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: str, now: datetime
+    actor: Actor, old: Memory, prepared: PreparedDraft, *, doubt: EditDoubt, now: datetime
 ) -> EditResult:
     """Write the new text as a candidate that replaces the old one on approval."""
     new = insert_version(actor, prepared, old.group, trust=Trust.CANDIDATE, now=now)
     link_successor(actor, new, old, operation=Operation.EDIT)
+    note_doubt(actor, new, doubt)
     audit.append(
         actor, Operation.STORE, memory_id=new.id, group=new.group.id, payload={"after": snapshot(new)}
     )
-    return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt)
+    return EditResult(EditOutcome.QUEUED, new, None, changes(snapshot(old), snapshot(new)), doubt.why)
 
 
 def trust_after_edit(actor: Actor, old: Memory) -> str:
@@ -254,26 +287,49 @@ def trust_after_edit(actor: Actor, old: Memory) -> str:
     return Trust.ACTIVE if old.trust == Trust.VERIFIED and not is_curator else old.trust
 
 
-def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> str:
-    """Why a person has to see the new text first; empty if nobody has to."""
+def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_decided: bool) -> EditDoubt:
+    """Why a person has to see the new text first; without a reason if nobody has to."""
     if is_decided:
-        refuse_restated(prepared, old)
-        return ""
-    is_other_text = prepared.draft.content != old.content
-    restated = (
-        withdrawn_doubt(prepared.current_neighbours(old.group.key), prepared.draft.content)
-        if is_other_text and old.trust in (Trust.ACTIVE, Trust.VERIFIED)
-        else ""
+        refuse_restated(actor, prepared, old)
+        return EditDoubt()
+    policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
+    if prepared.draft.content == old.content:
+        return EditDoubt(policy=policy)
+    told, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
+    if prepared.is_probed(old.group.key):
+        return EditDoubt(told, policy, restates)
+    counts = not (told or policy) and old.trust in COUNTED
+    return EditDoubt(
+        told or UNPROBED, policy, restates, awaits=trust_after_edit(actor, old) if counts else ""
     )
-    return restated or held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
 
 
-def refuse_restated(prepared: PreparedDraft, old: Memory) -> None:
-    """Raise Conflict if a text restates a retracted one; a former text of the same chain is no restatement."""
+def find_restated(
+    actor: Actor, old: Memory, prepared: PreparedDraft, neighbours: tuple[Neighbour, ...]
+) -> tuple[str, tuple[Neighbour, ...]]:
+    """Why the new text may restate a withdrawn one, and the withdrawn memories that it restates."""
+    text = prepared.draft.content
+    found = tuple(neighbour for neighbour in neighbours if neighbour.is_withdrawn)
+    dressed = find_withdrawn(old.group, old.scope, text)
+    if dressed is None:
+        return withdrawn_doubt(found, actor=actor, group=old.group), found
+    memory = Memory.objects.filter(id=dressed.tombstone.memory_id).select_related("group", "thread").first()
+    return dressed.doubt(actor), (*([in_other_dress(memory)] if memory is not None else ()), *found)
+
+
+def note_doubt(actor: Actor, new: Memory, doubt: EditDoubt) -> None:
+    """Link a new version to the withdrawn memories that it restates, and record a comparison that is still owed."""
+    link_neighbours(actor, new, doubt.restates, has_links=True)
+    if doubt.awaits is not None and new.trust == Trust.CANDIDATE:
+        Unprobed.objects.create(memory=new, trust=doubt.awaits)
+
+
+def refuse_restated(actor: Actor, prepared: PreparedDraft, old: Memory) -> None:
+    """Raise Conflict if a text restates a withdrawn one; a former text of the same chain is no restatement."""
     neighbours = prepared.current_neighbours(old.group.key)
     if any(v.content == prepared.draft.content and v.state != State.RETRACTED for v in versions_of(old)):
         neighbours = tuple(neighbour for neighbour in neighbours if neighbour.memory.root_key != old.root_key)
-    restated = withdrawn_doubt(neighbours, prepared.draft.content)
+    restated, _ = find_restated(actor, old, prepared, neighbours)
     if restated:
         raise Conflict(
             f"Nothing was changed: {restated}.",
@@ -289,15 +345,11 @@ def copy_carried_fields(old: Memory, new: Memory, *, valid_from: datetime | None
     new.refresh_from_db()
 
 
-def refuse_barred(group: Group, text: str) -> None:
-    """Raise Conflict if a tombstone bars the text from the group."""
-    tombstone = find_tombstone(group, text)
-    if tombstone is not None:
-        raise Conflict(
-            f"This text was {tombstone.kind} here before: {tombstone.reason or 'no reason was given'}.",
-            hint="A curator can lift the tombstone.",
-            field="content",
-        )
+def refuse_barred(actor: Actor, group: Group, scope: str, text: str) -> None:
+    """Raise Conflict if exactly this text was withdrawn."""
+    withdrawn = find_withdrawn(group, scope, text)
+    if withdrawn is not None and withdrawn.is_refused:
+        raise Conflict(upper_first(withdrawn.describe(actor)), field="content")
 
 
 def update_if_unchanged(memory: Memory, values: dict[str, Any]) -> None:

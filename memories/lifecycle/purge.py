@@ -31,7 +31,7 @@ from memories.store.purge_hooks import (
 )
 from memories.store.search_columns import NEIGHBOUR_WORDS
 from memories.store.threads import refresh_threads
-from memories.store.tombstones import lay_tombstone
+from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
 
 ROWS_AT_ONCE = 500
@@ -180,7 +180,8 @@ def destroy(
     for row in doomed.own if bars else ():
         mark = lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
         # The reason of a tombstone left by a retraction may quote the text.
-        Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
+        if mark is not None:
+            Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
     payloads, _ = AuditPayload.objects.filter(entry__memory_id__in=ids).delete()
     recalls = purge_recall_log(logged, find_quoting_recalls(list(texts), after=logged.last))
     links = Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()

@@ -50,6 +50,7 @@ from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
+from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import RecallTreatment, State, Trust, recall_treatment
 
 UNDO_HOURS: Final = 24  # an agent can take back its own retraction for so long
@@ -93,7 +94,7 @@ def restore_row(
             f"an agent can restore what it retracted itself for {UNDO_HOURS} hours.",
         )
     check_scope(memory)
-    check_not_withdrawn(memory)
+    check_not_withdrawn(actor, memory)
     text_consequences = restore_former_text(actor, undo, reason=reason) if undo is not None else ()
     check_no_live_copy(memory)
     now = timezone.now()
@@ -138,7 +139,7 @@ def restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool
     if head.state not in (State.LIVE, State.RETRACTED):
         raise Conflict(f"{head.id}, the current version, is {head.state}.", hint="Restore that one first.")
     check_scope(version)
-    refuse_barred(version.group, version.content)
+    refuse_barred(actor, version.group, version.scope, version.content)
     former = EditDraft(content=version.content, type=version.type, valid_from=version.valid_from)
     if head.state == State.LIVE:
         ready: PreparedEdit | PreparedDraft = prepare_edit(actor, head.id, former)
@@ -167,8 +168,8 @@ def restore_version(actor: Actor, version: Memory, *, reason: str, dry_run: bool
 
 def write_after_retracted(actor: Actor, version: Memory, head: Memory, ready: PreparedDraft) -> Memory:
     """Write the version's text as the successor of a retracted head; inside the transaction."""
-    refuse_barred(version.group, version.content)
-    refuse_restated(ready, head)
+    refuse_barred(actor, version.group, version.scope, version.content)
+    refuse_restated(actor, ready, head)
     twin = find_live_twin(version)
     if twin is not None:
         raise Conflict(f"The same text is live as {twin.id}.", hint="There is nothing to restore.")
@@ -257,4 +258,6 @@ def lift_own_tombstone(actor: Actor, memory: Memory, *, reason: str) -> None:
             actor, Operation.LIFT, memory_id=memory.id, group=memory.group.id, subject=f"tombstone:{mark.id}",
             payload={"kind": mark.kind, "reason": reason},
         )  # fmt: skip
-    check_not_barred(memory)
+        if memory.trust == Trust.REJECTED:  # it was rejected before it was retracted, and still is
+            lay_tombstone(actor, memory, kind=TombstoneKind.REJECTED, reason=mark.reason)
+    check_not_barred(actor, memory)

@@ -13,6 +13,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError
 from memories.draft import Draft, EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
+from memories.language.dress import undressed
 from memories.lifecycle.approve import join_chain
 from memories.lifecycle.edit import (
     EditOutcome,
@@ -30,7 +31,7 @@ from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.policy import Change
-from memories.store.tombstones import lay_tombstone
+from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust
 
 # In these states an id means that row; in any other it means the current version.
@@ -157,7 +158,8 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
         return Successor(memory=check_retraction_successor(actor, memory, existing))
     limit = settings.LOCI.storage.max_content_chars
     text = clean_text(str(successor), field="successor", max_chars=limit).text
-    if fold(text) == fold(memory.content):
+    is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)
+    if fold(text) == fold(memory.content) or is_same_dressed:
         raise same_text_error()
     live = find_live_by_text(memory, text)
     if live is not None:

@@ -2,28 +2,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from access import audit
-from access.actor import Actor
+from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.models import Group
 from memories.draft import clean_reason
 from memories.lifecycle.purge import Certificate
-from memories.models import Memory
+from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
 from memories.store import changed_meanwhile
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
-from memories.store.tombstones import find_tombstone
+from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import Scope, State, Type
+
+LIFT_HINT: Final = "A curator can lift the tombstone."
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,35 @@ def find_live_twin(memory: Memory) -> Memory | None:
     return newest(twins.exclude(pk=memory.pk))
 
 
-def check_not_barred(memory: Memory) -> None:
-    """Raise Conflict if a tombstone bars the memory's text from its group."""
-    tombstone = find_tombstone(memory.group, memory.content)
-    if tombstone is not None:
-        raise Conflict(
-            f"This text was {tombstone.kind} here: {tombstone.reason or 'no reason was given'}.",
-            hint="A curator can lift the tombstone.",
-        )
+def check_not_barred(actor: Actor, memory: Memory) -> None:
+    """Raise Conflict if the memory's text was withdrawn; in other dress, a curator decides.
+
+    A memory's own rejection bars nothing: whoever may approve it may take that back.
+    """
+    withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
+    if withdrawn is None or is_rejection_of(withdrawn.tombstone, memory):
+        return
+    if withdrawn.is_refused:
+        raise Conflict(upper_first(withdrawn.describe(actor)), hint=LIFT_HINT)
+    if not (actor.is_person and actor.may(CURATE, memory.group_id)):
+        raise Conflict(f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group.")
 
 
-def check_not_withdrawn(memory: Memory) -> None:
+def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:
+    """True if the tombstone was laid by rejecting this memory."""
+    if mark.kind != TombstoneKind.REJECTED:
+        return False
+    return any(mark.memory_id == version.id for version in versions_of(memory))
+
+
+def upper_first(sentence: str) -> str:
+    """The sentence with a capital letter."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def check_not_withdrawn(actor: Actor, memory: Memory) -> None:
     """Raise Conflict if the text, or the memory it was merged into, has been withdrawn since."""
-    check_not_barred(memory)
+    check_not_barred(actor, memory)
     later = Memory.objects.filter(key__in=path_to_head(memory)).exclude(pk=memory.pk)
     retracted = later.filter(state=State.RETRACTED).order_by("key").first()
     # A summary is withdrawn because one of its sources was; that says nothing against the other sources.

@@ -49,6 +49,7 @@ from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
+from memories.store.withdrawn.rejection import follow_trust
 from memories.types import State, Trust
 
 __all__ = [
@@ -126,10 +127,13 @@ def verify(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = F
     require_state(memory, State.LIVE, verb="verify")
     if memory.trust == Trust.VERIFIED:
         raise Conflict(f"{memory.id} is already verified.")
-    check_not_barred(memory)
+    check_not_barred(actor, memory)
     consequences = ("recall prefers it; decay and cleanup leave it alone",)
     new = {"trust": Trust.VERIFIED}
-    return change_fields(actor, memory, Operation.VERIFY, new, consequences, reason=reason, dry_run=dry_run)
+    return change_fields(
+        actor, memory, Operation.VERIFY, new, consequences,
+        reason=reason, dry_run=dry_run, follow_up=lambda: follow_trust(actor, memory, reason=reason),
+    )  # fmt: skip
 
 
 def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
@@ -142,7 +146,7 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Reject a memory: recall never returns it and the same text is refused; for curators."""
+    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators."""
     consequence = "recall does not return it, and the same text is refused"
     return _set_trust(actor, id_, Trust.REJECTED, consequence, reason=reason, dry_run=dry_run)
 
@@ -207,9 +211,10 @@ def _set_trust(
         raise Conflict(f"{memory.id} is already {trust}.")
 
     if trust == Trust.ACTIVE:
-        check_not_barred(memory)
+        check_not_barred(actor, memory)
 
     def run_follow_up() -> None:
+        follow_trust(actor, memory, reason=reason)
         if follow_up is not None:
             follow_up(actor, memory)
 

@@ -11,6 +11,6 @@ def add_search_rows(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0005_outlasting")]
+    dependencies = [("memories", "0003_outlasting")]
 
     operations = [migrations.RunPython(add_search_rows, migrations.RunPython.noop)]

@@ -8,6 +8,7 @@ from memories.models.proposal import Proposal, ProposalStatus
 from memories.models.recall_log import RecallLog
 from memories.models.thread import Checkpoint, Thread
 from memories.models.tombstone import Tombstone, TombstoneKind
+from memories.models.unprobed import Unprobed
 
 __all__ = [
     "REVIEWED_KINDS",
@@ -25,4 +26,5 @@ __all__ = [
     "Thread",
     "Tombstone",
     "TombstoneKind",
+    "Unprobed",
 ]

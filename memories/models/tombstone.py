@@ -5,23 +5,34 @@ from django.db.models import Q
 from django.utils import timezone
 
 from access.models import Group
+from memories.types import Scope
 from storage.ids import new_id
 
 
 class TombstoneKind(models.TextChoices):
     """Why a text may not come back."""
 
+    REJECTED = "rejected", "rejected: declined in review"
     RETRACTED = "retracted", "retracted: it was wrong"
     PURGED = "purged", "purged: destroyed on request"
 
 
 class Tombstone(models.Model):
-    """Keyed hash of a text that may not be stored in this group again until a person lifts the tombstone."""
+    """Keyed hashes of a text that may not be stored in this group again until a person lifts the tombstone.
+
+    If the withdrawn text was global, no group may store it globally.
+    """
 
     key = models.BigAutoField(primary_key=True)
     id = models.UUIDField(unique=True, default=new_id, editable=False)
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="tombstones")
     hmac = models.CharField(max_length=64)  # HMAC-SHA-256 of the folded text
+    # HMAC-SHA-256 of its letters and digits alone; empty for short texts and where the text was not known any more
+    dress = models.CharField(max_length=64, blank=True, default="")
+    spelling = models.CharField(
+        max_length=64, blank=True, default=""
+    )  # HMAC-SHA-256 with its capital letters
+    scope = models.CharField(max_length=10, choices=Scope, default=Scope.GROUP)  # of the withdrawn memory
     key_id = models.CharField(max_length=16)  # the key in LOCI_HOME/keys
     kind = models.CharField(max_length=10, choices=TombstoneKind)
     memory_id = models.UUIDField()  # the memory of this text, which may no longer exist

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,6 @@ from memories.language.cleaning import clean_text
 from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
-from memories.queries.coming import coming_after
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -35,7 +34,8 @@ from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
-from memories.store.pieces import encoder_for_index, indexed_model
+from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, coming_to_tell, find_left_out
 from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
@@ -140,15 +140,22 @@ def answer_query(
         "question", terms=list(question.match.terms if question.match else ()), mode=mode, degraded=degraded
     )
     ranking = find_ranking(question, visibility, mode=mode, trace=trace)
-    if encoder is not None and question.vector is not None and indexed_model() not in ("", encoder.model_id):
+    state = read_index_state()
+    if (
+        encoder is not None
+        and question.vector is not None
+        and state.get("model", "") not in ("", encoder.model_id)
+    ):
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
+    with one_index_state(state):
+        judged = judge_and_cut(request, ranking, question, visibility, encoder, trace)
     answer = RecallResult(
         group=group.slug,
         mode=mode,
         degraded=degraded,
         trace=trace if request.explain else None,
-        **judge_and_cut(request, ranking, question, visibility, encoder, trace),
+        **judged,
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if not request.is_trial:
@@ -162,7 +169,8 @@ def rank(
     """The memories inside the Visibility that may answer the question, best first, with their scores."""
     ranked = rank_keys(question, visibility, mode=mode, trace=trace)
     rows = read_visible([key for key, _ in ranked], visibility, trace)
-    return [(rows[key], score) for key, score in ranked if key in rows]
+    hidden = find_left_out(rows.values(), visibility)
+    return [(rows[key], score) for key, score in ranked if key in rows and key not in hidden]
 
 
 def rank_keys(
@@ -189,6 +197,29 @@ def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> d
     return visible
 
 
+def read_best(
+    ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
+) -> tuple[dict[int, Memory], Ranking]:
+    """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
+    keys = [key for key, _ in ranking.scores]
+    rows, withdrawn, at = dict[int, Memory](), set[int](), 0
+    while at == 0 or (at < len(keys) and len(rows) < depth):
+        read = read_visible(keys[at : at + depth], visibility, trace)
+        hidden = find_left_out(read.values(), visibility)
+        rows |= {key: row for key, row in read.items() if key not in hidden}
+        withdrawn |= hidden
+        at += depth
+        if not hidden:
+            break
+    if not withdrawn:
+        return rows, ranking
+    for key in withdrawn:
+        trace.drop(key, LEFT_OUT_REASON)
+    scores = [(key, score) for key, score in ranking.scores if key not in withdrawn]
+    candidates = {key: found for key, found in ranking.candidates.items() if key not in withdrawn}
+    return rows, replace(ranking, scores=scores, candidates=candidates)
+
+
 def judge_and_cut(
     request: RecallRequest,
     ranking: Ranking,
@@ -201,7 +232,7 @@ def judge_and_cut(
     limit = request.max_results or settings.LOCI.retrieval.max_results
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     depth = max(limit, JUDGED_CANDIDATES)
-    rows = read_visible([key for key, _ in ranking.scores[:depth]], visibility, trace)
+    rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
     if is_found:
@@ -214,7 +245,7 @@ def judge_and_cut(
     portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    coming = coming_after((portion.memory for portion in portions), visibility)
+    coming = coming_to_tell((portion.memory for portion in portions), visibility)
     items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
     return {
         "items": items if is_found else (),
@@ -275,7 +306,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         if found is None:
             missing.append(str(raw))
         else:
-            coming = coming_after([found], visibility).get(found.key)
+            coming = coming_to_tell([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
     answer = RecallResult(
         tuple(items.values()),
@@ -294,7 +325,8 @@ def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
         return version_at(row, visibility)
     rows = Memory.objects.select_related("group", "thread").filter(as_q(visibility))
     # Before the day of a head that is dated ahead, an earlier version counts.
-    return rows.filter(key=head_of(row).key).first() or newest_version(row, visibility)
+    found = rows.filter(key=head_of(row).key).first() or newest_version(row, visibility)
+    return None if found is not None and find_left_out([found], visibility) else found
 
 
 def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallResult) -> None:

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from access.tokens import PENDING_TOKEN_USES, TOKEN_USE_HOOKS, flush_token_use
 from memories.models import Memory, RecallLog
-from memories.store.tombstones import purged_texts
+from memories.store.withdrawn.tombstones import purged_texts
 from storage.compiled_queries import CompiledInsert, CompiledUpdate
 
 log = logging.getLogger(__name__)

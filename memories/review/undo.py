@@ -35,6 +35,7 @@ from memories.queries.versions import find_memory
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, reopen
 from memories.store.derived import DerivedChanges
+from memories.store.withdrawn.rejection import follow_trust
 from memories.types import State
 
 MAX_ENTRIES: Final = 6  # a decision writes at most three
@@ -111,6 +112,7 @@ def undo_trust(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     done = change_fields(
         actor, memory, Operation.TRUST, {"trust": before}, (f"it is {before} again",),
         reason=_reason(entry), dry_run=False,
+        follow_up=lambda: follow_trust(actor, memory, reason=_reason(entry)),
     )  # fmt: skip
     return done.consequences
 
@@ -130,7 +132,7 @@ def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     is_same = by is not None and str(by.id) == payload.get("by")
     if memory.state != State.SUPERSEDED or by is None or not is_same or "moved" not in payload:
         raise changed_since(memory)
-    check_not_barred(memory)
+    check_not_barred(actor, memory)
     if memory.root_key == by.root_key:
         raise Conflict(f"{by.id} is a later version of the same memory.", hint="Restore the version instead.")
     check_no_live_copy(memory)

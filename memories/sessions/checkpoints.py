@@ -20,6 +20,7 @@ from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
 from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
+from memories.store.withdrawn.texts import refuse_withdrawn_texts
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,14 @@ def save_checkpoint(
 
     Raises:
         InvalidInput: the state is empty, no JSON, or larger than storage.max_metadata_bytes.
+        Conflict: a string in it, or a sentence of one, is a text that was withdrawn in the group.
     """
     body = check_state(state)
     name = clean_line(thread, field="thread", max_chars=200)
     with transaction.atomic():
         resolved = find_or_create_group(actor, group, right=WRITE)
+        refuse_withdrawn_texts(actor, resolved.group, body, field="state")
+        refuse_withdrawn_texts(actor, resolved.group, name, field="thread")
         row = Thread.objects.get_or_create(group=resolved.group, name=name)[0] if name else None
         checkpoint = Checkpoint.objects.create(
             group=resolved.group,

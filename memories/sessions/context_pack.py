@@ -1,6 +1,7 @@
 """The context pack: what an agent should know at the start of a session, fenced, within a budget, stable across calls."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC
 
@@ -14,7 +15,7 @@ from memories.draft import check_range
 from memories.embedding import Encoder
 from memories.language.cleaning import clean_line
 from memories.models import Memory
-from memories.queries.coming import coming_after, describe_start
+from memories.queries.coming import describe_start
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
@@ -22,6 +23,7 @@ from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint
 from memories.store.pieces import available_encoder
+from memories.store.withdrawn.left_out import coming_to_tell, find_left_out
 from memories.types import Trust
 
 DEFAULT_BUDGET = 1500
@@ -77,7 +79,7 @@ class PackBuilder:
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
         """add_memories(), each with the successor that is dated ahead."""
-        self.coming |= coming_after((memory for memory, _ in memories), visibility)
+        self.coming |= coming_to_tell((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 
     def add_memories(self, title: str, memories: list[tuple[Memory, str]]) -> None:
@@ -133,17 +135,26 @@ def get_context(
     pinned = visible.filter(Q(pinned=True) | Q(trust=Trust.VERIFIED)).order_by(
         "-pinned", "-importance", "key"
     )
-    builder.add_recalled("Pinned and verified", [(m, m.content) for m in pinned[:MAX_PINNED]], visibility)
+    builder.add_recalled(
+        "Pinned and verified", without_withdrawn(pinned[:MAX_PINNED], visibility), visibility
+    )
     relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
     builder.add_recalled(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant, visibility)
     recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
-    builder.add_recalled("Recent", [(m, m.content) for m in recent], visibility)
+    builder.add_recalled("Recent", without_withdrawn(recent, visibility), visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]
     )
     return ContextPack(
         text, found.slug, tuple(builder.sections), count_tokens(text, encoder), builder.left_out, degraded
     )
+
+
+def without_withdrawn(rows: Iterable[Memory], visibility: Visibility) -> list[tuple[Memory, str]]:
+    """The memories with their texts, without those whose text the group has withdrawn."""
+    found = [*rows]
+    hidden = find_left_out(found, visibility)
+    return [(memory, memory.content) for memory in found if memory.key not in hidden]
 
 
 def recall_relevant(

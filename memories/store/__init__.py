@@ -7,6 +7,7 @@ commit.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -19,6 +20,7 @@ from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
 from memories.store.decide import (
+    UNPROBED,
     Decision,
     Outcome,
     decide_draft,
@@ -29,11 +31,12 @@ from memories.store.lookup import add_existing, look_up_stored
 from memories.store.neighbours import (
     ComparedText,
     Neighbour,
-    WithdrawnTexts,
 )
+from memories.store.pieces import one_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
+from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
-from memories.store.writes.links import link_successor
+from memories.store.writes.links import link_neighbours, link_successor
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
 from memories.store.writes.supersede import (
@@ -49,6 +52,7 @@ from memories.types import Scope, Trust
 
 __all__ = [
     "REINFORCEMENT",
+    "UNPROBED",
     "Outcome",
     "PreparedDraft",
     "StoreResult",
@@ -58,6 +62,7 @@ __all__ = [
     "check_may_write",
     "find_exact",
     "insert_version",
+    "link_neighbours",
     "link_successor",
     "move_ends",
     "point_to_successor",
@@ -137,17 +142,24 @@ def _may_read(actor: Actor, memory: Memory) -> bool:
 def write_drafts(
     actor: Actor,
     drafts: Sequence[tuple[Group, PreparedDraft]],
-    *,
-    withdrawn: dict[int, WithdrawnTexts] | None = None,
 ) -> list[StoreResult | LociError]:
     """Decide and write drafts in order, inside the caller's transaction; a result or an error for each.
 
     The one write path of stores and imports: look up what is stored, then decide each draft and hand its writes to the
-    executor. `withdrawn` caches the withdrawn texts by group key between the batches of an import.
+    executor.
     """
     now = timezone.now()
     executor = Executor(actor, now=now)
-    contexts, existing = look_up_stored(drafts, {} if withdrawn is None else withdrawn)
+    with one_index_state():
+        decisions = decide_and_write(actor, drafts, executor, now=now)
+    return [_result(decision, executor) for decision in decisions]
+
+
+def decide_and_write(
+    actor: Actor, drafts: Sequence[tuple[Group, PreparedDraft]], executor: Executor, *, now: datetime
+) -> list[Decision | LociError]:
+    """Decide each draft and hand its writes to the executor; a decision or an error for each."""
+    contexts, existing = look_up_stored(drafts)
     decisions: list[Decision | LociError] = []
     for context in contexts:
         try:
@@ -162,7 +174,7 @@ def write_drafts(
         if decision.memory is not None and decision.superseded is not None:
             existing.note_superseded(decision.superseded, decision.memory)
     executor.flush()
-    return [_result(decision, executor) for decision in decisions]
+    return decisions
 
 
 def restated_withdrawn(
@@ -176,7 +188,7 @@ def restated_withdrawn(
     if vector is None:
         return ""
     [neighbours] = texts.neighbours([(ComparedText.of(prepared.draft), vector)], among=among)
-    return withdrawn_doubt(neighbours, prepared.draft.content)
+    return withdrawn_doubt(neighbours)
 
 
 def _result(decision: Decision | LociError, executor: Executor) -> StoreResult | LociError:

@@ -25,10 +25,10 @@ from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
 from memories.store import Outcome, PreparedDraft, write_drafts
 from memories.store.existing import find_sources
-from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
 from memories.store.prepare import check_may_write
 from memories.store.search_columns import TextColumns, text_columns
+from memories.store.withdrawn.marks import prepare_marks
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -107,7 +107,7 @@ def store_many(
         encoder = None
     elif encoder is None:
         encoder = available_encoder(timeout_s=MODEL_WAIT_S)
-    groups, withdrawn = _Groups(actor), dict[int, WithdrawnTexts]()
+    groups = _Groups(actor)
     default = group_slug or actor.default_group or settings.LOCI.access.default_group or None
     placed = (d if d.group else replace(d, group=default) for d in drafts)
     most = BATCH_DRAFTS if vectors is not None else min(EMBEDDED_DRAFTS, BATCH_DRAFTS)
@@ -116,7 +116,7 @@ def store_many(
     with closing(_embedded(groups, checked, encoder, vectors)) as batches:
         for batch in batches:
             with transaction.atomic():
-                _write(actor, groups, batch, withdrawn)
+                _write(actor, groups, batch, is_trial=dry_run)
                 transaction.set_rollback(dry_run)
             done += batch
             if dry_run:
@@ -238,6 +238,7 @@ def skip_unchanged(groups: _Groups, batch: Batch) -> None:
 
 def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> None:
     """Set the pieces and vectors of each draft that is still to be written."""
+    prepare_marks(pending.draft.content for pending in batch)
     waiting = [p for p in batch if not p.outcome]
     if vectors is not None and encoder is not None:
         cuts = cut_all([passage_of(p.draft) for p in waiting], encoder)
@@ -254,7 +255,7 @@ def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> No
             _ = pending.embedded.blobs  # computed here, and cached
 
 
-def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, WithdrawnTexts]) -> None:
+def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
     """Decide and write one batch, inside its transaction."""
     ready: list[tuple[_Pending, Group]] = []
     for pending in batch:
@@ -265,11 +266,11 @@ def _write(actor: Actor, groups: _Groups, batch: Batch, withdrawn: dict[int, Wit
         except LociError as error:
             pending.refuse(error)
     drafts = [
-        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns))
+        (group, PreparedDraft(p.draft, p.embedded, columns=p.columns, is_trial=is_trial))
         for p, group in ready
         if p.embedded is not None
     ]
-    results = write_drafts(actor, drafts, withdrawn=withdrawn)
+    results = write_drafts(actor, drafts)
     for (pending, _), result in zip(ready, results, strict=True):
         if isinstance(result, LociError):
             pending.refuse(result)

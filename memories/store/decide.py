@@ -3,22 +3,23 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from access.actor import CURATE, WRITE, Actor
+from access.actor import CURATE, READ, WRITE, Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotPermitted
 from access.models import Group
 from memories.draft import Draft
-from memories.language.cleaning import without_marks
 from memories.language.same_fact import Sameness
-from memories.models import Memory, Tombstone
+from memories.models import Memory
 from memories.queries.versions import find_head_to_replace, has_lapsed, head_of
 from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
+from memories.store.withdrawn.marks import Withdrawn
 from memories.store.writes.executor import (
     Activate,
+    AwaitProbe,
     Insert,
     KeepWording,
     LinkNeighbours,
@@ -32,6 +33,8 @@ from memories.store.writes.executor import (
 )
 from memories.store.writes.rows import new_row
 from memories.types import Scope, State, Trust, Type
+
+UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
 
 
 class Outcome:
@@ -49,14 +52,18 @@ class WriteContext:
     """A draft with its group and everything stored that affects the decision.
 
     `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
-    text, `former` is superseded with the same text.
+    text, `former` is superseded with the same text. `withdrawn` is a withdrawn text with the same letters and digits;
+    `withdrawn_thread` is one that its thread's name repeats. `is_probed` False: its vector could not be compared with
+    all withdrawn texts yet.
     """
 
     prepared: PreparedDraft
     group: Group
     source: StoredSource | None = None
     replaces: Memory | None = None
-    tombstone: Tombstone | None = None
+    withdrawn: Withdrawn | None = None
+    withdrawn_thread: Withdrawn | None = None
+    is_probed: bool = True
     exact: Memory | None = None
     former: Memory | None = None
     neighbours: tuple[Neighbour, ...] = ()
@@ -104,10 +111,12 @@ def with_scope(draft: Draft, group: Group, replaces: Memory | None) -> Draft:
 def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decision:
     """Decide what becomes of a draft; writes nothing.
 
-    Asks in this order: has this source brought the text before? does a tombstone bar it? is exactly this text live?
-    does a neighbour state the same fact? must a person decide? Else it is a new memory, perhaps superseding another.
+    Asks in this order: has this source brought the text before? was exactly this text withdrawn? is it live? was it
+    withdrawn in other dress? does a neighbour state the same fact? must a person decide? Else it is a new memory,
+    perhaps superseding another.
 
     Raises:
+        Conflict: the thread's name repeats a withdrawn text.
         InvalidInput: a global draft for a private group, or one that would supersede itself.
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
@@ -116,14 +125,12 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
     check_rights(actor, context)
-    tombstone, exact = context.tombstone, context.exact
-    if tombstone is not None:
-        reason = tombstone.reason or "no reason was given"
-        why = f"this text was {tombstone.kind} here before: {reason}. A curator can lift the tombstone."
-        log = AuditEvent(
-            Operation.REFUSE, tombstone.memory_id, context.group.id, payload={"why": tombstone.kind}
-        )
-        return Decision(Outcome.REFUSED, None, why, writes=(Log(log),))
+    if context.withdrawn_thread is not None:
+        why = context.withdrawn_thread.describe(actor)
+        raise Conflict(f"'thread' repeats a withdrawn text: {why}", hint="Name it otherwise.", field="thread")
+    exact = context.exact
+    if context.withdrawn is not None and context.withdrawn.is_refused:
+        return refuse_withdrawn(actor, context, context.withdrawn)
     if exact is None:
         return decide_new(actor, context, now=now)
     if has_lapsed(exact, now):
@@ -135,6 +142,19 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     if context.replaces is not None and context.replaces.key == exact.key:
         raise InvalidInput("A memory cannot supersede itself.", hint="Change the text.", field="supersedes")
     return decide_restated(actor, context, exact, now=now)
+
+
+def refuse_withdrawn(actor: Actor, context: WriteContext, withdrawn: Withdrawn) -> Decision:
+    """Refuse a withdrawn text; the log of another group than the withdrawing one does not name the memory."""
+    mark = withdrawn.tombstone
+    log = AuditEvent(
+        Operation.REFUSE,
+        mark.memory_id if withdrawn.is_own else None,
+        context.group.id,
+        payload={"why": mark.kind if withdrawn.is_own else "withdrawn in another group"},
+    )
+    exact = context.exact if context.exact is not None and context.exact.trust == Trust.REJECTED else None
+    return Decision(Outcome.REFUSED, exact, withdrawn.describe(actor), writes=(Log(log),))
 
 
 def check_rights(actor: Actor, context: WriteContext) -> None:
@@ -186,7 +206,8 @@ def is_current_again(actor: Actor, context: WriteContext) -> bool:
 
     That is so if the caller names what it replaces, or if the chain that superseded it has no live version any more.
     """
-    return context.former is not None and not text_doubt(actor, context)
+    is_held = not context.is_probed or find_withdrawn_doubt(actor, context) or write_doubt(actor, context)
+    return context.former is not None and not is_held
 
 
 def new_draft_row(actor: Actor, context: WriteContext, group: Group, *, trust: str, now: datetime) -> Memory:
@@ -223,7 +244,9 @@ def decide_new(
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    doubt = text_doubt(actor, context)
+    told = find_withdrawn_doubt(actor, context)
+    waits = write_doubt(actor, context)
+    doubt = told or ("" if context.is_probed else UNPROBED) or waits
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
@@ -234,7 +257,9 @@ def decide_new(
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
     if doubt:
         approval = (LinkSuccessor(row, target),) if target is not None else ()
-        writes = (*retire, insert, *approval, *links)
+        # Told of a withdrawn text or held by a policy, it waits for a curator whatever the comparison finds.
+        probe = () if context.is_probed else (AwaitProbe(row, "" if told or waits else Trust.ACTIVE.value),)
+        writes = (*retire, insert, *approval, *links, *probe)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
     led_on = lapsed or ended
     point = (PointToSuccessor(led_on, row),) if led_on is not None else ()
@@ -271,7 +296,8 @@ def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
 
     A restatement of a memory of another group or scope is kept and linked, since that memory may be withdrawn there.
     """
-    if context.draft.type == Type.EPISODIC or context.replaces is not None:
+    is_like_withdrawn = context.withdrawn is not None or not context.is_probed
+    if context.draft.type == Type.EPISODIC or context.replaces is not None or is_like_withdrawn:
         return None
     for neighbour in context.neighbours:
         memory = neighbour.memory
@@ -282,22 +308,33 @@ def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
     return None
 
 
-def withdrawn_doubt(neighbours: tuple[Neighbour, ...], text: str) -> str:
-    """Why a text may restate a retracted memory, so that a person must decide; empty if it does not."""
+def find_withdrawn_doubt(actor: Actor, context: WriteContext) -> str:
+    """Why a draft may restate a withdrawn text, so that a curator must decide; empty if it does not."""
+    if context.withdrawn is not None:
+        return context.withdrawn.doubt(actor)
+    return withdrawn_doubt(context.neighbours, actor=actor, group=context.group)
+
+
+def withdrawn_doubt(
+    neighbours: tuple[Neighbour, ...], *, actor: Actor | None = None, group: Group | None = None
+) -> str:
+    """Why a text may restate a withdrawn memory, so that a curator must decide; empty if it does not.
+
+    With `actor` and `group`, the memory of another group is only named if the actor may read there.
+    """
     for neighbour in neighbours:
-        if not neighbour.is_retracted:
+        if not neighbour.is_withdrawn:
             continue
-        is_disguised = without_marks(neighbour.memory.content) == without_marks(text)
-        if neighbour.comparison.sameness is not Sameness.DIFFERENT or is_disguised:
-            return f"it restates {neighbour.id}, which was retracted; a curator decides"
+        if neighbour.comparison.sameness is not Sameness.DIFFERENT:
+            of = neighbour.memory.group_id
+            if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
+                return "it restates a text that was withdrawn in another group; a curator decides"
+            return f"it restates {neighbour.id}, which was {neighbour.withdrawal}; a curator decides"
     return ""
 
 
-def text_doubt(actor: Actor, context: WriteContext) -> str:
-    """Why a person must decide on a new text, or on what it replaces; empty if nobody must."""
-    restated = withdrawn_doubt(context.neighbours, context.draft.content)
-    if restated:
-        return restated
+def write_doubt(actor: Actor, context: WriteContext) -> str:
+    """Why a person must decide on a new text, or on what it replaces, apart from withdrawn texts; empty if nobody must."""
     if context.former is not None and context.replaces is None:
         current = head_of(context.former)
         if is_standing(current):

@@ -25,7 +25,7 @@ from memories.queries.snapshot import RELATED_ROWS, changes, snapshot
 from memories.queries.versions import head_keys
 from memories.store.existing import TextKey, text_key
 from memories.store.threads import refresh_threads
-from memories.store.tombstones import find_tombstones
+from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.writes.links import link
 from memories.types import State, Trust, Type
 
@@ -172,13 +172,11 @@ def find_freed_sources(summaries: Sequence[Memory], gone: Collection[int]) -> li
         .select_related(*RELATED_ROWS)
         .order_by("key")
     )
-    barred = {
-        (group.key, text)
-        for group in {row.group for row in rows}
-        for text in find_tombstones(group, [row.content for row in rows if row.group_id == group.key])
-    }
+    withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
     twins = find_live_texts(rows)
-    return [row for row in rows if (row.group_id, row.content) not in barred and text_key(row) not in twins]
+    return [
+        row for row, mark in zip(rows, withdrawn, strict=True) if mark is None and text_key(row) not in twins
+    ]
 
 
 def find_live_texts(rows: Sequence[Memory]) -> set[TextKey]:

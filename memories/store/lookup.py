@@ -1,22 +1,22 @@
 """What a batch of drafts meets in the store, looked up inside the transaction that writes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from access.models import Group
-from memories.models import Tombstone
+from memories.models import Memory
 from memories.store.decide import WriteContext, with_scope
 from memories.store.existing import Existing, find_sources
-from memories.store.neighbours import ComparedText, Neighbour, WithdrawnTexts
+from memories.store.neighbours import ComparedText, Neighbour
 from memories.store.prepare import PreparedDraft
-from memories.store.tombstones import find_tombstones
-from memories.types import State
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.store.withdrawn.near import in_other_dress, shared_texts
+from memories.types import Scope, State
 
 
-def look_up_stored(
-    drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
-) -> tuple[list[WriteContext], Existing]:
-    """The drafts' contexts (scope, tombstones, neighbours) and what is stored of their texts.
+def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[WriteContext], Existing]:
+    """The drafts' contexts (scope, withdrawn texts, neighbours) and what is stored of their texts.
 
     The number of queries does not grow with the drafts.
     """
@@ -28,25 +28,26 @@ def look_up_stored(
         replaces = prepared.superseded or (source.current if source is not None else None)
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
-    tombstones: dict[tuple[int, str], Tombstone] = {}
-    for group in {group.key: group for group, _ in scoped}.values():
-        texts = [prepared.draft.content for other, prepared in scoped if other.key == group.key]
-        tombstones |= {(group.key, text): found for text, found in find_tombstones(group, texts).items()}
-    neighbours = find_current_neighbours(scoped, withdrawn)
+    withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
+    names = find_all_withdrawn((group.key, Scope.GROUP, p.draft.thread) for group, p in scoped)
+    neighbours = find_current_neighbours(scoped)
+    probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
         WriteContext(
             prepared,
             group,
-            tombstone=tombstones.get((group.key, prepared.draft.content)),
+            withdrawn=withdrawn[number],
+            withdrawn_thread=names[number],
+            is_probed=probed[number],
             neighbours=neighbours[number],
         )
         for number, (group, prepared) in enumerate(scoped)
     ]
-    return contexts, existing
+    return add_withdrawn_neighbours(contexts), existing
 
 
 def find_current_neighbours(
-    drafts: Sequence[tuple[Group, PreparedDraft]], withdrawn: dict[int, WithdrawnTexts]
+    drafts: Sequence[tuple[Group, PreparedDraft]],
 ) -> list[tuple[Neighbour, ...]]:
     """Each draft's neighbours as they are now: all of them if it was probed, else the withdrawn ones."""
     found: list[tuple[Neighbour, ...]] = [()] * len(drafts)
@@ -57,16 +58,34 @@ def find_current_neighbours(
         elif prepared.vector is not None:
             unprobed.setdefault((group.key, prepared.embedded.model), []).append(number)
     for (group_key, model), numbers in unprobed.items():
-        texts = withdrawn.setdefault(group_key, WithdrawnTexts(group_key, model))
-        texts.refresh()
         pairs = [
             (ComparedText.of(p.draft), v)
             for _, p in (drafts[n] for n in numbers)
             if (v := p.vector) is not None
         ]
-        for number, neighbours in zip(numbers, texts.neighbours(pairs), strict=True):
+        for number, neighbours in zip(numbers, shared_texts(group_key, model).neighbours(pairs), strict=True):
             found[number] = neighbours
     return found
+
+
+def add_withdrawn_neighbours(contexts: list[WriteContext]) -> list[WriteContext]:
+    """The contexts, with the withdrawn memory of a text in other dress among the neighbours, so that it is linked."""
+    ids = {c.withdrawn.tombstone.memory_id for c in contexts if c.withdrawn and not c.withdrawn.is_refused}
+    if not ids:
+        return contexts
+    rows = Memory.objects.filter(id__in=ids).select_related("group", "thread")
+    memories = {memory.id: memory for memory in rows}
+    return [add_withdrawn_neighbour(context, memories) for context in contexts]
+
+
+def add_withdrawn_neighbour(context: WriteContext, memories: Mapping[UUID, Memory]) -> WriteContext:
+    """One context of add_withdrawn_neighbours(); `memories` are those of the tombstones, by id."""
+    withdrawn = context.withdrawn
+    memory = memories.get(withdrawn.tombstone.memory_id) if withdrawn is not None else None
+    known = {neighbour.memory.root_key for neighbour in context.neighbours if neighbour.is_withdrawn}
+    if memory is None or memory.root_key in known:
+        return context
+    return replace(context, neighbours=(in_other_dress(memory), *context.neighbours))
 
 
 def add_existing(context: WriteContext, existing: Existing) -> WriteContext:

@@ -1,6 +1,6 @@
 """The stored neighbours of a new text: searched before the transaction, brought up to date inside it."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -11,12 +11,11 @@ from django.db.models import Q
 from django.utils import timezone
 from numpy.typing import NDArray
 
-from access.models import Group
 from access.visibility import Visibility
 from memories.draft import Draft
 from memories.language.contradictions import Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
-from memories.models import IndexChange, LinkKind, Memory, Piece
+from memories.models import LinkKind, Memory, Piece
 from memories.queries.by_key import read_memories
 from memories.queries.versions import KEYS_AT_ONCE, has_lapsed
 from memories.search.base import Vector, search_index
@@ -36,24 +35,26 @@ _LATER = CompiledQuery(
     ),
     3,
 )
-_FACT_TYPES = frozenset(Type.values) - {Type.EPISODIC}
+# Rejected memories are found among the withdrawn texts instead.
+_PROBED_TRUSTS = frozenset(Trust.values) - {Trust.REJECTED}
 # Rejected and quarantined memories are ignored here.
 _IGNORED_TRUSTS = frozenset({Trust.REJECTED, Trust.QUARANTINED})
 
 
 @dataclass(frozen=True)
 class ComparedText:
-    """A text to compare with stored memories, with its type and valid time."""
+    """A text to compare with stored memories, with its type, scope and valid time."""
 
     content: str
     type: str
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    scope: str = ""
 
     @classmethod
     def of(cls, draft: Draft) -> "ComparedText":
         """A draft as a text to compare."""
-        return cls(draft.content, draft.type, draft.valid_from, draft.valid_to)
+        return cls(draft.content, draft.type, draft.valid_from, draft.valid_to, draft.scope)
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,16 @@ class Neighbour:
         return self.is_same or (is_overwriting() and self.is_near and is_unsure)
 
     @property
-    def is_retracted(self) -> bool:
-        """True if the memory was retracted."""
-        return self.memory.state == State.RETRACTED
+    def is_withdrawn(self) -> bool:
+        """True if the memory was retracted or rejected."""
+        return bool(self.withdrawal)
+
+    @property
+    def withdrawal(self) -> str:
+        """What was done to a withdrawn memory, "retracted" or "rejected"; else empty."""
+        if self.memory.state == State.RETRACTED:
+            return State.RETRACTED.value
+        return Trust.REJECTED.value if self.memory.trust == Trust.REJECTED else ""
 
     @property
     def is_near(self) -> bool:
@@ -108,7 +116,7 @@ class Neighbour:
             return LinkKind.CONFLICT
         if self.comparison.sameness is Sameness.DIFFERENT:
             return None
-        return LinkKind.CONFLICT if self.is_retracted else LinkKind.DUPLICATE
+        return LinkKind.CONFLICT if self.is_withdrawn else LinkKind.DUPLICATE
 
     @property
     def evidence(self) -> dict[str, str]:
@@ -130,10 +138,10 @@ def is_overwriting() -> bool:
 
 
 def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: frozenset[int]) -> NeighbourProbe:
-    """Search the groups' and the global memories of the same type for neighbours, retracted ones included.
+    """Search the groups' and the global live memories of the same type for neighbours.
 
-    Retracted memories of other types count too: what is wrong about an entity is wrong as a fact. Events are compared
-    with events only. One vector search; contradictions are looked for among its hits.
+    One vector search; contradictions are looked for among its hits. Withdrawn texts are compared when the text is
+    written: see memories.store.withdrawn.near.
     """
     newest = max((key for (key,) in _NEWEST.rows()), default=0)
     if vector is None:
@@ -141,11 +149,10 @@ def probe_neighbours(text: ComparedText, vector: Vector | None, *, groups: froze
     visibility = Visibility(
         groups=groups,
         include_global=True,
-        states=frozenset({State.LIVE, State.RETRACTED}),
-        trusts=frozenset(Trust.values),
+        states=frozenset({State.LIVE}),
+        trusts=_PROBED_TRUSTS,
         now=timezone.now(),
         types=frozenset({text.type}),
-        retracted_types=frozenset() if text.type == Type.EPISODIC else _FACT_TYPES,
     )
     return NeighbourProbe(search_neighbours(text, vector, visibility), newest)
 
@@ -241,97 +248,15 @@ def min_cosine() -> float:
 def current_neighbours(
     text: ComparedText, vector: Vector | None, found: NeighbourProbe, *, group: int, model: str
 ) -> tuple[Neighbour, ...]:
-    """The neighbours of a text inside the transaction: those of the probe whose state is unchanged, and newer ones."""
+    """The live neighbours of a text inside the transaction: those of the probe that still count, and newer ones."""
     now = read_memories(neighbour.memory.key for neighbour in found.neighbours)
     unchanged = tuple(
         replace(neighbour, memory=row)
         for neighbour in found.neighbours
-        if (row := now.get(neighbour.memory.key)) is not None and row.state == neighbour.memory.state
+        if (row := now.get(neighbour.memory.key)) is not None and row.state == State.LIVE
     )
-    return unchanged + neighbours_since(text, vector, since=found.newest, group=group, model=model)
-
-
-class WithdrawnTexts:
-    """The retracted memories that a group's new texts may restate, with their vectors in memory.
-
-    For writers of many texts: each batch is compared with all of them in one matrix product, and refresh() reads later
-    retractions. Nothing is read before the first refresh(). Types are matched as in probe_neighbours().
-    """
-
-    def __init__(self, group: int, model: str) -> None:
-        self._group, self._model = group, model
-        self._seen = 0  # the last index change that was read
-        self._vectors: dict[int, list[NDArray[np.float32]]] = {}  # by memory key, a vector for each piece
-        self._keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # the memory of each row of the matrix
-        self._matrix: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
-
-    def refresh(self) -> frozenset[int]:
-        """Read what was retracted since the last call and drop what was restored; the keys of the former.
-
-        One short query if nothing changed. Inside a transaction, call it before writing: a rollback would take back the
-        changes that it has seen.
-        """
-        newest = IndexChange.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
-        if newest and newest == self._seen:
-            return frozenset()
-        # A change of state is listed for each piece. The list is cut at its old end only.
-        if IndexChange.objects.filter(seq=self._seen).exists():
-            stale, fresh = self._read_changed()
-        else:
-            stale, fresh = set(self._vectors), self._read_all()
-        self._seen = newest
-        if fresh or stale & self._vectors.keys():
-            self._vectors = {key: vectors for key, vectors in self._vectors.items() if key not in stale}
-            self._vectors |= {key: [] for key in sorted(fresh)}
-            for piece in read_pieces(sorted(fresh), self._model):
-                self._vectors[piece.memory_id].append(as_vector(piece.embedding))
-            pairs = [(key, vector) for key, vectors in self._vectors.items() for vector in vectors]
-            self._keys = np.array([key for key, _ in pairs], dtype=np.int64)
-            self._matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
-        return frozenset(fresh)
-
-    def _read_changed(self) -> tuple[set[int], set[int]]:
-        """The memories whose pieces changed since, and the retracted ones among them."""
-        pieces = IndexChange.objects.filter(seq__gt=self._seen).values("piece")
-        rows = Piece.objects.filter(key__in=pieces).values_list(
-            "memory_id", "memory__state", "memory__group", "memory__scope"
-        )
-        changed, retracted = set(), set()
-        for key, state, group, scope in rows:
-            changed.add(key)
-            if state == State.RETRACTED and (group == self._group or scope == Scope.GLOBAL):
-                retracted.add(key)
-        return changed, retracted
-
-    def _read_all(self) -> set[int]:
-        # Filtered by all groups, since the index of states begins with the group; global rows count in every group.
-        groups = list(Group.objects.values_list("key", flat=True))
-        rows = Memory.objects.filter(Q(group=self._group) | Q(scope=Scope.GLOBAL), group__in=groups)
-        return set(rows.filter(state=State.RETRACTED).order_by().values_list("key", flat=True))
-
-    def neighbours(
-        self, texts: Sequence[tuple[ComparedText, Vector]], *, among: Collection[int] | None = None
-    ) -> list[tuple[Neighbour, ...]]:
-        """The retracted neighbours of each text, nearest first; `among` limits them to these keys.
-
-        No query if there are none.
-        """
-        keys, matrix = self._keys, self._matrix
-        if among is not None:
-            chosen = np.isin(keys, list(among))
-            keys, matrix = keys[chosen], matrix[chosen]
-        if not len(keys) or not texts:
-            return [()] * len(texts)
-        cosines = np.stack([vector for _, vector in texts]) @ matrix.T
-        hits = [nearest_keys(keys, row) for row in cosines]
-        rows = read_memories({key for found in hits for key in found})
-        return [
-            compare_all(
-                text,
-                [(rows[key], cosine) for key, cosine in found.items() if _is_comparable(text, rows.get(key))],
-            )
-            for (text, _), found in zip(texts, hits, strict=True)
-        ]
+    newer = neighbours_since(text, vector, since=found.newest, group=group, model=model)
+    return tuple(neighbour for neighbour in unchanged + newer if not neighbour.is_withdrawn)
 
 
 def nearest_keys(keys: NDArray[np.int64], cosines: NDArray[np.float32]) -> dict[int, float]:
@@ -341,8 +266,3 @@ def nearest_keys(keys: NDArray[np.int64], cosines: NDArray[np.float32]) -> dict[
         key, cosine = int(keys[at]), float(cosines[at])
         best[key] = max(best.get(key, cosine), cosine)
     return dict(sorted(best.items(), key=lambda pair: -pair[1])[:PROBE_LIMIT])
-
-
-def _is_comparable(text: ComparedText, row: Memory | None) -> bool:
-    is_event = text.type == Type.EPISODIC
-    return row is not None and row.state == State.RETRACTED and (row.type == Type.EPISODIC) is is_event

@@ -1,7 +1,9 @@
 """Split texts into pieces and embed them, before any transaction begins."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -32,6 +34,9 @@ from storage.compiled_queries import CompiledQuery
 log = logging.getLogger(__name__)
 PIECES = ManyInsert(Piece)
 _INDEX_STATE = CompiledQuery(lambda name: IndexState.objects.filter(name=name).values_list("value"))
+
+_held_state: ContextVar[Mapping[str, str] | None] = ContextVar("held_state", default=None)
+_INDEX_VALUES = CompiledQuery(lambda: IndexState.objects.order_by().values_list("name", "value"), 0)
 
 
 @dataclass(frozen=True)
@@ -206,8 +211,27 @@ def piece_columns(rows: Sequence[tuple[Memory, EmbeddedText]]) -> dict[str, list
     return {name: [*column] for name, column in zip(names, zip(*pieces, strict=True), strict=True)}
 
 
+def read_index_state() -> Mapping[str, str]:
+    """All values of the indexes by name: `model`, and `withdrawn`, the stamp of the withdrawn texts; one query."""
+    held = _held_state.get()
+    return dict(_INDEX_VALUES.rows()) if held is None else held
+
+
+@contextmanager
+def one_index_state(state: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Use this state of the indexes, or the one read now, in the whole block: for a writer's transaction or one answer."""
+    token = _held_state.set(read_index_state() if state is None else state)
+    try:
+        yield
+    finally:
+        _held_state.reset(token)
+
+
 def indexed_model() -> str:
     """The id of the model whose vectors the index holds; empty before the first one."""
+    held = _held_state.get()
+    if held is not None:
+        return held.get("model", "")
     found = _INDEX_STATE.first("model")
     return found[0] if found else ""
 

@@ -24,6 +24,8 @@ from memories.store.neighbours import (
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passage, indexed_model, passage_of
 from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
+from memories.store.withdrawn.marks import prepare_marks
+from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
 from memories.types import State, Type
 
 
@@ -32,7 +34,7 @@ class PreparedDraft:
     """A draft with everything that can be computed before the transaction.
 
     `found` None: live neighbours are not searched for, and the writer compares it with withdrawn texts only. `columns`
-    None: not computed yet.
+    None: not computed yet. `is_trial`: nothing is embedded, since the write is rolled back.
     """
 
     draft: Draft
@@ -40,6 +42,7 @@ class PreparedDraft:
     found: NeighbourProbe | None = None
     superseded: Memory | None = None
     columns: TextColumns | None = None
+    is_trial: bool = False
 
     @property
     def vector(self) -> Vector | None:
@@ -53,10 +56,15 @@ class PreparedDraft:
 
     def current_neighbours(self, group: int) -> tuple[Neighbour, ...]:
         """The neighbours as they are now, inside the transaction that writes into the group (by key)."""
-        if self.found is None:
-            return ()
         text, model = ComparedText.of(self.draft), self.embedded.model
-        return current_neighbours(text, self.vector, self.found, group=group, model=model)
+        withdrawn = withdrawn_neighbours(text, self.vector, group=group, model=model)
+        if self.found is None:
+            return withdrawn
+        return withdrawn + current_neighbours(text, self.vector, self.found, group=group, model=model)
+
+    def is_probed(self, group: int) -> bool:
+        """True if the text can be compared with every withdrawn memory in its reach in the group (by key)."""
+        return self.is_trial or is_probed(group, self.draft.scope, self.embedded.model)
 
 
 def prepare_store(actor: Actor, draft: Draft) -> PreparedDraft:
@@ -82,6 +90,7 @@ def prepare_text(actor: Actor, draft: Draft, *, encoder: Encoder | None) -> Prep
 def embed_and_probe(draft: Draft, groups: frozenset[int], encoder: Encoder | None) -> PreparedDraft:
     """Embed a draft and search these groups; no search while the index holds another model's vectors."""
     embedded = embed_passage(passage_of(draft), encoder=encoder)
+    prepare_marks([draft.content])
     is_comparable = not embedded.is_owed and indexed_model() in ("", embedded.model)
     vector: Vector | None = embedded.vectors[0] if is_comparable else None
     return PreparedDraft(draft, embedded, probe_neighbours(ComparedText.of(draft), vector, groups=groups))

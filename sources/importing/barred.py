@@ -3,32 +3,38 @@
 from collections.abc import Sequence
 from functools import cache
 
-from memories.models import Memory, Tombstone, TombstoneKind
+from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import fold_start, fold_starts_with_any
 from memories.queries.by_key import read_rows
-from memories.store.tombstones import find_tombstones
-from memories.types import State, Type
+from memories.store.withdrawn.marks import find_all_withdrawn
+from memories.types import VISIBLE_TRUSTS, State, Trust, Type
 from storage.compiled_queries import CompiledQuery
 
 
 def find_barred(rows: Sequence[Memory]) -> dict[int, str]:
     """Positions of the unsaved rows that may not be imported, each with the reason.
 
-    A text purged here is barred in any state; a retracted or superseded one must not become live again.
+    A text purged here is barred in any state; a rejected, retracted or superseded one must not become live again.
     """
-    marks = dict[tuple[int, str], Tombstone]()
-    for group in {row.group_id: row.group for row in rows}.values():
-        texts = [row.content for row in rows if row.group_id == group.key]
-        marks |= {(group.key, text): mark for text, mark in find_tombstones(group, texts).items()}
     history = superseded_texts(rows)
     found = {}
-    for at, row in enumerate(rows):
-        mark = marks.get((row.group_id, row.content))
-        if mark and (mark.kind == TombstoneKind.PURGED or row.state == State.LIVE):
-            found[at] = f"its text was {mark.kind} here; a curator can lift that"
+    withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
+    for at, (row, match) in enumerate(zip(rows, withdrawn, strict=True)):
+        is_live = row.state == State.LIVE and row.trust != Trust.REJECTED
+        if match and match.is_refused and (match.tombstone.kind == TombstoneKind.PURGED or is_live):
+            where = "here" if match.is_own else "in another group, for all groups"
+            found[at] = f"its text was {match.tombstone.kind} {where}; a curator can lift that"
         elif row.state == State.LIVE and (row.group_id, row.content_hash) in history:
             found[at] = "its text was superseded here; store it again if it is true again"
     return found
+
+
+def hold_dressed(rows: Sequence[Memory]) -> None:
+    """Make candidates of the unsaved live rows with the letters and digits of a withdrawn text: a curator decides."""
+    withdrawn = find_all_withdrawn((row.group_id, row.scope, row.content) for row in rows)
+    for row, match in zip(rows, withdrawn, strict=True):
+        if match is not None and row.state == State.LIVE and row.trust in VISIBLE_TRUSTS:
+            row.trust = Trust.CANDIDATE
 
 
 def superseded_texts(rows: Sequence[Memory]) -> set[tuple[int, str]]:

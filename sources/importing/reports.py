@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from memories.language.plurals import format_count
-from memories.store.tombstones import key_missing_text
+from memories.store.withdrawn.tombstones import key_missing_text
 from sources.format import counts_text
 from sources.importing.lines import LineFault
 

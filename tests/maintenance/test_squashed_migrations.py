@@ -76,6 +76,12 @@ def test_a_store_of_the_old_migrations_opens_with_all_that_is_in_it(old_home: Pa
     assert found["results"][0]["content"] == "Backups are kept for 30 days."
 
 
+def test_the_upgrade_says_which_tombstones_recognise_other_dress(old_home: Path) -> None:
+    lines = loci(old_home, "migrate").stdout.splitlines()
+    assert "  Added a mark to 1 tombstone, so that the text is recognised in other dress." in lines
+    assert [line for line in lines if "1 tombstone of purged texts cannot get that mark" in line]
+
+
 def test_the_old_names_leave_the_table_of_migrations(old_home: Path) -> None:
     assert loci(old_home, "migrate", "-v0").returncode == 0
     present = {path.stem for path in Path("memories/migrations").glob("[0-9]*.py")}

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from access.errors import LociError
 from maintenance.squashed_migrations import adopt_squashed
+from memories.store.withdrawn.upgrade import take_notes
 from storage.sqlite.base import NewDatabase
 
 EXAMPLES: Final = """\
@@ -38,5 +39,8 @@ class Command(migrate.Command):
             except LociError as error:
                 raise CommandError(str(error)) from error
             super().handle(*args, **options)
+            notes = take_notes()
+            if options["verbosity"] > 0:
+                self.stdout.write("".join(f"  {note}\n" for note in notes), ending="")
             if only_looks:
                 transaction.set_rollback(True)

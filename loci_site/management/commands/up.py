@@ -25,6 +25,7 @@ from loci_site.server.socket import bound_socket, is_answering, only_one_in
 from loci_site.server.supervisor import DEATHS_IN_A_ROW, ServerPart, Supervisor
 from memories.embedding.folder import model_folder
 from memories.embedding.loader import folder_status
+from memories.store.withdrawn.upgrade import take_notes
 from storage.home import ensure_home
 from storage.sqlite.base import NewDatabase
 
@@ -90,6 +91,8 @@ class Command(BaseCommand):
         NewDatabase.is_allowed = True
         if count := migrate_if_needed():
             self._print(f"Prepared the database ({count} migrations).")
+            for note in take_notes():
+                self._print(note)
         if folder_status(model_folder(settings.LOCI.home)).state != "installed":
             self._install_model(wants_model=wants_model)
         connections.close_all()

@@ -41,10 +41,10 @@ from memories.models import LinkKind, Memory
 from memories.queries.snapshot import snapshot
 from memories.queries.visibility import RECALLED
 from memories.store import PreparedDraft, insert_version, restated_withdrawn
-from memories.store.neighbours import WithdrawnTexts
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, indexed_model, passage_of
 from memories.store.search_columns import refresh_around
-from memories.store.tombstones import find_tombstone
+from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.near import WithdrawnTexts
 from memories.types import Scope, State, Trust, Type
 
 # Each source costs a search, its row and its neighbours' contexts; 24 of them take about 60 ms of write lock.
@@ -172,7 +172,7 @@ def prepare_summary(turn: Turn, topic: Topic, encoder: Encoder) -> ReadySummary 
     if len(sources) < len(topic):
         return None
     draft = draft_summary(turn, sources)
-    if draft is None or find_tombstone(turn.group, draft.content):
+    if draft is None or find_withdrawn(turn.group, draft.scope, draft.content):
         return None
     embedded = embed_passages([passage_of(draft)], encoder=encoder)[0]
     probes = find_probes(turn, sources, draft, embedded, encoder)

@@ -77,7 +77,7 @@ def hide_stored(actor: Actor, new: Memory) -> Lines:
 
 def revive(actor: Actor, old: Memory, payload: dict[str, Any], *, moved: Any = None) -> Lines:
     """Make a superseded memory of another chain live again, with the end of its valid time as before."""
-    check_not_barred(old)
+    check_not_barred(actor, old)
     check_no_live_copy(old)
     changes = payload.get("changes") or {
         name: [payload["before"].get(name), payload["after"].get(name)] for name in END_FIELDS

@@ -14,7 +14,7 @@ from access.actor import Actor
 from access.audit import AuditEvent
 from access.audit.operations import Operation
 from access.models import Group
-from memories.models import Memory
+from memories.models import Memory, Unprobed
 from memories.queries.snapshot import after_snapshots, snapshot
 from memories.store.neighbours import Neighbour
 from memories.store.pieces import insert_pieces
@@ -124,6 +124,14 @@ class LinkNeighbours:
 
 
 @dataclass(frozen=True)
+class AwaitProbe:
+    """Record that a candidate waits for the comparison with the withdrawn texts, and the trust it then gets."""
+
+    memory: Memory
+    trust: str
+
+
+@dataclass(frozen=True)
 class Log:
     """Log a refusal."""
 
@@ -132,7 +140,7 @@ class Log:
 
 Write = (
     Insert | KeepWording | Reinforce | RetireLapsed | PointToSuccessor | Activate | Supersede | LinkSuccessor
-    | LinkNeighbours | Log
+    | LinkNeighbours | AwaitProbe | Log
 )  # fmt: skip
 
 
@@ -187,6 +195,8 @@ class Executor:
                 link_successor(self._actor, write.candidate, write.old, operation=Operation.SUPERSEDE)
             case LinkNeighbours():
                 link_neighbours(self._actor, write.memory, write.neighbours, has_links=write.has_links)
+            case AwaitProbe():
+                Unprobed.objects.create(memory=write.memory, trust=write.trust)
 
     def flush(self) -> None:
         """Write everything collected so far, and its log rows."""

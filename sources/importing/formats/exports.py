@@ -20,7 +20,7 @@ from memories.embedding import Encoder
 from memories.models import Memory, Thread
 from memories.store.pieces import EmbeddedText, available_encoder, embed_passages, insert_pieces, passage_of
 from memories.store.threads import refresh_threads
-from memories.store.tombstones import missing_keys
+from memories.store.withdrawn.tombstones import missing_keys
 from relations.models import Relation, RelationEvidence
 from sources.exporting.instance_name import instance_id
 from sources.exporting.vectors import carried_pieces
@@ -38,7 +38,7 @@ from sources.format import (
     differences,
 )
 from sources.importing.audit_chain import ChainIntake
-from sources.importing.barred import find_barred
+from sources.importing.barred import find_barred, hold_dressed
 from sources.importing.existing import id_name, natural_name, stored_rows
 from sources.importing.importer import Importer, LineRules
 from sources.importing.lines import LineFault, RawLine, StrictStop, first_object, read_lines
@@ -299,6 +299,7 @@ class ExportIntake:
             barred = find_barred([row for _, row in built if isinstance(row, Memory)])
             faults += [LineFault(built[at][0].number, why) for at, why in barred.items()]
             built = [pair for at, pair in enumerate(built) if at not in barred]
+            hold_dressed([row for _, row in built if isinstance(row, Memory)])
         embedded = self._embed(built) if kind is MEMORY and not self.dry_run else []
         with transaction.atomic():
             refused = insert_rows([row for _, row in built])

@@ -14,7 +14,7 @@ from maintenance.doctor import examine
 from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones
 from memories.lifecycle.verbs import purge, retract
 from memories.models import Tombstone
-from memories.store.tombstones import missing_keys
+from memories.store.withdrawn.tombstones import missing_keys
 from tests.loci_site.admin.conftest import browser_of
 from tests.loci_site.api.conftest import Caller
 from tests.loci_site.management.conftest import Run, run

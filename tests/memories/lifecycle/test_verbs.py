@@ -66,7 +66,7 @@ def test_a_verb_has_its_effect(
     assert is_recalled(alice) == recalled
     row = AuditEntry.objects.filter(memory_id=memory.id).latest("seq")
     assert (row.operation, row.actor, row.payload_row.payload["reason"]) == (operation, "alice", "because")
-    assert Tombstone.objects.count() == (1 if verb is verbs.retract else 0)
+    assert Tombstone.objects.count() == (1 if verb in (verbs.retract, verbs.reject) else 0)
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from access.actor import Actor
 from access.models import Group
 from memories.draft import Draft
-from memories.lifecycle.verbs import retract
-from memories.models import IndexChange, Memory, Piece
+from memories.lifecycle.verbs import approve, reject, retract
+from memories.models import Memory, Piece
 from memories.store import store
-from memories.store.neighbours import ComparedText, WithdrawnTexts
+from memories.store.neighbours import ComparedText
 from memories.store.pieces import as_vector
+from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.near import WithdrawnTexts, is_probed, read_withdrawn
 from memories.types import State
 from tests.people import person
 
@@ -100,14 +102,37 @@ def test_nothing_new_costs_one_query_and_a_withdrawal_reads_its_own_vectors(
     assert f'"memory_id" IN ({second.key})' in vectors
 
 
-def test_a_list_of_changes_cut_meanwhile_reads_everything_again(actor: Actor, ledger: Group) -> None:
-    first, second = stored(actor, BACKUP), stored(actor, "Tea is served at four.")
+def test_a_rejected_text_counts_until_it_is_approved(actor: Actor, ledger: Group) -> None:
+    first = stored(actor, BACKUP)
     texts = texts_of(first)
+    reject(actor, first.id)
+    assert texts.refresh() == {first.key}
+    assert found(texts, first) == [first.key]
+    approve(actor, first.id)
+    assert texts.refresh() == frozenset()
+    assert found(texts, first) == []
+
+
+def test_a_vector_that_comes_later_is_found(actor: Actor, ledger: Group) -> None:
+    first = stored(actor, BACKUP)
+    piece = Piece.objects.get(memory=first)
+    texts, model, vector = texts_of(first), piece.model, piece.embedding
+    Piece.objects.filter(key=piece.key).update(embedding=None, model="")
     retract(actor, first.id)
     texts.refresh()
-    retract(actor, second.id)
-    newest = IndexChange.objects.latest("seq").seq
-    stored(actor, "The office closes at six.")
-    IndexChange.objects.filter(seq__lte=newest).delete()
-    assert texts.refresh() == {first.key, second.key}
-    assert found(texts, second) == [second.key]
+    assert not is_probed(ledger.key, "group", model)
+    Piece.objects.filter(key=piece.key).update(embedding=vector, model=model)
+    texts.refresh()
+    assert found(texts, first) == [first.key]
+    assert is_probed(ledger.key, "group", model)
+
+
+def test_a_withdrawal_that_was_rolled_back_leaves_nothing_behind(actor: Actor, ledger: Group) -> None:
+    first = stored(actor, BACKUP)
+    with transaction.atomic():
+        retract(actor, first.id)
+        assert find_withdrawn(ledger, "group", BACKUP) is not None
+        assert read_withdrawn().rows.keys() == {first.key}
+        transaction.set_rollback(True)
+    assert find_withdrawn(ledger, "group", BACKUP) is None
+    assert read_withdrawn().rows == {}

@@ -182,7 +182,9 @@ def test_withdrawn_and_purged_texts_are_refused(actor: Actor, ledger: Group) -> 
 def test_a_text_that_a_person_turned_down_is_refused(actor: Actor, ledger: Group) -> None:
     reject(actor, kept(actor, "Buy now!", scope="group", group="ledger").id)
     result = store_many(actor, [fact("Buy now!", "a")])
-    assert [r.why for r in result.refused] == ["this text is rejected here; a curator can change that"]
+    assert [r.why for r in result.refused] == [
+        "this text was rejected here before: no reason was given. A curator can lift the tombstone."
+    ]
 
 
 def test_the_groups_policy_holds_for_imports(actor: Actor, ledger: Group) -> None:

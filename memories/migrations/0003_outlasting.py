@@ -21,6 +21,6 @@ def write_again(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0003_proposal")]
+    dependencies = [("memories", "0002_proposal")]
 
     operations = [migrations.RunPython(write_again, migrations.RunPython.noop)]

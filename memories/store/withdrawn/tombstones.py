@@ -1,13 +1,19 @@
-"""Tombstones: a withdrawn text leaves a keyed hash (HMAC) that recognises it on return without revealing it."""
+"""Tombstones: a withdrawn text leaves keyed hashes (HMAC) that recognise it on return without revealing it.
+
+The first mark is of its fold: the same text in other case, width or white space. The second is of its letters and
+digits alone: the same text in other dress. The third keeps capitals, so that mW is not refused because of MW.
+"""
 
 import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count
@@ -16,26 +22,39 @@ from access.actor import Actor
 from access.errors import Unavailable
 from access.models import Group
 from memories.language.cleaning import fold
+from memories.language.dress import has_letters_or_digits, spelling, undressed
 from memories.models import Memory, Tombstone, TombstoneKind
+from memories.types import Scope
 from storage.compiled_queries import CompiledQuery
 
 KEY_BYTES = 32
 _KEY_FILES = "tombstone-*.key"
+STRENGTH: Final = (TombstoneKind.REJECTED, TombstoneKind.RETRACTED, TombstoneKind.PURGED)
 _ANY_TOMBSTONE = CompiledQuery(  # whether a group has any at all
     lambda group: Tombstone.objects.filter(group=group, lifted_at=None).order_by().values_list("key")[:1]
 )
 
 
-def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone:
-    """Bar a memory's text from its group, inside the caller's transaction; an existing tombstone is returned."""
+def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str) -> Tombstone | None:
+    """Bar a memory's text, inside the caller's transaction; None for a text without letters and digits.
+
+    An existing tombstone of the text takes the stronger kind and the wider scope of the two.
+    """
+    if not has_letters_or_digits(memory.content):
+        return None  # every "👍" is alike
     keys = read_keys()
     key = keys[0] if keys else create_key()
     # By any key: a group has one unlifted tombstone per text.
-    existing = find_tombstone(memory.group, memory.content)
-    return existing or Tombstone.objects.create(
+    existing = find_tombstones(memory.group, [memory.content]).get(memory.content)
+    if existing is not None:
+        return strengthen(existing, actor, memory, kind=kind, reason=reason)
+    return Tombstone.objects.create(
         group_id=memory.group_id,
         key_id=key.id,
         hmac=tombstone_hmac(key, memory.content),
+        dress=dress_hmac(key, memory.content),
+        spelling=spelling_hmac(key, memory.content),
+        scope=memory.scope,
         kind=kind,
         memory_id=memory.id,
         reason=reason,
@@ -43,16 +62,28 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
     )
 
 
-def find_tombstone(group: Group, text: str) -> Tombstone | None:
-    """The tombstone that bars this text from the group, whatever its spelling; None if there is none."""
-    if not _ANY_TOMBSTONE.rows(group.key):
-        return None
-    marks = [tombstone_hmac(key, text) for key in read_keys()]
-    return Tombstone.objects.filter(group=group, hmac__in=marks, lifted_at=None).first() if marks else None
+def strengthen(
+    existing: Tombstone, actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str
+) -> Tombstone:
+    """Give a text's tombstone the second mark, the wider scope and the stronger kind; returns it."""
+    key = next((key for key in read_keys() if existing.key_id in (key.id, key.file)), None)
+    changed: dict[str, str | UUID] = {}
+    if key is not None and not existing.dress:
+        changed["dress"] = dress_hmac(key, memory.content)
+        changed["spelling"] = spelling_hmac(key, memory.content)
+    if memory.scope == Scope.GLOBAL:
+        changed["scope"] = Scope.GLOBAL
+    if STRENGTH.index(kind) > STRENGTH.index(existing.kind):
+        changed |= {"kind": kind, "memory_id": memory.id, "reason": reason, "author_name": actor.name}
+    if any(getattr(existing, name) != value for name, value in changed.items()):
+        for name, value in changed.items():
+            setattr(existing, name, value)
+        existing.save(update_fields=[*changed])
+    return existing
 
 
-def find_tombstones(group: Group, texts: list[str]) -> dict[str, Tombstone]:
-    """The tombstones that bar any of `texts` from the group, by text; no hashing if the group has none."""
+def find_tombstones(group: Group, texts: Sequence[str]) -> dict[str, Tombstone]:
+    """The group's tombstones of exactly these texts, whatever their spelling, by text; no hashing if it has none."""
     if not _ANY_TOMBSTONE.rows(group.key):
         return {}
     tombstones = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
@@ -99,6 +130,17 @@ class TombstoneKey:
 def tombstone_hmac(key: TombstoneKey, text: str) -> str:
     """The keyed hash of a text's fold, in hex: spellings that fold alike have the same hash."""
     return hmac.new(key.secret, fold(text).encode(), hashlib.sha256).hexdigest()
+
+
+def dress_hmac(key: TombstoneKey, text: str) -> str:
+    """The keyed hash of a text's letters and digits alone, in hex; empty if it has too few of them."""
+    bare = undressed(text)
+    return hmac.new(key.secret, f"dress:{bare}".encode(), hashlib.sha256).hexdigest() if bare else ""
+
+
+def spelling_hmac(key: TombstoneKey, text: str) -> str:
+    """The keyed hash of a text with its capital letters, in hex."""
+    return hmac.new(key.secret, f"spelling:{spelling(text)}".encode(), hashlib.sha256).hexdigest()
 
 
 def _keys_dir() -> Path:

@@ -1,0 +1,218 @@
+"""The marks of all tombstones in memory, and the texts that they match.
+
+A random stamp, which triggers change with every withdrawal, tells each process whether its copy is still true: one
+short query, and no other while nothing was withdrawn.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from threading import Lock
+from typing import NamedTuple
+
+from access.actor import READ, Actor
+from access.models import Group
+from memories.language.dress import is_in_one_case
+from memories.models import Tombstone, TombstoneKind
+from memories.store.pieces import read_index_state
+from memories.store.withdrawn.reach import EFFECTS, Effect, Likeness, bars
+from memories.store.withdrawn.tombstones import (
+    TombstoneKey,
+    dress_hmac,
+    read_keys,
+    spelling_hmac,
+    tombstone_hmac,
+)
+
+MAX_CACHED_TEXTS = 20_000
+
+
+class Mark(NamedTuple):
+    """A tombstone in force, as it is compared."""
+
+    key: int
+    group: int
+    scope: str
+    dress: str
+    spelling: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Marks:
+    """All tombstones in force, by their first and second marks."""
+
+    stamp: str = ""
+    exact: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    dressed: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    groups: frozenset[int] = frozenset()
+    is_global: bool = False  # one of them is of a global text
+
+    def concern(self, group: int) -> bool:
+        """True if any of them may bar a text in the group."""
+        return self.is_global or group in self.groups
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """A withdrawn text that a new one repeats: its tombstone, and how alike they are."""
+
+    tombstone: Tombstone
+    likeness: Likeness
+    is_own: bool
+
+    @property
+    def effect(self) -> Effect:
+        """What becomes of the new text."""
+        return EFFECTS[TombstoneKind(self.tombstone.kind)][self.likeness]
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the new text is refused."""
+        return self.effect is Effect.REFUSED
+
+    def describe(self, actor: Actor) -> str:
+        """What was withdrawn where, and who can lift it. Elsewhere only as much as the actor may read."""
+        mark = self.tombstone
+        why = f"this text was {mark.kind} here before: {mark.reason or 'no reason was given'}"
+        if self.is_own:
+            return f"{why}. A curator can lift the tombstone."
+        if actor.may(READ, mark.group_id):
+            why = why.replace(" here ", f" in the group '{mark.group.slug}' ", 1)
+            return f"{why}. It bars global memories of every group; a curator there can lift the tombstone."
+        return "this text was withdrawn in another group, for all groups. A curator there can lift that."
+
+    def doubt(self, actor: Actor) -> str:
+        """Why a text in other dress waits, in the words that the actor may read."""
+        mark = self.tombstone
+        if not self.is_own and not actor.may(READ, mark.group_id):
+            return "it restates a text that was withdrawn in another group; a curator decides"
+        if mark.kind == TombstoneKind.PURGED:
+            where = "here" if self.is_own else f"in the group '{mark.group.slug}'"
+            return f"it has the letters and digits of a text that was purged {where}; a curator decides"
+        return f"it restates {mark.memory_id}, which was {mark.kind}; a curator decides"
+
+
+class TextMarks(NamedTuple):
+    """The marks of a text under one key. `is_in_one_case`: its capital letters are dress."""
+
+    exact: str
+    dress: str
+    spelling: str
+    is_in_one_case: bool
+
+    def equals(self, mark: Mark) -> bool:
+        """True if a text with the same fold states the same fact: folding hides 10² and 102, mW and MW."""
+        is_spelt_alike = not mark.spelling or self.is_in_one_case or mark.spelling == self.spelling
+        return is_spelt_alike and (not mark.dress or not self.dress or mark.dress == self.dress)
+
+
+_current = Marks()
+_texts: OrderedDict[bytes, tuple[TextMarks, ...]] = OrderedDict()
+_lock = Lock()
+
+
+def read_stamp() -> str:
+    """The stamp of the withdrawn texts; empty as long as there was none."""
+    return read_index_state().get("withdrawn", "")
+
+
+def read_marks() -> Marks:
+    """All tombstones in force; one short query unless something was withdrawn or lifted since."""
+    global _current
+    stamp, known = read_stamp(), _current
+    if stamp == known.stamp:
+        return known
+    exact, dressed = defaultdict[str, list[Mark]](list), defaultdict[str, list[Mark]](list)
+    rows = Tombstone.objects.filter(lifted_at=None).order_by("key")
+    columns = ("key", "group", "scope", "hmac", "dress", "spelling", "created_at")
+    for key, group, scope, first, second, third, at in rows.values_list(*columns):
+        mark = Mark(key, group, scope, second, third, at)
+        exact[first].append(mark)
+        if second:
+            dressed[second].append(mark)
+    every = [mark for marks in exact.values() for mark in marks]
+    _current = Marks(
+        stamp,
+        dict(exact),
+        dict(dressed),
+        frozenset(mark.group for mark in every),
+        any(mark.scope == "global" for mark in every),
+    )
+    return _current
+
+
+def marks_of(text: str, keys: Sequence[TombstoneKey]) -> tuple[TextMarks, ...]:
+    """A text's marks under each key; cached by the text's hash, since they take a tenth of a millisecond."""
+    digest = sha256("".join(key.id for key in keys).encode() + text.encode()).digest()
+    with _lock:
+        found = _texts.get(digest)
+        if found is not None:
+            _texts.move_to_end(digest)
+            return found
+    is_plain = is_in_one_case(text)
+    found = tuple(
+        TextMarks(tombstone_hmac(key, text), dress_hmac(key, text), spelling_hmac(key, text), is_plain)
+        for key in keys
+    )
+    with _lock:
+        _texts[digest] = found
+        if len(_texts) > MAX_CACHED_TEXTS:
+            _texts.popitem(last=False)
+    return found
+
+
+def prepare_marks(texts: Iterable[str]) -> None:
+    """Compute the marks of texts ahead of the transaction that needs them, if this process knows of any tombstone."""
+    if _current.exact:
+        texts_marks(texts)
+
+
+def texts_marks(texts: Iterable[str]) -> list[tuple[TextMarks, ...]]:
+    """marks_of() for many texts; the keys are read once."""
+    keys = read_keys()
+    return [marks_of(text, keys) for text in texts]
+
+
+def match_marks(
+    marks: Marks, text_marks: Iterable[TextMarks], *, group: int, scope: str
+) -> tuple[Mark, Likeness] | None:
+    """The mark that bars a text in a group, the strictest first; None if none does."""
+    alike: Mark | None = None
+    for own in text_marks:
+        for mark in marks.exact.get(own.exact, ()):
+            if bars(mark.scope, is_own=mark.group == group, scope=scope):
+                if own.equals(mark):
+                    return mark, Likeness.EXACT
+                alike = mark
+        for mark in marks.dressed.get(own.dress, ()) if own.dress else ():
+            if bars(mark.scope, is_own=mark.group == group, scope=scope):
+                alike = alike or mark
+    return (alike, Likeness.DRESS) if alike is not None else None
+
+
+def find_withdrawn(group: Group, scope: str, text: str) -> Withdrawn | None:
+    """The withdrawn text that bars this one in the group with this scope; None if none does."""
+    return find_all_withdrawn([(group.key, scope, text)])[0]
+
+
+def find_all_withdrawn(texts: Iterable[tuple[int, str, str]]) -> list[Withdrawn | None]:
+    """The withdrawn texts that bar these, each (group key, scope, text); at most two queries."""
+    asked = list(texts)
+    marks = read_marks()
+    if not any(marks.concern(group) for group, _, _ in asked):
+        return [None] * len(asked)
+    found = [
+        match_marks(marks, own, group=group, scope=scope) if marks.concern(group) else None
+        for (group, scope, _), own in zip(asked, texts_marks(text for _, _, text in asked), strict=True)
+    ]
+    keys = {match[0].key for match in found if match is not None}
+    rows = Tombstone.objects.select_related("group").in_bulk(keys) if keys else {}
+    return [
+        Withdrawn(rows[match[0].key], match[1], is_own=match[0].group == group)
+        if match is not None and match[0].key in rows
+        else None
+        for match, (group, _, _) in zip(found, asked, strict=True)
+    ]

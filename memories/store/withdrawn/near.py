@@ -1,0 +1,227 @@
+"""The withdrawn memories that new texts may restate, with their vectors in memory.
+
+What each process holds is true as long as the stamp of the withdrawn texts is the one it read (marks.py). A purged text
+has no memory left, so only its marks recognise it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from django.db.models import Q
+from numpy.typing import NDArray
+
+from access.models import Group
+from memories.language.dress import has_letters_or_digits, undressed_whole
+from memories.language.same_fact import MAX_COMPARED_CHARS, Comparison, Sameness
+from memories.models import Memory
+from memories.queries.by_key import read_memories
+from memories.search.base import Vector
+from memories.store.neighbours import ComparedText, Neighbour, compare_all, nearest_keys, read_pieces
+from memories.store.pieces import as_vector
+from memories.store.withdrawn.marks import read_stamp
+from memories.store.withdrawn.other_fact import find_other_fact
+from memories.store.withdrawn.reach import bars
+from memories.types import Scope, State, Trust
+
+SAME_DRESS: Final = Comparison(Sameness.UNSURE, "the same letters and digits in other dress", is_guarded=True)
+
+
+@dataclass(frozen=True)
+class WithdrawnRow:
+    """A withdrawn memory: its id, the group that withdrew it, and its scope."""
+
+    id: UUID
+    group: int
+    scope: str
+
+
+@dataclass(frozen=True)
+class WithdrawnRows:
+    """All retracted and rejected memories by key, and those that concern each group."""
+
+    stamp: str = ""
+    rows: Mapping[int, WithdrawnRow] = field(default_factory=dict)
+
+    def keys_in_reach(self, group: int, scope: str = "") -> frozenset[int]:
+        """The memories that a text of the group with this scope may restate; without a scope, with either."""
+        scopes = (scope,) if scope else tuple(Scope)
+        return frozenset(
+            key
+            for key, row in self.rows.items()
+            if any(bars(row.scope, is_own=row.group == group, scope=each) for each in scopes)
+        )
+
+
+@dataclass(frozen=True)
+class WithdrawnVectors:
+    """The vectors of withdrawn memories: a matrix, and the memory of each of its rows."""
+
+    keys: NDArray[np.int64]
+    matrix: NDArray[np.float32]
+
+
+_rows = WithdrawnRows()
+# By model and memory id: a content never changes, and neither does its vector.
+_vectors: dict[str, dict[UUID, list[NDArray[np.float32]]]] = {}
+
+
+def read_withdrawn() -> WithdrawnRows:
+    """All retracted and rejected memories; one short query unless something was withdrawn or restored since."""
+    global _rows
+    stamp, known = read_stamp(), _rows
+    if stamp == known.stamp:
+        return known
+    groups = list(Group.objects.values_list("key", flat=True))  # the index of states begins with the group
+    rows = Memory.objects.order_by().values_list("key", "id", "group", "scope")
+    retracted = rows.filter(group__in=groups, state=State.RETRACTED)
+    rejected = rows.filter(
+        ~Q(trust__in=[Trust.ACTIVE, Trust.VERIFIED]), state=State.LIVE, trust=Trust.REJECTED
+    )
+    found = {
+        key: WithdrawnRow(id_, group, scope)
+        for query in (retracted, rejected)
+        for key, id_, group, scope in query
+    }
+    _rows = WithdrawnRows(stamp, found)
+    return _rows
+
+
+def read_vectors(
+    withdrawn: WithdrawnRows, keys: Collection[int], model: str
+) -> dict[int, list[NDArray[np.float32]]]:
+    """The vectors of these withdrawn memories' pieces by key; those that this process has not read are read now."""
+    cached = _vectors.get(model, {})
+    missing = [key for key in keys if withdrawn.rows[key].id not in cached]
+    if missing:
+        fresh = defaultdict[UUID, list[NDArray[np.float32]]](list)
+        for piece in read_pieces(sorted(missing), model):
+            fresh[withdrawn.rows[piece.memory_id].id].append(as_vector(piece.embedding))
+        current = {row.id for row in withdrawn.rows.values()}
+        cached = {id_: vectors for id_, vectors in cached.items() if id_ in current} | fresh
+        _vectors[model] = cached  # replaced as a whole, so that readers see one state
+    ids = {key: withdrawn.rows[key].id for key in keys}
+    return {key: cached[id_] for key, id_ in ids.items() if id_ in cached}
+
+
+def is_probed(group: int, scope: str, model: str) -> bool:
+    """True if a text with a vector of this model can be compared with all withdrawn memories in its reach.
+
+    False for a text without a vector (`model` empty), unless nothing was withdrawn there.
+    """
+    withdrawn = read_withdrawn()
+    keys = withdrawn.keys_in_reach(group, scope)
+    return not keys or (bool(model) and len(read_vectors(withdrawn, keys, model)) == len(keys))
+
+
+class WithdrawnTexts:
+    """The withdrawn memories that a group's new texts may restate, as of the last refresh()."""
+
+    def __init__(self, group: int, model: str) -> None:
+        self._group, self._model = group, model
+        self._all, self._is_complete = WithdrawnRows(), True
+        self._vectors = WithdrawnVectors(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
+
+    def refresh(self) -> frozenset[int]:
+        """Read what was withdrawn since the last call and drop what was restored; the keys of the former.
+
+        One short query if nothing changed.
+        """
+        now = read_withdrawn()
+        if now is self._all and self._is_complete:
+            return frozenset()
+        before, keys = self._all.keys_in_reach(self._group), now.keys_in_reach(self._group)
+        vectors = read_vectors(now, keys, self._model)
+        self._all, self._is_complete = now, len(vectors) == len(keys)
+        pairs = [(key, vector) for key in sorted(vectors) for vector in vectors[key]]
+        self._vectors = WithdrawnVectors(
+            np.array([key for key, _ in pairs], dtype=np.int64),
+            np.array([vector for _, vector in pairs], dtype=np.float32),
+        )
+        return keys - before
+
+    def is_current(self) -> bool:
+        """True if refresh() would change nothing."""
+        return self._all is read_withdrawn() and self._is_complete
+
+    def neighbours(
+        self, texts: Sequence[tuple[ComparedText, Vector]], *, among: Collection[int] | None = None
+    ) -> list[tuple[Neighbour, ...]]:
+        """The withdrawn neighbours of each text in its reach, nearest first; `among` limits them to these keys.
+
+        Of any type: what is wrong about an entity is wrong as a fact. No query if there are none.
+        """
+        keys, matrix = self._vectors.keys, self._vectors.matrix
+        if among is not None:
+            chosen = np.isin(keys, list(among))
+            keys, matrix = keys[chosen], matrix[chosen]
+        if not len(keys) or not texts:
+            return [()] * len(texts)
+        cosines = np.stack([vector for _, vector in texts]) @ matrix.T
+        hits = [nearest_keys(keys, row) for row in cosines]
+        rows = read_memories({key for found in hits for key in found})
+        return [
+            tuple(
+                guard(neighbour, text.content)
+                for neighbour in compare_all(
+                    text, [(rows[key], cosine) for key, cosine in found.items() if key in rows]
+                )
+                if neighbour.is_withdrawn
+                and neighbour.is_near
+                and self._bars(neighbour, text.scope)
+                # All emoji look alike to the model.
+                and has_letters_or_digits(neighbour.memory.content)
+            )
+            for (text, _), found in zip(texts, hits, strict=True)
+        ]
+
+    def _bars(self, neighbour: Neighbour, scope: str) -> bool:
+        is_own, withdrawn = neighbour.memory.group_id == self._group, neighbour.memory.scope
+        return any(
+            bars(withdrawn, is_own=is_own, scope=each) for each in ((scope,) if scope else tuple(Scope))
+        )
+
+
+def guard(neighbour: Neighbour, text: str) -> Neighbour:
+    """The neighbour with what the guards for withdrawn texts say: in the same dress it waits, another fact does not.
+
+    Long texts are left as they are: these guards run inside the write transaction, and the marks know the same dress.
+    """
+    content = neighbour.memory.content
+    if max(len(content), len(text)) > MAX_COMPARED_CHARS:
+        return neighbour
+    if undressed_whole(content) == undressed_whole(text):
+        return replace(neighbour, comparison=SAME_DRESS)
+    why = "" if neighbour.comparison.sameness is Sameness.DIFFERENT else find_other_fact(content, text)
+    return replace(neighbour, comparison=Comparison(Sameness.DIFFERENT, why)) if why else neighbour
+
+
+def withdrawn_neighbours(
+    text: ComparedText, vector: Vector | None, *, group: int, model: str
+) -> tuple[Neighbour, ...]:
+    """The withdrawn memories that a text restates in a group; () for a text without a vector."""
+    if vector is None or not read_withdrawn().keys_in_reach(group, text.scope):
+        return ()
+    texts = shared_texts(group, model)
+    return texts.neighbours([(text, vector)])[0]
+
+
+_shared: dict[tuple[int, str], WithdrawnTexts] = {}
+
+
+def shared_texts(group: int, model: str) -> WithdrawnTexts:
+    """This process's withdrawn texts of a group, refreshed."""
+    known = _shared.get((group, model))
+    if known is None or not known.is_current():
+        known = WithdrawnTexts(group, model)  # a new one: other threads may be reading the old one
+        known.refresh()
+        _shared[group, model] = known
+    return known
+
+
+def in_other_dress(memory: Memory) -> Neighbour:
+    """A withdrawn memory as the neighbour of a text with the same letters and digits."""
+    return Neighbour(memory, 1.0, SAME_DRESS)

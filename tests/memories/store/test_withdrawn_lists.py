@@ -1,0 +1,87 @@
+"""Two lists of texts: what only dresses a withdrawn text does not come back live, what states another fact does.
+
+`make test` takes a sample of every kind; `python -m bench.proof withdrawn` runs each with every verb and face.
+"""
+
+import json
+import os
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from memories.language.dress import undressed
+from tests.memories.store.withdrawn_cases import (
+    FACES,
+    VERBS,
+    Case,
+    Voice,
+    come_back,
+    different_pairs,
+    dressings,
+)
+from tests.people import make_token, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+REPORT = os.environ.get(
+    "LOCI_TEST_WITHDRAWN_REPORT", ""
+)  # a file: run everything, and write the counts there
+COMBINATIONS = [*product(VERBS, FACES)]
+TECHNICAL = "technical signs"  # of paths, wildcards and code: punctuation, but counted apart
+QUEUED_AT_MOST = 0.025  # of the pairs that differ in more than dress; 2.0 % with every verb and face
+
+
+@pytest.fixture
+def voice(alice: User) -> Voice:
+    alice.is_superuser = True
+    alice.save()
+    return Voice(person(alice), *make_token(alice))
+
+
+def sample(cases: list[Case]) -> list[tuple[Case, str, str]]:
+    """The first case of every id with one combination each, in turn; everything for the proof."""
+    if REPORT and not os.environ.get("LOCI_TEST_WITHDRAWN_SAMPLE"):
+        return [(case, verb, face) for case in cases for verb, face in COMBINATIONS]
+    first = {case.id: case for case in reversed(cases)}
+    return [(case, *COMBINATIONS[at % len(COMBINATIONS)]) for at, case in enumerate(first.values())]
+
+
+def outcomes(voice: Voice, cases: list[Case], name: str) -> dict[str, list[str]]:
+    """What became of the sample, as lists of cases by outcome; counted into the report."""
+    found: dict[str, list[str]] = {"live": [], "queued": [], "refused": []}
+    counts: Counter[str] = Counter()
+    for number, (case, verb, face) in enumerate(sample(cases)):
+        with transaction.atomic():
+            outcome = come_back(voice, case, verb=verb, face=face, number=number)
+            transaction.set_rollback(True)  # thousands of groups would slow each other down
+        found[outcome].append(f"{case.id}: {verb}, {face}: {case.withdrawn!r} → {case.text!r}")
+        counts[f"{verb}: {outcome}"] += 1
+    if REPORT:
+        with Path(REPORT).open("a", encoding="utf-8") as file:
+            line = {"name": name, "counts": counts, "live": found["live"], "refused": found["refused"]}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return found
+
+
+def test_no_dress_brings_a_withdrawn_text_back_live(voice: Voice) -> None:
+    live = outcomes(voice, dressings(), "dressings")["live"]
+    assert live == []
+
+
+def test_another_fact_is_not_refused_and_seldom_waits(voice: Voice) -> None:
+    found = outcomes(voice, [case for case in different_pairs() if not case.dress], "different pairs")
+    assert found["refused"] == []
+    assert len(found["queued"]) <= QUEUED_AT_MOST * sum(map(len, found.values())), found["queued"]
+
+
+@pytest.mark.parametrize("is_technical", [False, True])
+def test_pairs_that_differ_in_dress_alone_wait_and_are_not_refused(voice: Voice, is_technical: bool) -> None:
+    # Texts of fewer than 8 letters have no second mark: nothing is left of a purged one.
+    dressed = [case for case in different_pairs() if case.dress and undressed(case.withdrawn)]
+    pairs = [case for case in dressed if (case.dress == TECHNICAL) == is_technical]
+    found = outcomes(voice, pairs, f"pairs that differ in {TECHNICAL if is_technical else 'dress'} alone")
+    assert found["refused"] == []
+    assert found["live"] == []

@@ -1,0 +1,185 @@
+"""The reach of a withdrawn text, cell by cell: verb × its scope × where it is said again; and texts without a review."""
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.actor import Actor
+from access.errors import Conflict
+from access.groups import GroupChange, update_group
+from access.models import AuditEntry, Group
+from access.tokens import operator
+from maintenance.embeddings.backfill import embed_owed, is_owed
+from memories.draft import Draft
+from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.verbs import approve, purge, reject, retract
+from memories.models import IndexState, Link, Memory, Piece, Tombstone, Unprobed
+from memories.recall import RecallRequest, recall
+from memories.sessions.checkpoints import save_checkpoint
+from memories.sessions.context_pack import get_context
+from memories.store import store
+from memories.store.withdrawn.reach import BARS, EFFECTS, Effect, Likeness, Place, place_of
+from memories.store.withdrawn.upgrade import lay_marks, take_notes
+from memories.types import Scope
+from tests.memories.builders import fresh, keep, kept
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+TEXT = "Kestrel is the third boat of the harbour fleet."
+SAID: dict[Likeness, str] = {
+    Likeness.EXACT: TEXT.upper(),
+    Likeness.DRESS: f"- **{TEXT[:-1]}** 🏗️",
+    Likeness.NEAR: "Kestrel is the harbour fleet's third boat.",
+}
+VERBS: dict[str, Callable[..., object]] = {"rejected": reject, "retracted": retract, "purged": purge}
+OUTCOMES = {Effect.REFUSED: "refused", Effect.QUEUED: "queued", Effect.STORED: "created"}
+# Where it is said again: the group, and the scope there.
+PLACES = {
+    ("ledger", Scope.GROUP): Place.OWN,
+    ("ledger", Scope.GLOBAL): Place.OWN,
+    ("garden", Scope.GROUP): Place.ELSEWHERE_GROUP,
+    ("garden", Scope.GLOBAL): Place.ELSEWHERE_GLOBAL,
+}
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda each: each.name)
+@pytest.mark.parametrize(("place", "scope", "kind"), [*product(PLACES, Scope, VERBS)])
+def test_every_cell_of_the_table(
+    alice: User,
+    ledger: Group,
+    garden: Group,
+    place: tuple[str, Scope],
+    scope: Scope,
+    kind: str,
+    said: Likeness,
+) -> None:
+    memory = kept(person(alice), TEXT, group="ledger", scope=scope)
+    VERBS[kind](person(alice), memory.id, reason="wrong")
+    slug, said_scope = place
+    effect = EFFECTS[Tombstone.objects.get().kind][said] if BARS[scope][PLACES[place]] else Effect.STORED
+    stored = keep(agent(alice), SAID[said], group=slug, scope=said_scope, type="procedural")
+    assert stored.outcome == OUTCOMES[effect], stored
+    assert place_of(is_own=slug == "ledger", scope=said_scope) is PLACES[place]
+    if effect is Effect.QUEUED and kind != "purged":
+        assert Link.objects.filter(kind="conflict", source=stored.memory, target=memory).exists()
+    in_ledger = recall(person(alice), RecallRequest("What is Kestrel?", group="ledger")).items
+    assert not [item for item in in_ledger if said is not Likeness.NEAR]
+
+
+def test_elsewhere_a_refusal_names_neither_reason_author_nor_id(
+    alice: User, charlie: User, ledger: Group
+) -> None:
+    memory = kept(person(alice), TEXT, group="ledger", scope="global")
+    retract(person(alice), memory.id, reason="the boat is rented")
+    Group.objects.create(slug="attic").memberships.create(user=charlie, role="contributor")
+    for text in (TEXT, SAID[Likeness.DRESS], SAID[Likeness.NEAR]):
+        stored = keep(agent(charlie), text, group="attic", scope="global")
+        assert stored.outcome in ("refused", "queued")
+        for secret in ("rented", "alice", str(memory.id)):
+            assert secret not in stored.why
+    assert not AuditEntry.objects.filter(operation="refuse", memory_id=memory.id).exists()
+    assert "rented" in keep(agent(alice), TEXT, group="ledger").why
+
+
+@pytest.mark.parametrize("text", ["👍", "🎉", "?!"])
+def test_nobody_owns_a_text_without_letters(alice: User, ledger: Group, text: str) -> None:
+    reject(person(alice), kept(person(alice), "👍", group="ledger", type="episodic").id)
+    assert not Tombstone.objects.exists()
+    assert keep(agent(alice), text, group="ledger", type="episodic").outcome == "created"
+
+
+def test_approving_a_rejected_text_lifts_its_tombstone(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), TEXT, group="ledger")
+    reject(person(alice), memory.id)
+    assert keep(agent(alice), TEXT, group="ledger", scope="group").outcome == "refused"
+    approve(person(alice), memory.id)
+    assert Tombstone.objects.get().lifted_at is not None
+    assert keep(agent(alice), TEXT, group="ledger").outcome == "reinforced"
+
+
+def test_recall_leaves_it_out_whoever_holds_it_and_however_it_is_dressed(
+    alice: User, ledger: Group, garden: Group
+) -> None:
+    memory = kept(person(alice), TEXT, group="ledger", scope="group")
+    other = kept(person(alice), SAID[Likeness.DRESS], group="garden", scope="global", type="procedural")
+    retract(person(alice), memory.id)
+
+    def told(group: str) -> list[Memory]:
+        answer = recall(person(alice), RecallRequest("What is Kestrel?", group=group))
+        return [item.memory for item in answer.items + answer.nearest]
+
+    assert told("ledger") == []
+    assert told("garden") == [other]
+    Memory.objects.filter(key=other.key).update(pinned=True)
+    assert str(other.id) not in get_context(person(alice), group="ledger").text
+    assert str(other.id) in get_context(person(alice), group="garden").text
+    lift_tombstones(person(alice), memory.id)
+    assert told("ledger") == [other]
+
+
+@pytest.fixture
+def withdrawn(alice: User, ledger: Group) -> Actor:
+    purge(person(alice), kept(person(alice), TEXT, group="ledger").id)
+    return person(alice)
+
+
+def test_a_checkpoint_is_refused_with_the_path(withdrawn: Actor) -> None:
+    state = {"done": "tests", "notes": ["Ask Ben.", f"Mind this: no.\n{SAID[Likeness.DRESS]}\nThen go on."]}
+    with pytest.raises(Conflict, match=r"state\.notes\[1\]"):
+        save_checkpoint(withdrawn, group="ledger", thread="", state=state)
+    with pytest.raises(Conflict, match="thread"):
+        save_checkpoint(withdrawn, group="ledger", thread=TEXT, state={"done": "tests"})
+    assert save_checkpoint(withdrawn, group="ledger", thread="", state={"done": "tests"}).count == 1
+
+
+def test_instructions_titles_and_names_of_threads_are_refused(withdrawn: Actor, ledger: Group) -> None:
+    for change in (GroupChange(instructions=f"Be kind. {TEXT}"), GroupChange(title=TEXT)):
+        with pytest.raises(Conflict, match="repeats a withdrawn text"):
+            update_group(withdrawn, "ledger", change)
+    with pytest.raises(Conflict, match="'thread' repeats"):
+        store(withdrawn, Draft("Another text.", group="ledger", thread=TEXT))
+    assert not Memory.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "trust"),
+    [("Kestrel is the harbour fleet's third boat.", "candidate"), ("Tea is at four.", "active")],
+)
+def test_a_text_without_a_vector_waits_until_it_was_compared(
+    alice: User, ledger: Group, monkeypatch: pytest.MonkeyPatch, text: str, trust: str
+) -> None:
+    wrong = kept(person(alice), TEXT, group="ledger")
+    retract(person(alice), wrong.id)
+    with monkeypatch.context() as patch:
+        patch.setattr("memories.store.prepare.available_encoder", lambda: None)
+        stored = keep(agent(alice), text, group="ledger")
+    assert stored.outcome == "queued"
+    assert stored.memory is not None
+    assert Unprobed.objects.filter(memory=stored.memory).exists()
+    assert is_owed()
+    embed_owed(operator())
+    assert fresh(stored.memory).trust == trust
+    assert not Unprobed.objects.exists()
+    assert Link.objects.filter(source=stored.memory, target=wrong).exists() == (trust == "candidate")
+
+
+def test_the_upgrade_lays_marks_where_the_text_is_known(
+    alice: User, ledger: Group, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, verb in (("A first text of it.", retract), ("A second text of it.", purge), (TEXT, reject)):
+        verb(person(alice), kept(person(alice), text, group="ledger").id)
+    Tombstone.objects.filter(kind="rejected").delete()
+    Tombstone.objects.update(dress="", spelling="", scope="group")
+    lay_marks(Tombstone, Memory, IndexState)
+    told = "\n".join(take_notes())
+    assert "Laid 1 tombstone for texts that were rejected" in told
+    assert "1 tombstone of purged texts cannot get that mark" in told
+    assert capsys.readouterr().out == ""
+    assert take_notes() == []
+    assert {(mark.kind, bool(mark.dress), mark.scope) for mark in Tombstone.objects.all()} == {
+        ("retracted", True, "global"), ("purged", False, "group"), ("rejected", True, "global"),
+    }  # fmt: skip
+    assert keep(agent(alice), TEXT[:-1], group="ledger").outcome == "queued"
+    assert not Piece.objects.filter(embedding__isnull=True).exists()
