@@ -1,6 +1,7 @@
 """Registration of programs (RFC 7591): open to everyone, so it is throttled and accepts only what MCP needs."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from loci_site.oauth.token_endpoint import too_many
 
 MAX_REDIRECTS = 10
 MAX_BODY = 16 * 1024  # bytes
+# No user name, which could pass for the host, and no sign that ends a directive of a header.
+_PLAIN_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
 class RegistrationView(DynamicClientRegistrationView):  # type: ignore[misc]  # the toolkit has no types
@@ -76,7 +79,7 @@ def find_registration_error(body: bytes) -> str:
 
 
 def is_safe_redirect(uri: str) -> bool:
-    """True for a printable address without spaces that is not http, or http on loopback."""
+    """True for a printable address without spaces: https with a plain host, http on loopback, or an editor's scheme."""
     if any(c.isspace() or not c.isprintable() for c in uri):
         return False
     try:
@@ -84,4 +87,11 @@ def is_safe_redirect(uri: str) -> bool:
         host = parts.hostname or ""
     except ValueError:
         return False
+    if parts.scheme in ("http", "https") and not is_plain_host(parts.netloc):
+        return False
     return parts.scheme != "http" or is_loopback(host)
+
+
+def is_plain_host(netloc: str) -> bool:
+    """True for a host name or IP address with an optional port, and nothing else."""
+    return _PLAIN_HOST.fullmatch(netloc) is not None

@@ -12,7 +12,11 @@ from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.forms import AllowForm
 from oauth2_provider.models import Application
 from oauth2_provider.views import AuthorizationView
-from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error
+from oauthlib.oauth2.rfc6749.errors import (
+    CustomOAuth2Error,
+    InvalidRequestError,
+    MismatchingRedirectURIError,
+)
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
 from access.actor import Actor, Via
@@ -21,6 +25,7 @@ from access.groups import entered_groups
 from access.models import Group
 from access.tokens import actor_for_user
 from loci_site.oauth.audience import audience_of
+from loci_site.oauth.client_registration import is_plain_host
 from loci_site.oauth.grants import GrantedAccess, connect, name_of
 from loci_site.oauth.provider import OAUTH_SCOPES
 
@@ -31,14 +36,13 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
     rights = forms.MultipleChoiceField(
         required=False, label="It may", widget=UnfoldAdminCheckboxSelectMultipleWidget()
     )
+    groups = forms.MultipleChoiceField(
+        required=False, label="In these groups", widget=UnfoldAdminCheckboxSelectMultipleWidget()
+    )
     everywhere = forms.BooleanField(
         required=False,
-        initial=True,
         label="In every group that I may enter, including future ones",
         widget=UnfoldBooleanSwitchWidget(),
-    )
-    groups = forms.MultipleChoiceField(
-        required=False, label="Only in these groups", widget=UnfoldAdminCheckboxSelectMultipleWidget()
     )
 
     def __init__(self, *args: Any, actor: Actor, audience: str, **kwargs: Any) -> None:
@@ -62,7 +66,8 @@ class ConsentForm(AllowForm):  # type: ignore[misc]  # the toolkit has no types
             if not data.get("rights"):
                 self.add_error("rights", "Choose at least one, or refuse.")
             if not data.get("everywhere") and not data.get("groups"):
-                self.add_error("groups", "Choose at least one group.")
+                field = "groups" if self.groups_by_slug else "everywhere"
+                self.add_error(field, "Choose at least one group, or every group.")
         return data
 
     def allowed(self) -> GrantedAccess:
@@ -89,6 +94,27 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
             return self._wrong_audience(request)
         response: HttpResponse = super().get(request, *args, **kwargs)
         return response
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Take the person's decision; a form whose program or redirect address was changed is refused."""
+        if self._redirect_address() is None:
+            wrong = MismatchingRedirectURIError(
+                description="The address for the answer is not the program's own."
+            )
+            refused: HttpResponse = self.error_response(OAuthToolkitError(error=wrong), None)
+            return refused
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
+
+    def validate_authorization_request(self, request: HttpRequest) -> tuple[list[str], dict[str, Any]]:
+        """The scopes and credentials of a valid request; PKCE must be S256 before the person is asked."""
+        scopes, credentials = super().validate_authorization_request(request)
+        if credentials.get("code_challenge_method") != "S256":
+            wrong = InvalidRequestError(
+                description="code_challenge_method must be S256.", state=credentials.get("state")
+            )
+            raise OAuthToolkitError(error=wrong, redirect_uri=credentials["redirect_uri"])
+        return scopes, credentials
 
     def form_valid(self, form: ConsentForm) -> HttpResponse:
         """Store the consent and send the program a code, or the person's refusal."""
@@ -118,11 +144,10 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         application = context.get("application") or self._application()
         context |= {"title": "Allow a program", "is_nav_sidebar_enabled": False}
         if application is not None:
-            target = self.request.GET.get("redirect_uri") or self.request.POST.get("redirect_uri", "")
             context |= {
                 "program": name_of(application),
                 "application": application,
-                "goes_to": origin(target),
+                "goes_to": origin(self._redirect_address() or ""),
             }
         return context
 
@@ -139,8 +164,20 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
         return actor_for_user(self.request.user, via=Via.ADMIN)
 
     def _application(self) -> Application | None:
-        client = self.request.GET.get("client_id") or self.request.POST.get("client_id", "")
-        return Application.objects.filter(client_id=client).first()
+        return Application.objects.filter(client_id=self._sent("client_id")).first()
+
+    def _redirect_address(self) -> str | None:
+        """The address that receives the answer, if it is the program's own."""
+        application, address = self._application(), self._sent("redirect_uri")
+        try:
+            is_own = application is not None and application.redirect_uri_allowed(address)
+        except ValueError:  # an address that cannot be parsed
+            is_own = False
+        return address if is_own else None
+
+    def _sent(self, name: str) -> str:
+        fields = self.request.POST if self.request.method == "POST" else self.request.GET
+        return str(fields.get(name, ""))
 
     def _wrong_audience(self, request: HttpRequest) -> HttpResponse:
         """Send the program back with invalid_target, after a check that the redirect address is its own."""
@@ -155,8 +192,8 @@ class ConsentView(AuthorizationView):  # type: ignore[misc]  # the toolkit has n
 
 
 def origin(address: str) -> str:
-    """The part of an address that identifies its receiver: scheme and host, or an editor's own scheme."""
+    """The part of an address that identifies its receiver, safe in a header: scheme and host, or an editor's own scheme."""
     parts = urlsplit(address)
-    if parts.scheme in ("http", "https"):
-        return f"{parts.scheme}://{parts.netloc}"
-    return f"{parts.scheme}:" if parts.scheme else ""
+    if parts.scheme not in ("http", "https"):
+        return f"{parts.scheme}:" if parts.scheme else ""
+    return f"{parts.scheme}://{parts.netloc}" if is_plain_host(parts.netloc) else ""

@@ -1,13 +1,15 @@
 """The toolkit's validator made stricter: codes are stored as hashes; every token needs /mcp as audience and a live consent."""
 
 import hashlib
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from oauth2_provider.models import RefreshToken
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.common import Request
-from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error
+from oauthlib.oauth2.rfc6749.errors import CustomOAuth2Error, InvalidGrantError
 
 from loci_site.oauth.audience import audience_of
 from loci_site.oauth.grants import live_connection
@@ -27,15 +29,21 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
     def validate_code(
         self, client_id: str, code: str, client: Any, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
-        """Find the code by its hash; it also needs a live consent."""
+        """Find the code by its hash; it also needs a live consent. A code that was used before ends its tokens."""
         found: bool = super().validate_code(client_id, hash_code(code), client, request, *args, **kwargs)
+        if not found:
+            end_tokens_of(code, client)
         return found and live_connection(request.user, client) is not None
 
     def invalidate_authorization_code(
         self, client_id: str, code: str, request: Request, *args: Any, **kwargs: Any
     ) -> None:
-        """Delete the code by its hash."""
-        super().invalidate_authorization_code(client_id, hash_code(code), request, *args, **kwargs)
+        """Delete the code by its hash. If another request used it at the same time, the tokens of both end."""
+        try:
+            super().invalidate_authorization_code(client_id, hash_code(code), request, *args, **kwargs)
+        except InvalidGrantError:
+            end_tokens_of(code, request.client)
+            raise
 
     def confirm_redirect_uri(
         self, client_id: str, code: str, redirect_uri: str, client: Any, *args: Any, **kwargs: Any
@@ -62,6 +70,17 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the toolkit has no ty
         """Refuse if the person withdrew the consent or is gone: the program has to ask again."""
         found: bool = super().validate_refresh_token(refresh_token, client, request, *args, **kwargs)
         return found and live_connection(request.user, client) is not None
+
+    def _create_refresh_token(
+        self, request: Request, refresh_token_code: str, access_token: Any, previous_refresh_token: Any
+    ) -> Any:
+        made = super()._create_refresh_token(
+            request, refresh_token_code, access_token, previous_refresh_token
+        )
+        if previous_refresh_token is None:  # the first of its family: name the family by the code
+            made.token_family = family_of(request.code)
+            made.save(update_fields=["token_family"])
+        return made
 
     def _check_and_set_request_resource(self, request: Request) -> None:
         with hash_code_of(request):
@@ -90,3 +109,15 @@ def hash_code_of(request: Request) -> Iterator[None]:
 def hash_code(code: str) -> str:
     """SHA-256 of a code, the form in which it is stored."""
     return hashlib.sha256(code.encode()).hexdigest()
+
+
+def family_of(code: str) -> uuid.UUID:
+    """The family of all refresh tokens that come from a code; it outlives the code and does not reveal it."""
+    return uuid.UUID(bytes=hashlib.sha256(f"family of {code}".encode()).digest()[:16])
+
+
+def end_tokens_of(code: str, client: Any) -> None:
+    """End every token that came from a code (OAuth 2.1, 4.1.3: a code used twice may have been stolen)."""
+    family = family_of(code)
+    if RefreshToken.objects.filter(token_family=family, application=client).exists():
+        RefreshToken.revoke_family(family)
