@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from access import audit
-from access.actor import ALL_SCOPES
+from access.actor import CREATE_GROUP, READ, WRITE
 from access.audit.operations import Operation
 from access.sign_in.passwords import generated_password
 from access.tokens import create_token, operator
@@ -17,6 +17,8 @@ from memories.search.base import search_index
 
 ADMIN_NAME = "admin"
 TOKEN_NAME = "first"  # noqa: S105 - a name, not a secret
+# What an agent needs. 'loci token create NAME --admin' makes the operator's token.
+TOKEN_SCOPES = (READ, WRITE, CREATE_GROUP)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def migrate_if_needed() -> int:
 
 
 def create_first_access() -> FirstAccess | None:
-    """Create the first superuser and a token with all scopes; None if a user exists. One transaction."""
+    """Create the first superuser and a token for an agent; None if a user exists. One transaction."""
     users = get_user_model().objects
     if users.exists():
         return None
@@ -55,5 +57,5 @@ def create_first_access() -> FirstAccess | None:
             subject=f"user:{ADMIN_NAME}",
             payload={"action": "create", "superuser": True},
         )
-        made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=ALL_SCOPES)
+        made = create_token(operator(), user=user, name=TOKEN_NAME, scopes=TOKEN_SCOPES)
     return FirstAccess(ADMIN_NAME, password, made.secret)

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from access.actor import Via
+from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.connect import claude_line, client_json
 from access.errors import Conflict, InvalidInput, NotFound
 from access.groups import find_group
@@ -27,6 +27,7 @@ examples:
   loci token create laptop                                 read and write in every group of the admin
   loci token create ci --scopes read --group ledger --default-group ledger --days 30
   loci token create curator --user ann --scopes read,write,curate
+  loci token create operator --admin                       everything, purge included; keep it from agents
   loci token list                                          with current rights
   loci token revoke 0190c2a4                               by the start of the id or by name
 """
@@ -44,8 +45,14 @@ class Command(ActingCommand):
         create = actions.add_parser("create", help="create a token and show its secret once")
         create.add_argument("name", help="name of the agent that will use the token")
         create.add_argument("--user", help="the user that the token acts for; default: the first superuser")
-        create.add_argument(
+        rights = create.add_mutually_exclusive_group()
+        rights.add_argument(
             "--scopes", default="read,write", help="comma-separated: read,write,curate,admin,create-group"
+        )
+        rights.add_argument(
+            "--admin",
+            action="store_true",
+            help="every scope, purge included: for an operator, not for an agent",
         )
         create.add_argument(
             "--group",
@@ -86,11 +93,12 @@ def create(options: dict[str, Any]) -> str:
             field="default_group",
         )
     days = settings.LOCI.access.token_days if options["days"] is None else options["days"]
+    scopes = ALL_SCOPES if options["admin"] else options["scopes"].split(",")
     made = create_token(
         actor,
         user=find_owner(options["user"]),
         name=options["name"],
-        scopes=[scope.strip() for scope in options["scopes"].split(",") if scope.strip()],
+        scopes=[scope.strip() for scope in scopes if scope.strip()],
         groups=groups,
         default_group=default,
         expires_at=timezone.now() + timedelta(days=days) if days else None,
@@ -151,7 +159,7 @@ def list_tokens(options: dict[str, Any]) -> str:
         return json.dumps([token_row(token) for token in tokens], ensure_ascii=False)
     lines = [
         f"{token.id}  {token.state:<8}  {token.hint}…  {token.name} for {token.user}: "
-        f"{', '.join(token.scopes)} in {bound_groups(token)}, reaches {reached_text(token)}"
+        f"{', '.join(token.scopes)} in {bound_groups(token)}; now {rights_text(token)}"
         f"{_until(token)}, {last_use(token)}"
         for token in tokens
     ]
@@ -182,28 +190,39 @@ def find_token(text: str) -> ApiToken:
     return found[0]
 
 
-def reached_groups(token: ApiToken) -> list[dict[str, str]]:
-    """The groups that the token reaches now, with roles: its own groups, limited to the current rights of its user."""
+def reached_groups(token: ApiToken) -> list[dict[str, Any]]:
+    """The groups that the token reaches now, with its user's role and what the token itself may do there."""
     if not token.is_valid() or not token.user.is_active:
         return []
     actor = actor_for_token(token, via=Via.COMMAND)
     if actor.all_groups:
-        return [{"group": "*", "role": Role.ADMIN.value}]
+        return [{"group": "*", "role": Role.ADMIN.value, "may": rights_in(actor, None)}]
     slugs = dict(Group.objects.filter(key__in=actor.roles).values_list("key", "slug"))
     return sorted(
-        ({"group": slugs[key], "role": str(role)} for key, role in actor.roles.items() if key in slugs),
-        key=lambda reached: reached["group"],
+        (
+            {"group": slugs[key], "role": str(role), "may": rights_in(actor, key)}
+            for key, role in actor.roles.items()
+            if key in slugs
+        ),
+        key=lambda reached: str(reached["group"]),
     )
 
 
-def reached_text(token: ApiToken) -> str:
-    """The groups that the token reaches now, as text."""
-    reached = reached_groups(token)
-    if not reached:
-        return "nothing now"
-    if reached[0]["group"] == "*":
-        return "every group"
-    return ", ".join(f"{each['group']} as {each['role']}" for each in reached)
+def rights_in(actor: Actor, group_key: int | None) -> list[str]:
+    """The rights that the actor has in a group, or in every group, lowest first."""
+    return [right for right in ROLE_FOR if actor.may(right, group_key)]
+
+
+def rights_text(token: ApiToken) -> str:
+    """What the token may do now, as text: its rights by group, then the right to make groups."""
+    places: dict[str, list[str]] = {}
+    for reached in reached_groups(token):
+        where = "every group" if reached["group"] == "*" else str(reached["group"])
+        places.setdefault(", ".join(reached["may"]) or "nothing", []).append(where)
+    parts = [f"{rights} in {', '.join(groups)}" for rights, groups in places.items()]
+    if CREATE_GROUP in token.scopes and token.is_valid() and token.user.is_active:
+        parts.append("can make groups")
+    return "; ".join(parts) or "nothing"
 
 
 def token_row(token: ApiToken) -> dict[str, Any]:

@@ -10,16 +10,17 @@ from access.errors import LociError
 from access.groups import check_slug
 from loci_site.management.first_start import migrate_if_needed
 from loci_site.management.reference.tools import tools_reference
-from loci_site.mcp.transports.stdio import serve_stdio, stdio_actor
+from loci_site.mcp.transports.stdio import StdioCaller, serve_stdio, stdio_actor
 
 EXAMPLES: Final = """\
 examples:
   loci mcp --stdio
   loci mcp --stdio --group ledger           'ledger' as the default group
   loci mcp --stdio --read-only              recall, inspect, stats and get_context only
+  loci mcp --stdio --admin                  every right, purge included
   LOCI_TOKEN=loci_... loci mcp --stdio      with the rights of that token
 
-Without a token it acts as the operator of this machine, who can read the memory file anyway.
+Without a token it may read, write and make groups, in every group; --admin adds every other right, purge included.
 Standard output belongs to the protocol; messages go to standard error.
 Over HTTP the same server answers at /mcp: see 'manage.py up'.
 """
@@ -41,6 +42,9 @@ class Command(BaseCommand):
             help="print the reference of the tools (docs/reference/tools.md)",
         )
         parser.add_argument("--read-only", action="store_true", help="offer only the tools that read")
+        parser.add_argument(
+            "--admin", action="store_true", help="without a token: every right, purge included"
+        )
         parser.add_argument("--group", default="", help="group for calls that name none")
         parser.add_argument(
             "--token", default="", help="act with this token's rights; LOCI_TOKEN is the safer place for it"
@@ -52,16 +56,17 @@ class Command(BaseCommand):
             return
         if not options["stdio"]:
             raise CommandError("Use --stdio. Over HTTP, MCP is part of the server: 'manage.py up'.")
-        caller = {
-            "secret": options["token"] or os.environ.get("LOCI_TOKEN", ""),
-            "group": options["group"],
-            "read_only": options["read_only"],
-        }
+        caller = StdioCaller(
+            secret=options["token"] or os.environ.get("LOCI_TOKEN", ""),
+            group=options["group"],
+            read_only=options["read_only"],
+            admin=options["admin"],
+        )
         try:
             if options["group"]:
                 check_slug(options["group"])
             migrate_if_needed()
-            stdio_actor(**caller)
+            stdio_actor(caller)
         except LociError as error:
             raise CommandError(str(error)) from error
-        serve_stdio(**caller)
+        serve_stdio(caller)

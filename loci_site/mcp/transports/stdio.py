@@ -1,12 +1,13 @@
 """The server on standard input and output, for one agent on the same machine."""
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import anyio
 from django.db import DatabaseError
 
-from access.actor import READ, Actor, Via
+from access.actor import ALL_SCOPES, CREATE_GROUP, READ, WRITE, Actor, Via
+from access.errors import InvalidInput
 from access.tokens import actor_for_secret, operator
 from loci_site.mcp.auth import FindActor
 from loci_site.mcp.server import LociServer
@@ -17,24 +18,49 @@ from memories.recall.recall_log import COUNTER
 logger = logging.getLogger(__name__)
 
 
-def stdio_actor(*, secret: str = "", group: str = "", read_only: bool = False) -> Actor:
+# The rights of an agent without a token; `--admin` gives it the operator's.
+AGENT_SCOPES: frozenset[str] = frozenset({READ, WRITE, CREATE_GROUP})
+
+
+@dataclass(frozen=True)
+class StdioCaller:
+    """How an agent on standard input was started."""
+
+    secret: str = ""
+    group: str = ""
+    read_only: bool = False
+    admin: bool = False
+
+
+def stdio_actor(caller: StdioCaller) -> Actor:
     """The Actor of an agent on standard input.
 
-    With a secret, the token's Actor; else the operator, since anyone who can start this command can read the database
-    file. An agent is not a person and may not do what only persons may. `read_only` keeps only the right to read.
+    With a secret, the token's Actor; else the operator in every group, with the rights to read, write and make groups, or
+    every right with `admin`. An agent is not a person and may not do what only persons may. `read_only` keeps only the
+    right to read.
 
     Raises:
         NotAuthenticated: the secret is unknown, revoked or expired.
+        InvalidInput: `admin` with a token or with `read_only`.
     """
-    actor = actor_for_secret(secret, via=Via.MCP) if secret else replace(operator(Via.MCP), is_person=False)
-    scopes = actor.scopes & {READ} if read_only else actor.scopes
-    return replace(actor, scopes=scopes, default_group=group or actor.default_group)
+    if caller.admin and (caller.secret or caller.read_only):
+        other = "a token" if caller.secret else "--read-only"
+        raise InvalidInput(
+            f"--admin cannot be combined with {other}.", hint="Use one of them.", field="admin"
+        )
+    if caller.secret:
+        actor = actor_for_secret(caller.secret, via=Via.MCP)
+    else:
+        scopes = ALL_SCOPES if caller.admin else AGENT_SCOPES
+        actor = replace(operator(Via.MCP), is_person=False, scopes=scopes)
+    scopes = actor.scopes & {READ} if caller.read_only else actor.scopes
+    return replace(actor, scopes=scopes, default_group=caller.group or actor.default_group)
 
 
-def serve_stdio(*, secret: str = "", group: str = "", read_only: bool = False) -> None:
+def serve_stdio(caller: StdioCaller) -> None:
     """Serve until standard input ends, while the model loads in the background."""
     warm_up()
-    server = LociServer(actor_finder(secret, group, read_only=read_only))
+    server = LociServer(actor_finder(caller))
     try:
         anyio.run(server.run_stdio_async)
     finally:
@@ -44,11 +70,11 @@ def serve_stdio(*, secret: str = "", group: str = "", read_only: bool = False) -
             logger.exception("The pending recall counts could not be written.")
 
 
-def actor_finder(secret: str, group: str, *, read_only: bool) -> FindActor:
+def actor_finder(caller: StdioCaller) -> FindActor:
     """A function that looks the token up again for each call: a session lasts for hours, and the token may be revoked."""
     find = in_db_thread(stdio_actor)
 
     async def find_actor() -> Actor:
-        return await find(secret=secret, group=group, read_only=read_only)
+        return await find(caller)
 
     return find_actor

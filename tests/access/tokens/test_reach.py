@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from access.actor import Actor
@@ -35,19 +35,65 @@ def test_what_a_token_reaches_follows_its_user(
     make_token(bob, name="bobs")
     make_token(bob, name="beyond", groups=[garden])
     make_token(charlie, name="nowhere")
+    make_token(alice, name="reader", scopes=["read"], groups=[garden, ledger])
     gone, _ = make_token(bob, name="gone")
     revoke_token(operator(), gone)
     assert listed(capsys) == {
-        "all": [{"group": "*", "role": "admin"}],
-        "bound": [{"group": "garden", "role": "admin"}],
-        "bobs": [{"group": "ledger", "role": "contributor"}],
+        "all": [{"group": "*", "role": "admin", "may": ["read", "write"]}],
+        "bound": [{"group": "garden", "role": "admin", "may": ["read", "write"]}],
+        "bobs": [{"group": "ledger", "role": "contributor", "may": ["read", "write"]}],
+        "reader": [
+            {"group": "garden", "role": "admin", "may": ["read"]},
+            {"group": "ledger", "role": "admin", "may": ["read"]},
+        ],
         "beyond": [],
         "nowhere": [],
         "gone": [],
     }
     call_command("token", "list")
     text = capsys.readouterr().out
-    assert "bobs for bob: read, write in every group of its user, reaches ledger as contributor" in text
+    assert (
+        "bobs for bob: read, write in every group of its user; now read, write in ledger, never used" in text
+    )
+    assert "reader for alice: read in garden, ledger; now read in garden, ledger, never used" in text
+    assert "nowhere for charlie: read, write in every group of its user; now nothing, never used" in text
+    assert "admin" not in text
+
+
+@pytest.mark.django_db
+def test_scopes_beyond_a_role_are_not_listed_as_rights(
+    bob: User, ledger: Group, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_token(bob, name="wide", scopes=["read", "curate", "admin", "create-group"])
+    call_command("token", "list")
+    assert "; now read in ledger; can make groups, never used" in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_a_command_makes_the_operators_token(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("token", "create", "operator", "--admin", "--json")
+    made = json.loads(capsys.readouterr().out)
+    rights = ["read", "write", "curate", "admin"]
+    assert made["scopes"] == ["admin", "create-group", "curate", "read", "write"]
+    assert made["reaches"] == [{"group": "*", "role": "admin", "may": rights}]
+    with pytest.raises(CommandError, match="not allowed with argument"):
+        call_command("token", "create", "both", "--admin", "--scopes", "read")
+
+
+@pytest.mark.django_db
+def test_a_reader_of_everything_may_read(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
+    make_token(alice, name="reader", scopes=["read"])
+    call_command("token", "list")
+    text = capsys.readouterr().out
+    assert "; now read in every group, never used" in text
+    assert "admin" not in text
+
+
+@pytest.mark.django_db
+def test_a_token_whose_user_left_reaches_nothing(
+    bob: User, ledger: Group, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_token(bob, name="bobs")
     remove_member(operator(), ledger, user=bob)
     assert listed(capsys)["bobs"] == []
 

@@ -13,7 +13,7 @@ from memories.search.base import search_index
 
 
 @pytest.mark.django_db
-def test_the_first_admin_can_log_in_and_the_first_token_may_do_everything() -> None:
+def test_the_first_admin_can_log_in_and_the_first_token_is_an_agents() -> None:
     first = create_first_access()
     assert first is not None
     admin = User.objects.get()
@@ -21,7 +21,7 @@ def test_the_first_admin_can_log_in_and_the_first_token_may_do_everything() -> N
     assert admin.check_password(first.password)
     actor = actor_for_secret(first.token)
     assert actor.all_groups
-    assert actor.scopes == {"read", "write", "curate", "admin", "create-group"}
+    assert actor.scopes == {"read", "write", "create-group"}
 
 
 @pytest.mark.django_db

@@ -120,6 +120,21 @@ async def test_stdio_needs_no_preparation(tmp_path: Path) -> None:
         assert (stored["group"], stored["group_created"]) == ("first", True)
 
 
+@pytest.mark.parametrize("options", [[], ["--admin"]])
+async def test_only_an_admin_child_purges(installed: Installation, options: list[str]) -> None:
+    group = f"purge-{len(options)}"
+    async with over_stdio(installed.home, "auto", *options) as client:
+        stored = await answer(client, "store_memory", content="The safe is behind the mirror.", group=group)
+        purged = await client.call_tool(
+            "forget_memory", {"id": stored["id"], "verb": "purge", "reason": "private"}
+        )
+        assert purged.is_error is (options == [])
+        if not options:
+            assert "Needs scope 'curate'" in purged.content[0].text
+        found = await answer(client, "recall_memory", query="where is the safe?", group=group)
+        assert (stored["id"] in [each["id"] for each in found["results"]]) is (options == [])
+
+
 async def test_a_read_only_child_with_a_token_offers_what_reads(installed: Installation) -> None:
     async with over_stdio(installed.home, "auto", "--read-only", LOCI_TOKEN=installed.secret) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
