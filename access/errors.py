@@ -82,6 +82,16 @@ class Conflict(LociError):
     status = 409
 
 
+class InFlight(Conflict):
+    """A write with the same key is under way; the header `Retry-After` holds the seconds to wait."""
+
+    code = "in_flight"
+
+    def __init__(self, message: str, *, wait_s: int, hint: str = "", field: str = "") -> None:
+        super().__init__(message, hint=hint or f"Try again in {wait_s} s.", field=field)
+        self.wait_s = wait_s
+
+
 class TooManyAttempts(LociError):
     """Too many failures from this address; the header `Retry-After` holds the seconds to wait."""
 

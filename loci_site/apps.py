@@ -10,11 +10,15 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, the schedule's lines in the statistics, and the worker's imports of files."""
+        from access.sign_in.expired_rows import EXTRA_CLEANUPS  # noqa: PLC0415 - as below
+        from access.tokens.stored_answers import delete_old_answers  # noqa: PLC0415 - as below
         from loci_site.config import checks  # noqa: F401, PLC0415 - importing registers them; apps must be loaded first
         from maintenance.schedule.extensions import REGISTERED_WORK, RegisteredWork  # noqa: PLC0415 - as above
         from memories.browse.stats import EXTRA_LINES  # noqa: PLC0415 - as above
         from sources.uploads import is_waiting, process_waiting  # noqa: PLC0415 - as above
 
+        if delete_old_answers not in EXTRA_CLEANUPS:
+            EXTRA_CLEANUPS.append(delete_old_answers)
         EXTRA_LINES["schedule"] = load_schedule_lines
         REGISTERED_WORK["import"] = RegisteredWork(is_waiting, process_waiting)
 

@@ -14,6 +14,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from access.actor import Actor
+from access.audit.collect import note_rows
 from access.audit.operations import Operation
 from access.models import AuditEntry, AuditHead, AuditPayload
 from access.write_rate import count_writes
@@ -109,6 +110,7 @@ def append_many(actor: Actor, events: Sequence[AuditEvent], *, at: datetime | No
         head = lock_head(OWN)
         rows, payloads = build_columns(actor, events, head=head, at=at or timezone.now())
         keys = _ENTRIES.add_columns(rows)
+        note_rows(keys, rows["operation"])
         _PAYLOADS.add_columns({"entry_id": keys, **payloads})
         advance_head(head, head.seq + len(events), rows["hash"][-1])
         count_writes(actor, len(events))
@@ -129,6 +131,7 @@ def append_rows(
         for entry in rows:
             entry.hash = previous = chain_hash(previous, entry)
         _ENTRIES.add(rows)
+        note_rows((row.key for row in rows), (row.operation for row in rows))
         _PAYLOADS.add(payloads)
         advance_head(head, rows[-1].seq, previous)
         count_writes(actor, len(events))

@@ -1,9 +1,10 @@
-"""Tables of the access package: groups, members, tokens, attempts, saved filters and the audit log."""
+"""Tables of the access package: groups, members, tokens, attempts, saved filters, stored answers and the audit log."""
 
 from access.models.attempt import Attempts
 from access.models.audit import AuditEntry, AuditHead, AuditPayload
 from access.models.group import CandidatePolicy, Group, Membership, Role
 from access.models.saved_filter import SavedFilter
+from access.models.stored_answer import StoredAnswer
 from access.models.token import ApiToken
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "Membership",
     "Role",
     "SavedFilter",
+    "StoredAnswer",
 ]

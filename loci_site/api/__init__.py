@@ -13,6 +13,7 @@ from loci_site.api import memories as memory_routes
 from loci_site.api import recall as recall_routes
 from loci_site.api import relations as relation_routes
 from loci_site.api import suggest as suggest_routes
+from loci_site.api import undo as undo_routes
 from loci_site.api.auth import Session, Token
 from loci_site.api.errors import answer_error
 from loci_site.api.ninja_site import RestAPI
@@ -21,7 +22,8 @@ DESCRIPTION = """\
 Long-term memory that a team's AI agents share and its people curate.
 
 Every error is `{code, message, hint}`, plus `field` if one value is wrong. Lists have `items` and `next`; pass `next` as
-`cursor` for the next page. Timestamps are ISO 8601; without a zone they are UTC.
+`cursor` for the next page. A write takes the header `Idempotency-Key`: sent again with the same key and body within 24
+hours, it gets the first answer with `Idempotent-Replay: true`. Its answer holds `undo`, which POST /undo takes for 24 hours. Timestamps are ISO 8601; without a zone they are UTC.
 """
 
 
@@ -54,6 +56,7 @@ def build_api() -> NinjaAPI:
         group_routes,
         curation_routes,
         maintenance_routes,
+        undo_routes,
     ):
         application.add_router("", routes.router)
     return application

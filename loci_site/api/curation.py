@@ -29,15 +29,16 @@ def merge_memory(request: HttpRequest, memory_id: str, body: curation.MergeIn) -
     """Merge this memory into another one, which takes over its relations, names, links and counts. POST
     /memories/{id}/restore undoes it. For a person who curates; an agent's merge waits for one (202).
     """
+    actor = actor_of(request)
     done = verbs.merge(
-        actor_of(request),
+        actor,
         memory_id,
         body.into,
         content=body.content,
         reason=body.reason,
         dry_run=body.dry_run,
     )
-    return answer_change(done)
+    return answer_change(actor, done)
 
 
 @deciding.post("/{memory_id}/supersede", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
@@ -45,8 +46,9 @@ def supersede_memory(request: HttpRequest, memory_id: str, body: curation.Supers
     """Make an existing memory the successor of this one, which was true until then. For a new text, use POST
     /memories with `supersedes`. 202: it waits for a curator as a proposal.
     """
-    done = verbs.supersede(actor_of(request), memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
-    return answer_change(done)
+    actor = actor_of(request)
+    done = verbs.supersede(actor, memory_id, body.by, reason=body.reason, dry_run=body.dry_run)
+    return answer_change(actor, done)
 
 
 @deciding.post("/{memory_id}/retract", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
@@ -56,10 +58,9 @@ def retract_memory(
     """Withdraw a memory as wrong, optionally with the correct statement; memories derived from it follow. 202: it
     waits for a curator as a proposal.
     """
-    done = verbs.retract(
-        actor_of(request), memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run
-    )
-    return answer_change(done)
+    actor = actor_of(request)
+    done = verbs.retract(actor, memory_id, successor=body.successor, reason=body.reason, dry_run=body.dry_run)
+    return answer_change(actor, done)
 
 
 @router.get("/log", response={**out.ERRORS, 200: curation.LogPage})

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from access.errors import (
+    InFlight,
     InvalidInput,
     LociError,
     NotAuthenticated,
@@ -18,8 +19,9 @@ from access.errors import (
     Unavailable,
     as_storage_error,
 )
-from loci_site.api.responses import answer
+from loci_site.api.responses import REPLAY_HEADER, answer
 from loci_site.config.keys import nearest
+from loci_site.server.write_once import ReplayedError
 
 logger = logging.getLogger(__name__)
 DOCS_HINT = "GET /api/docs lists every address."
@@ -65,8 +67,10 @@ def error_response(error: LociError) -> HttpResponse:
     response = answer(error.as_dict(), status=error.status)
     if isinstance(error, NotAuthenticated):
         response["WWW-Authenticate"] = 'Bearer realm="loci"'
-    if isinstance(error, TooManyAttempts):
+    if isinstance(error, TooManyAttempts | InFlight):
         response["Retry-After"] = str(error.wait_s)
+    if isinstance(error, ReplayedError):
+        response[REPLAY_HEADER] = "true"
     return response
 
 

@@ -1,13 +1,13 @@
 """Routes for memories: store, list, read, edit, inspect, and the verbs."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from loci_site.api.auth import actor_of
 from loci_site.api.errors import Refused
-from loci_site.api.responses import answer, answer_change
+from loci_site.api.responses import answer, answer_change, answer_write
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import EditIn, InspectQuery, MemoryIn, MemoryListQuery, VerbIn
 from memories.browse.inspection import inspect_memory
@@ -37,10 +37,11 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
     """Store a text. 201: created · 200: already known, reinforced or unchanged · 202: queued for a curator · 409: refused
     because of a tombstone.
     """
-    stored = store(actor_of(request), body.draft())
+    actor = actor_of(request)
+    stored = store(actor, body.draft())
     if stored.outcome == Outcome.REFUSED:
         raise Refused(f"It was not stored: {stored.why}")
-    return answer(stored_json(stored), status=STATUS.get(stored.outcome, 200))
+    return answer_write(actor, stored_json(stored), status=STATUS.get(stored.outcome, 200))
 
 
 @router.get("", response={**out.ERRORS, 200: out.MemoryPage})
@@ -73,8 +74,9 @@ def edit_memory(request: HttpRequest, memory_id: str, body: EditIn) -> HttpRespo
     """Edit a memory. A new content, type or valid_from makes a new version; other fields change in place. 202: the new
     text is queued for a curator, or the other fields are, as a proposal.
     """
-    edited = edit(actor_of(request), memory_id, body.edit(), reason=clean_reason(body.reason))
-    return answer(edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
+    actor = actor_of(request)
+    edited = edit(actor, memory_id, body.edit(), reason=clean_reason(body.reason))
+    return answer_write(actor, edited_json(edited), status=EDIT_STATUS.get(edited.outcome, 200))
 
 
 @router.delete("/{memory_id}", response={**out.ERRORS, 200: out.DoneOut, 202: out.DoneOut})
@@ -86,8 +88,9 @@ def delete_memory(
     dry_run: bool = False,
 ) -> HttpResponse:
     """Forget a memory, which can be restored, or retract or purge it with `verb`. 202: it waits for a curator."""
-    done = VERBS[verb].apply(actor_of(request), memory_id, reason=reason, dry_run=dry_run)
-    return answer_change(done)
+    actor = actor_of(request)
+    done = VERBS[verb].apply(actor, memory_id, reason=reason, dry_run=dry_run)
+    return answer_change(actor, done)
 
 
 @router.get("/{memory_id}/inspect", response={**out.ERRORS, 200: out.InspectionOut})
@@ -109,13 +112,14 @@ def do_to_memory(
     request: HttpRequest, memory_id: str, verb: VerbName, body: VerbIn = NO_REASON
 ) -> HttpResponse:
     """Carry a verb out."""
-    done = VERBS[verb].apply(actor_of(request), memory_id, reason=body.reason, dry_run=body.dry_run)
-    return answer_change(done)
+    actor = actor_of(request)
+    done = VERBS[verb].apply(actor, memory_id, reason=body.reason, dry_run=body.dry_run)
+    return answer_change(actor, done)
 
 
-def edited_json(edited: EditResult) -> dict[str, object]:
+def edited_json(edited: EditResult) -> dict[str, Any]:
     """The result of an edit as JSON."""
-    body: dict[str, object] = {
+    body: dict[str, Any] = {
         "outcome": edited.outcome,
         "memory": memory_json(edited.memory),
         "replaced": str(edited.replaced) if edited.replaced else None,

@@ -16,6 +16,7 @@ from ninja.operation import Operation
 from access.errors import InvalidInput, NotFound, TooLarge
 from loci_site.api.auth import is_reading
 from loci_site.api.errors import DOCS_HINT, MethodNotAllowed, error_response
+from loci_site.api.keyed_writes import PARAMETER, takes_key
 from loci_site.config.keys import nearest
 from loci_site.server.db_threads import in_db_thread, in_write_thread
 
@@ -28,6 +29,7 @@ class RestAPI(NinjaAPI):
     def _get_urls(self) -> list[URLResolver | URLPattern]:
         for operation in self._operations():
             operation.run = refuse_unknown_parameters(operation)  # type: ignore[method-assign]
+            operation.view_func = takes_key(operation.view_func)
         patterns = super()._get_urls()
         for pattern in patterns:
             if isinstance(pattern, URLPattern):
@@ -50,7 +52,16 @@ class RestAPI(NinjaAPI):
         """The OpenAPI document, generated once per process."""
         if not hasattr(self, "_document"):
             self._document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+            add_key_parameter(self._document)
         return self._document
+
+
+def add_key_parameter(document: OpenAPISchema) -> None:
+    """Name the header Idempotency-Key in the description of each operation that writes."""
+    for address, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if method != "get" and not address.endswith("/recall"):
+                operation.setdefault("parameters", []).append(PARAMETER)
 
 
 def refuse_unknown_parameters(operation: Operation) -> View:

@@ -6,7 +6,7 @@ from ninja import Query, Router
 from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
-from loci_site.api.responses import answer
+from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
 from memories.browse.serializers import checkpoint_json, pack_json, recall_json
@@ -56,8 +56,9 @@ def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpRespo
 @router.post("/checkpoints", response={**out.ERRORS, 201: out.SavedOut})
 def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
     """Save a checkpoint as the newest of its thread, or of the group."""
-    saved = save_checkpoint(actor_of(request), group=body.group, thread=body.thread, state=body.state)
-    return answer(checkpoint_json(saved), status=201)
+    actor = actor_of(request)
+    saved = save_checkpoint(actor, group=body.group, thread=body.thread, state=body.state)
+    return answer_write(actor, checkpoint_json(saved), status=201)
 
 
 @router.get("/checkpoints/latest", response={**out.ERRORS, 200: out.CheckpointOut})

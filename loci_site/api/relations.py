@@ -9,7 +9,7 @@ from access.actor import Actor
 from access.errors import NotFound
 from access.groups import find_group
 from loci_site.api.auth import actor_of
-from loci_site.api.responses import answer
+from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import RelationIn, WalkQuery
 from memories.browse.serializers import relation_json, statement_json
@@ -24,8 +24,9 @@ router = Router(tags=["relations"])
 @router.post("/relations", response={**out.ERRORS, 200: out.RelationStoredOut, 201: out.RelationStoredOut})
 def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
     """Store a relation between two things; unknown names become entities. 201: created · 200: reinforced or superseded."""
-    stored = store_relation(actor_of(request), body.draft())
-    return answer(relation_json(stored), status=201 if stored.outcome == "created" else 200)
+    actor = actor_of(request)
+    stored = store_relation(actor, body.draft())
+    return answer_write(actor, relation_json(stored), status=201 if stored.outcome == "created" else 200)
 
 
 @router.get("/relations", response={**out.ERRORS, 200: out.WalkOut})

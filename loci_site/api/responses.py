@@ -5,8 +5,13 @@ from typing import Any
 
 from django.http import HttpResponse
 
+from access.actor import Actor
+from access.audit.collect import collected_rows
 from memories.browse.serializers import change_json
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.undo import undo_id_of
+
+REPLAY_HEADER = "Idempotent-Replay"
 
 
 def answer(body: Any, *, status: int = 200) -> HttpResponse:
@@ -17,6 +22,14 @@ def answer(body: Any, *, status: int = 200) -> HttpResponse:
     return response
 
 
-def answer_change(done: ChangeResult) -> HttpResponse:
+def answer_write(actor: Actor, body: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    """The result of a write, with the id that undoes it (null if nothing was written, or it cannot be undone)."""
+    is_tried = bool(body.get("dry_run"))
+    return answer(
+        body | {"undo": None if is_tried else undo_id_of(actor, collected_rows()) or None}, status=status
+    )
+
+
+def answer_change(actor: Actor, done: ChangeResult) -> HttpResponse:
     """The result of a verb: 200 if it was carried out or only tried, 202 if it waits as a proposal."""
-    return answer(change_json(done), status=202 if done.proposal is not None else 200)
+    return answer_write(actor, change_json(done), status=202 if done.proposal is not None else 200)

@@ -8,8 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from access.errors import InvalidInput
+from access.tokens.stored_answers import KeyedWrite
 from memories.language import timestamps as moments
 
+KEY_ARGUMENT = "idempotency_key"
 # The expected value by the start of the type of pydantic's error.
 EXPECTED = {
     "string": "text",
@@ -36,6 +38,14 @@ def check_names(tool: str, sent: Collection[str], known: Collection[str]) -> Non
 def drop_nulls(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments without nulls: many clients send null for an argument that they leave out."""
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def split_key(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], KeyedWrite | None]:
+    """The arguments without the key of the write, and the key with what it stands for; None without one."""
+    if KEY_ARGUMENT not in arguments:
+        return arguments, None
+    rest = {name: value for name, value in arguments.items() if name != KEY_ARGUMENT}
+    return rest, KeyedWrite(str(arguments[KEY_ARGUMENT]), [tool, rest], KEY_ARGUMENT)
 
 
 def describe_validation(wrong: ValidationError) -> InvalidInput:

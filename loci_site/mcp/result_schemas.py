@@ -17,6 +17,24 @@ class Answer(BaseModel):
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
+class WriteAnswer(Answer):
+    """Base of the results of writes: `undo` is for the tool of this name.
+
+    A result that is repeated for the same idempotency_key has `replayed: true` as well, which no schema lists: each field
+    costs tokens in every session.
+    """
+
+    undo: str = ""
+
+
+class UndoAnswer(Answer):
+    """An undone write."""
+
+    undone: str
+    ids: list[str]
+    consequences: list[str]
+
+
 class NearMemory(Answer):
     """A neighbour of the stored memory."""
 
@@ -29,7 +47,7 @@ class NearMemory(Answer):
     state: str
 
 
-class StoreAnswer(Answer):
+class StoreAnswer(WriteAnswer):
     """The result of a store."""
 
     outcome: str = Field(description="created, reinforced, queued, refused or unchanged")
@@ -90,7 +108,7 @@ class RecallAnswer(Answer):
     explain: list[dict[str, Any]] | None = None
 
 
-class ForgetAnswer(Answer):
+class ForgetAnswer(WriteAnswer):
     """What a verb did; `changed` counts memories."""
 
     verb: str
@@ -147,7 +165,7 @@ class StatsAnswer(Answer):
     schedule: dict[str, str] = {}
 
 
-class RelationAnswer(Answer):
+class RelationAnswer(WriteAnswer):
     """The result of a stored relation."""
 
     outcome: str = Field(description="created, reinforced or superseded")
@@ -180,7 +198,7 @@ class ContextAnswer(Answer):
     degraded: str = ""
 
 
-class CheckpointAnswer(Answer):
+class CheckpointAnswer(WriteAnswer):
     """A saved checkpoint; `count` is the number of checkpoints of its thread, or group."""
 
     id: str

@@ -20,12 +20,14 @@ from memories.browse.serializers import (
     relation_json,
     stored_json,
     trace_json,
+    undone_json,
 )
 from memories.browse.stats import Stats
 from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_memory_count
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.undo import UndoResult
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.labels import label_of
@@ -104,6 +106,18 @@ def packed_answer(pack: ContextPack) -> CallToolResult:
 def saved_answer(saved: CheckpointResult) -> CallToolResult:
     """The result with a saved checkpoint."""
     return make_result(shapes.CheckpointAnswer.model_validate(checkpoint_json(saved)))
+
+
+def undone_answer(undone: UndoResult) -> CallToolResult:
+    """The result of undoing a write."""
+    return make_result(shapes.UndoAnswer.model_validate(undone_json(undone)))
+
+
+def written_result(body: Json) -> CallToolResult:
+    """The result of a write from its structured content, as JSON also in its text."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=to_compact_json(body))], structured_content=body
+    )
 
 
 def memory_text(memory: Memory) -> str:

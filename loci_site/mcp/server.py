@@ -29,7 +29,7 @@ from access.errors import InvalidInput, LociError, NotFound, NotPermitted
 from access.write_rate import check_write_rate
 from loci_site import __version__
 from loci_site.mcp import prompts, resources
-from loci_site.mcp.arguments import check_names, drop_nulls
+from loci_site.mcp.arguments import check_names, drop_nulls, split_key
 from loci_site.mcp.auth import FindActor, acting_as, can
 from loci_site.mcp.errors import error_text, explain_failure, find_domain_error, raise_tool_error
 from loci_site.mcp.tools import TOOLS, LociTool
@@ -93,9 +93,10 @@ class LociServer(MCPServer[Any]):
             checked = check_call(actor, name, arguments)
         except LociError as error:
             raise_tool_error(error)
-        with acting_as(actor):
+        rest, write = split_key(name, checked)
+        with acting_as(actor, write):
             try:
-                return await super().call_tool(name, checked, context)
+                return await super().call_tool(name, rest, context)
             except ToolError as error:
                 raise ToolError(explain_failure(error, what=name)) from None
 
@@ -164,8 +165,9 @@ async def run_tool(actor: Actor, name: str, arguments: dict[str, Any]) -> CallTo
     """Run a tool as LociServer.call_tool() does, for a known caller; every error becomes a result."""
     try:
         checked = check_call(actor, name, arguments)
-        with acting_as(actor):
-            result: CallToolResult = await TOOLS[name].tool.run(checked, NO_CONTEXT, convert_result=True)
+        rest, write = split_key(name, checked)
+        with acting_as(actor, write):
+            result: CallToolResult = await TOOLS[name].tool.run(rest, NO_CONTEXT, convert_result=True)
             return result
     except LociError as error:
         text = error_text(error)

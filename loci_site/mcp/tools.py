@@ -1,4 +1,4 @@
-"""The eight tools: each parses its arguments and makes one call of a service, in one job of a database thread.
+"""The nine tools: each parses its arguments and makes one call of a service, in one job of a database thread.
 
 Agents read a tool's docstring, and every word costs tokens in each session: it says when to call the tool.
 """
@@ -14,18 +14,21 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field, WithJsonSchema
 
 from access.actor import CURATE, READ, WRITE, Actor
+from access.audit.collect import collected_rows
 from access.visibility import Narrowing
 from loci_site.mcp import result_schemas as shapes
 from loci_site.mcp import results as answers
-from loci_site.mcp.arguments import parse_moment
-from loci_site.mcp.auth import current_actor
+from loci_site.mcp.arguments import KEY_ARGUMENT, parse_moment
+from loci_site.mcp.auth import current_actor, current_write
 from loci_site.mcp.input_schemas import Schema, trim_schema
 from loci_site.server.db_threads import in_db_thread, in_write_thread
+from loci_site.server.write_once import Answer, write_once
 from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice
 from memories.entities.store_relation import RelationDraft
 from memories.entities.store_relation import store_relation as save_relation
+from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.queries.versions import parse_id
@@ -70,9 +73,20 @@ def run_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
 
 
 @in_write_thread
-def write_for_caller(job: Callable[[Actor], CallToolResult]) -> CallToolResult:
-    """Run one unit of work that writes, as run_for_caller() does."""
-    return job(current_actor())
+def write_for_caller(
+    job: Callable[[Actor], CallToolResult], *, in_one_transaction: bool = True
+) -> CallToolResult:
+    """Run one unit of work that writes, as run_for_caller() does: once for each key, with the id that undoes it."""
+    actor = current_actor()
+
+    def run() -> Answer:
+        body: dict[str, Any] = job(actor).structured_content or {}
+        is_undoable = not (body.get("dry_run") or "undone" in body)
+        undo = undo_id_of(actor, collected_rows()) if is_undoable else ""
+        return Answer(200, body | {"undo": undo} if undo else body)
+
+    done = write_once(actor, current_write(), run, in_one_transaction=in_one_transaction)
+    return answers.written_result(done.body | {"replayed": True} if done.is_replay else done.body)
 
 
 async def store_memory(
@@ -163,8 +177,16 @@ async def forget_memory(
     supersedes instead. What a person verified waits for a curator. dry_run only shows the effect."""
     check_choice(verb, [*VERBS], field="verb")
     return await write_for_caller(
-        lambda actor: answers.done_answer(VERBS[verb].apply(actor, id, reason=reason, dry_run=dry_run))
+        lambda actor: answers.done_answer(VERBS[verb].apply(actor, id, reason=reason, dry_run=dry_run)),
+        in_one_transaction=verb != "purge",
     )
+
+
+async def undo(
+    undo: Annotated[str, Field(description="from the answer to your write")],
+) -> CallToolResult:
+    """Take back your own write, up to 24 hours later."""
+    return await write_for_caller(lambda actor: answers.undone_answer(undo_write(actor, undo)))
 
 
 async def memory_inspect(
@@ -283,6 +305,11 @@ def declare(
     description = " ".join(inspect.cleandoc(fn.__doc__ or "").split()).format(verbs=VERBS_HELP)
     tool = Tool.from_function(fn, description=description, annotations=annotations)
     tool.parameters = trim_schema(tool.parameters)
+    if rights != (READ,):
+        tool.parameters["properties"][KEY_ARGUMENT] = {
+            "type": "string",
+            "description": "a retry with it writes nothing new",
+        }
     schema = answer.model_json_schema(mode="validation")
     for part in (schema, *schema.get("$defs", {}).values()):
         part.pop("description", None)  # the classes' docstrings are for readers of the code
@@ -300,6 +327,7 @@ TOOLS: dict[str, LociTool] = {
         declare(checkpoint, shapes.CheckpointAnswer, WRITE, is_idempotent=False),
         declare(store_relation, shapes.RelationAnswer, WRITE, is_idempotent=False),
         declare(forget_memory, shapes.ForgetAnswer, WRITE, CURATE, is_destructive=True, is_idempotent=False),
+        declare(undo, shapes.UndoAnswer, WRITE, CURATE, is_destructive=True, is_idempotent=False),
         declare(memory_inspect, shapes.InspectAnswer, READ),
         declare(memory_stats, shapes.StatsAnswer, READ),
     )

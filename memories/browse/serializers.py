@@ -9,6 +9,7 @@ from memories.draft.registry import RECORD_FIELDS
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
+from memories.lifecycle.undo import UndoResult
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
 from memories.queries.labels import label_of
@@ -201,6 +202,15 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
         "valid_from": as_json(relation.valid_from),
         "valid_to": as_json(relation.valid_to),
         "depth": statement.depth,
+    }
+
+
+def undone_json(undone: UndoResult) -> Json:
+    """The result of undoing a write."""
+    return {
+        "undone": undone.undone,
+        "ids": [str(id_) for id_ in undone.ids],
+        "consequences": list(undone.consequences),
     }
 
 

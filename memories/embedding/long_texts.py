@@ -7,12 +7,12 @@ and background jobs have no such runner and embed in place.
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from .concurrency import yield_to_answers
 from .encoder import Encoder
@@ -26,6 +26,7 @@ MAX_WAITING: Final = 4  # long texts per process, the one being embedded include
 TOO_LONG: Final = "the text is long, so words find it now and its vectors are computed later"
 TOO_MANY: Final = "many long texts are waiting, so words find it now and its vectors are computed later"
 
+R = TypeVar("R")
 TextKey: TypeAlias = tuple[str, str]  # the text as the model reads it, and the model's id
 
 
@@ -58,6 +59,7 @@ class Handover:
     """The vectors that were computed for a job which is started again."""
 
     known: dict[TextKey, LongVectors]
+    is_apart: bool = False  # no text is embedded in place, see run_apart()
 
 
 _HANDOVER: ContextVar[Handover | None] = ContextVar("loci_long_texts", default=None)
@@ -85,9 +87,29 @@ def embed_long_text(text: LongText) -> Vectors:
     Raises:
         VectorsNeeded: the runner of the job waits for the queue and starts it again.
     """
-    if len(text.texts) > SHORT_WINDOWS and _HANDOVER.get() is not None:
+    handover = _HANDOVER.get()
+    if handover is not None and (handover.is_apart or len(text.texts) > SHORT_WINDOWS):
         raise VectorsNeeded(text)
     return text.encoder.encode(text.texts)
+
+
+def run_apart(job: Callable[[], R]) -> R:
+    """Run a job that is one transaction: it ends before each text is embedded, and starts again with the vectors.
+
+    So nobody waits for the write lock while a text is embedded.
+    """
+    outer, known = _HANDOVER.get(), dict[TextKey, LongVectors]()
+    while True:
+        token = _HANDOVER.set(Handover((outer.known if outer is not None else {}) | known, is_apart=True))
+        try:
+            return job()
+        except VectorsNeeded as needed:
+            text = needed.text
+        finally:
+            _HANDOVER.reset(token)
+        if outer is not None and len(text.texts) > SHORT_WINDOWS:
+            raise VectorsNeeded(text)
+        known[text.key] = LongVectors(text.spans, text.encoder.encode(text.texts))
 
 
 class LongTextQueue:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
+from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory, head_of
 from memories.queries.visibility import RECALLED, as_q, listed_by
 from memories.store import (
@@ -36,6 +38,7 @@ from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
 MAX_EVIDENCE = 20
+CHANGING = ("confidence", "valid_to", "valid_to_known_at")  # by a restatement
 _NO_WORD = re.compile(r"[^\w]+")
 
 
@@ -88,9 +91,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
         object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
             raise InvalidInput("Subject and object are the same memory.", field="object")
-        relation, outcome, why = write_relation(actor, draft, group, subject, predicate, object_)
-        for memory in evidence:
-            RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
+        relation, outcome, why, changed = write_relation(actor, draft, group, subject, predicate, object_)
+        added = [memory for memory in evidence if add_evidence(relation, memory)]
         audit.append(
             actor,
             Operation.RELATE,
@@ -102,6 +104,8 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
                 "predicate": predicate,
                 "object": str(object_.id),
                 "evidence": [str(memory.id) for memory in evidence],
+                "evidence_added": [str(memory.id) for memory in added],
+                "changes": changed,
             },
         )
     created = [end.content for end, is_new in ((subject, is_new_subject), (object_, is_new_object)) if is_new]
@@ -212,10 +216,16 @@ def is_memory_id(end: str) -> bool:
     return True
 
 
+def add_evidence(relation: Relation, memory: Memory) -> bool:
+    """Record that a memory proves a relation; False if it was recorded before."""
+    _, is_new = RelationEvidence.objects.get_or_create(relation=relation, memory_id=memory.root_key)
+    return is_new
+
+
 def write_relation(
     actor: Actor, draft: RelationDraft, group: Group, subject: Memory, predicate: str, object_: Memory
-) -> tuple[Relation, str, str]:
-    """Create, reinforce or end the relation between two roots: the row, the outcome and why."""
+) -> tuple[Relation, str, str, dict[str, list[Any]]]:
+    """Create, reinforce or end the relation between two roots: the row, the outcome, why, and the changes of a known one."""
     now = timezone.now()
     same = {
         "group": group, "subject": subject.root_key, "predicate": predicate, "object": object_.root_key,
@@ -223,10 +233,13 @@ def write_relation(
     }  # fmt: skip
     known = Relation.objects.filter(**same, valid_to=None).first()
     if known is not None:
-        return known, *reinforce_or_end(known, draft.valid_to, now)
+        before = {name: as_json(getattr(known, name)) for name in CHANGING}
+        outcome, why = reinforce_or_end(known, draft.valid_to, now)
+        after = {name: as_json(getattr(known, name)) for name in CHANGING}
+        return known, outcome, why, {n: [before[n], after[n]] for n in CHANGING if before[n] != after[n]}
     ended = Relation.objects.filter(**same, valid_from=draft.valid_from, valid_to=draft.valid_to).first()
     if ended is not None:
-        return ended, "reinforced", "its end was known already"
+        return ended, "reinforced", "its end was known already", {}
     relation = Relation.objects.create(
         group=group,
         subject_id=subject.root_key,
@@ -241,7 +254,7 @@ def write_relation(
         token_id=actor.token_key,
         run=actor.run,
     )
-    return relation, "created", ""
+    return relation, "created", "", {}
 
 
 def reinforce_or_end(known: Relation, valid_to: datetime | None, now: datetime) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from access import audit
 from access.actor import Actor
+from access.audit.collect import collecting_rows
 from access.audit.operations import Operation
 from access.models import Group
 from memories.draft import clean_reason
@@ -83,7 +84,8 @@ def change_or_propose(
     if not why:
         return run(dry_run)
     version = memory_version(memory)  # as the caller saw it: the dry run changes the object
-    would = preview() if preview is not None else run(True)
+    with collecting_rows():  # what a dry run appends is rolled back: it is no part of this write
+        would = preview() if preview is not None else run(True)
     consequences = (
         f"it waits for a curator: {why}",
         *(f"if approved: {line}" for line in would.consequences),

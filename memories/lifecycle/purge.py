@@ -191,7 +191,7 @@ def destroy(
     Memory.objects.filter(key__in=keys).delete()
     # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads(sorted({row.thread_id for row in chain if row.thread_id is not None}))
-    cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts))
+    cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts, tuple(ids)))
     for row in chain:
         audit.append(actor, Operation.PURGE, memory_id=row.id, group=row.group.id, payload={"reason": reason})
     return Certificate(

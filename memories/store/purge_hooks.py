@@ -10,6 +10,8 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 
+from access.models import SavedFilter, StoredAnswer
+
 REDACTION = "[purged]"
 
 Row = TypeVar("Row", bound=Model)
@@ -17,10 +19,11 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class PurgedTexts:
-    """The memories that a purge destroys: their keys and texts."""
+    """The memories that a purge destroys: their keys, texts and ids."""
 
     keys: tuple[int, ...]
     texts: tuple[str, ...]
+    ids: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,3 +110,20 @@ def redact(value: Any, texts: tuple[str, ...]) -> Any:
     if isinstance(value, dict):
         return {redact(name, texts): redact(part, texts) for name, part in value.items()}
     return value
+
+
+def purge_saved_filters(doomed: PurgedTexts) -> int:
+    """Delete the filters that contain a purged text as words of their own; return their number."""
+    found = {
+        row.pk
+        for column in ("asked", "name")
+        for row in rows_quoting(SavedFilter.objects.all(), column, doomed.texts)
+        if redact(getattr(row, column), doomed.texts) != getattr(row, column)
+    }
+    return SavedFilter.objects.filter(pk__in=found).delete()[0]
+
+
+def purge_stored_answers(doomed: PurgedTexts) -> int:
+    """Delete the stored answers that quote a purged text or name its memory, as they may hold its first words."""
+    named = (*doomed.texts, *map(str, doomed.ids))
+    return rows_quoting(StoredAnswer.objects.all(), "answer", named).delete()[0]

@@ -278,3 +278,9 @@ class StatsQuery(Body):
 
     group: str | None = None
     everywhere: bool = False
+
+
+class UndoWriteIn(Body):
+    """The `undo` of the answer to a write."""
+
+    undo: str

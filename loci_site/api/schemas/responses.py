@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from loci_site.api.schemas.fields import returned_fields
 from memories.types import Scope, State, Trust, Type
@@ -48,7 +48,13 @@ class NearOut(Document):
     why: str
 
 
-class StoredOut(Document):
+class Written(Document):
+    """Base of the answers to writes; `undo` is null if nothing was written, or it cannot be undone."""
+
+    undo: str | None = Field(description="POST /undo takes it for 24 hours, from the same token.")
+
+
+class StoredOut(Written):
     """The result of a store: created, reinforced, unchanged or queued."""
 
     outcome: str
@@ -66,7 +72,7 @@ class StoredOut(Document):
     removed_characters: int
 
 
-class EditedOut(Document):
+class EditedOut(Written):
     """The result of an edit: new_version, changed (in place) or queued."""
 
     outcome: str
@@ -92,7 +98,7 @@ class CertificateOut(Document):
     checked: list[str]
 
 
-class DoneOut(Document):
+class DoneOut(Written):
     """What a verb did, or would do with dry_run."""
 
     verb: str
@@ -171,7 +177,7 @@ class WalkOut(Document):
     items: list[EdgeOut]
 
 
-class RelationStoredOut(Document):
+class RelationStoredOut(Written):
     """The result of a stored relation: created, reinforced or superseded."""
 
     outcome: str
@@ -291,7 +297,7 @@ class StatsOut(Document):
     schedule: dict[str, str]
 
 
-class SavedOut(Document):
+class SavedOut(Written):
     """A saved checkpoint; `count` is the number of checkpoints of its thread (or group)."""
 
     id: str
@@ -343,6 +349,14 @@ class LinkPage(Document):
 
     items: list[OpenLinkOut]
     next: str | None
+
+
+class UndoneWriteOut(Document):
+    """An undone write: its operation, the memories that it wrote, the consequences."""
+
+    undone: str
+    ids: list[str]
+    consequences: list[str]
 
 
 ERRORS: dict[Any, Any] = {frozenset({400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503}): ErrorOut}

@@ -20,7 +20,7 @@ from tests.settings import REPOSITORY
 pytestmark = pytest.mark.django_db
 CHARS_PER_TOKEN = 4
 READERS = ["recall_memory", "get_context", "memory_inspect", "memory_stats"]
-WRITERS = ["store_memory", "checkpoint", "store_relation", "forget_memory"]
+WRITERS = ["store_memory", "checkpoint", "store_relation", "forget_memory", "undo"]
 ALL = [
     "recall_memory",
     "store_memory",
@@ -28,6 +28,7 @@ ALL = [
     "checkpoint",
     "store_relation",
     "forget_memory",
+    "undo",
     "memory_inspect",
     "memory_stats",
 ]
@@ -79,6 +80,7 @@ def test_a_curator_may_forget(users: dict[str, User], groups: dict[str, Group]) 
         "recall_memory",
         "get_context",
         "forget_memory",
+        "undo",
         "memory_inspect",
         "memory_stats",
     ]
@@ -116,7 +118,7 @@ def test_every_tool_says_whether_it_reads_or_destroys(alice: Agent) -> None:
     assert hints == {
         **dict.fromkeys(READERS, reads),
         **dict.fromkeys(WRITERS, adds),
-        "forget_memory": (False, True, False, False),
+        **dict.fromkeys(("forget_memory", "undo"), (False, True, False, False)),
     }
 
 
@@ -137,11 +139,13 @@ def test_the_parameters_are_those_of_the_design(alice: Agent) -> None:
         "recall_memory": "query, ids, group, types, tags, max_results, token_budget, summary_only, as_of, "
         "known_at, after, before, min_confidence, explain",
         "store_memory": "content, type, group, scope, thread, tags, confidence, importance, supersedes, "
-        "valid_from, valid_to, source, metadata",
+        "valid_from, valid_to, source, metadata, idempotency_key",
         "get_context": "group, query, token_budget, thread, as_of, known_at",
-        "checkpoint": "state, group, thread",
-        "store_relation": "subject, predicate, object, group, evidence, confidence, valid_from, valid_to",
-        "forget_memory": "id, verb, reason, dry_run",
+        "checkpoint": "state, group, thread, idempotency_key",
+        "store_relation": "subject, predicate, object, group, evidence, confidence, valid_from, valid_to, "
+        "idempotency_key",
+        "forget_memory": "id, verb, reason, dry_run, idempotency_key",
+        "undo": "undo, idempotency_key",
         "memory_inspect": "id, query, as_of, known_at",
         "memory_stats": "group",
     }

@@ -1,0 +1,39 @@
+"""Collects the log rows that a piece of work appends, so that its answer can name them."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class WrittenRow(NamedTuple):
+    """The key and operation of a row that was appended."""
+
+    key: int
+    operation: str
+
+
+_WRITTEN: ContextVar[list[WrittenRow] | None] = ContextVar("loci_written_rows", default=None)
+
+
+@contextmanager
+def collecting_rows() -> Iterator[list[WrittenRow]]:
+    """Collect the rows appended in the block; those of a transaction that is rolled back are among them."""
+    rows: list[WrittenRow] = []
+    token = _WRITTEN.set(rows)
+    try:
+        yield rows
+    finally:
+        _WRITTEN.reset(token)
+
+
+def note_rows(keys: Iterable[int], operations: Iterable[str]) -> None:
+    """Add appended rows to the collection of the current work, if there is one."""
+    rows = _WRITTEN.get()
+    if rows is not None:
+        rows.extend(map(WrittenRow, keys, operations))
+
+
+def collected_rows() -> tuple[WrittenRow, ...]:
+    """What the current work has appended so far."""
+    return tuple(_WRITTEN.get() or ())

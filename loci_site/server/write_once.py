@@ -1,0 +1,109 @@
+"""A write with a key happens once: a retry gets the stored answer.
+
+The answer is stored in the transaction of the write, so a process that is killed in between has done both or neither.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+
+from access.actor import Actor
+from access.audit.collect import collected_rows, collecting_rows
+from access.errors import InFlight, LociError
+from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
+from memories.embedding.long_texts import run_apart
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a write: HTTP's status, the body as JSON values; `is_replay` if it was stored before."""
+
+    status: int
+    body: Any
+    is_replay: bool = False
+
+
+class ReplayedError(LociError):
+    """The stored answer to a write that was refused."""
+
+    def __init__(self, answer: Answer) -> None:
+        body = answer.body
+        super().__init__(body["message"], hint=body.get("hint", ""), field=body.get("field", ""))
+        self.code, self.status = body["code"], answer.status  # type: ignore[misc]  # those of the first refusal
+
+
+_IN_FLIGHT: set[str] = set()
+_LOCK = threading.Lock()
+
+
+def write_once(
+    actor: Actor, write: KeyedWrite | None, job: Callable[[], Answer], *, in_one_transaction: bool = True
+) -> Answer:
+    """Run a job that writes, or return the stored answer of an earlier one with the same key.
+
+    Without a key, the job just runs. `in_one_transaction` False: the job has transactions of its own, and its answer is
+    stored after them; for a purge, and for maintenance runs.
+
+    Raises:
+        InvalidInput: the key is not allowed, or was sent with another request.
+        InFlight: a write with this key is under way in this process.
+    """
+    if write is None:
+        with collecting_rows():
+            return job()
+    write.check()
+    with in_flight(write, write.digest(actor)):
+        if not in_one_transaction:
+            return _write(actor, write, job)
+        return run_apart(partial(_write_whole, actor, write, job))
+
+
+@contextmanager
+def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
+    """Refuse a second write with the same key while the first is under way.
+
+    Other processes wait for the write lock instead, and then find the stored answer.
+    """
+    with _LOCK:
+        if digest in _IN_FLIGHT:
+            raise InFlight("A write with this key is under way.", wait_s=1, field=write.field)
+        _IN_FLIGHT.add(digest)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _IN_FLIGHT.discard(digest)
+
+
+def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], Answer]) -> Answer:
+    """The job and its stored answer in one transaction. An error that the caller can act on does not undo what is logged."""
+    refusal: LociError | None = None
+    with transaction.atomic():
+        try:
+            return _write(actor, write, job)
+        except LociError as error:
+            refusal = error
+    raise refusal
+
+
+def _write(actor: Actor, write: KeyedWrite, job: Callable[[], Answer]) -> Answer:
+    kept = find_answer(actor, write)
+    if kept is not None:
+        answer = Answer(kept.status, kept.answer, is_replay=True)
+        if answer.status >= 400:
+            raise ReplayedError(answer)
+        return answer
+    with collecting_rows():
+        try:
+            answer = job()
+        except LociError as error:
+            if collected_rows():  # a refusal that was logged: the retry gets it too, and logs nothing
+                keep_answer(actor, write, status=error.status, answer=error.as_dict())
+            raise
+    keep_answer(actor, write, status=answer.status, answer=answer.body)
+    return answer

@@ -1,0 +1,52 @@
+"""Undo of a single write: its answer carries an undo id, with which the same token takes it back for 24 hours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from access.actor import Actor
+from access.audit.collect import WrittenRow
+from access.audit.operations import Operation
+from memories.lifecycle.undo.reversals import REVERSALS
+from memories.lifecycle.undo.undo_id import make_undo_id
+from memories.lifecycle.undo.write import find_write, payload_of, telling_operation
+
+__all__ = ["UndoResult", "undo_id_of", "undo_write"]
+
+
+@dataclass(frozen=True)
+class UndoResult:
+    """What was undone: the operation of the write, the memories that it wrote, the consequences in words."""
+
+    undone: str
+    ids: tuple[UUID, ...]
+    consequences: tuple[str, ...]
+
+
+def undo_id_of(actor: Actor, rows: Sequence[WrittenRow]) -> str:
+    """The undo id of a write that appended these log rows; empty if it cannot be undone, such as a purge."""
+    if telling_operation(row.operation for row in rows) is None:
+        return ""
+    return make_undo_id(actor, [row.key for row in rows])
+
+
+def undo_write(actor: Actor, undo_id: str) -> UndoResult:
+    """Undo a write of the same token, less than 24 hours old. One transaction: all of it or nothing.
+
+    Raises:
+        InvalidInput, NotFound: the id names no write of this token.
+        Conflict: it is too old, somebody else built on it since, or a policy, verification or pin stands against it.
+        NotPermitted: the actor may no longer write there.
+    """
+    with transaction.atomic():
+        write = find_write(actor, undo_id)
+        lines = REVERSALS[write.operation](actor, write)
+    stays = tuple(
+        f"the group '{row.subject.partition(':')[2]}' stays"
+        for row in write.of(Operation.GROUP)
+        if payload_of(row).get("action") == "create"
+    )
+    ids = dict.fromkeys(row.memory_id for row in write.rows if row.memory_id is not None)
+    return UndoResult(write.operation.value, tuple(ids), tuple(dict.fromkeys((*lines, *stays))))
