@@ -112,8 +112,19 @@ def undo_supersede(actor: Actor, write: PastWrite) -> Lines:
 
 
 def undo_reinforce(actor: Actor, write: PastWrite) -> Lines:
-    """Take back the confidence that a restatement added, and hide its wording."""
+    """Take back the confidence that a restatement added, hide its wording, and revive what it superseded."""
     lines: Lines = ()
+    for row in write.of(Operation.TRUST):  # a candidate that counted again
+        lines += restore_values(actor, row, Operation.TRUST, ("trust",), "it is a candidate again")
+    for row in write.of(Operation.SUPERSEDE):
+        old, by = find_version(actor, row.memory_id or "", right=WRITE), payload_of(row).get("by")
+        if by is None:
+            continue
+        if old.state != State.SUPERSEDED or old.superseded_by is None or str(old.superseded_by.id) != by:
+            raise changed_since(old)
+        refuse_changed(actor, write, old)
+        refuse_held(actor, Change.RESTORE_VERSION, old)
+        lines += revive(actor, old, payload_of(row))
     for row in write.of(Operation.MERGE):
         wording = find_version(actor, row.memory_id or "", right=WRITE)
         if wording.state == State.MERGED:

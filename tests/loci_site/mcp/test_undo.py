@@ -9,9 +9,14 @@ from django.utils import timezone
 
 from access.actor import CURATE, READ, WRITE, Via
 from access.audit import verify_chain
+from access.audit.operations import Operation
 from access.models import AuditEntry, CandidatePolicy, Group
 from access.tokens import actor_for_user
 from memories.lifecycle import verbs
+from memories.lifecycle.undo.reversals import REVERSALS
+from memories.lifecycle.undo.write import TELLING
+from memories.lifecycle.verb import Face
+from memories.lifecycle.verbs import offered_by
 from memories.models import Checkpoint, Memory, Proposal, Tombstone
 from relations.models import Relation
 from tests.loci_site.mcp.people import Agent, make_agent
@@ -101,6 +106,15 @@ def test_a_restatement_gives_back_what_it_added(agent: Agent, other: Agent) -> N
     other.answer("undo", undo=said["undo"])
     assert Memory.objects.get(id=stored["id"]).confidence == pytest.approx(stored["confidence"])
     assert "has changed since" in other.error("undo", undo=said["undo"])
+
+
+def test_a_restatement_that_superseded_gives_the_other_back(agent: Agent) -> None:
+    wrong, true = keep(agent, WRONG), keep(agent, TRUE)
+    said = keep(agent, TRUE, supersedes=wrong["id"])
+    assert (said["outcome"], state(wrong["id"])) == ("reinforced", "superseded")
+    agent.answer("undo", undo=said["undo"])
+    assert (state(wrong["id"]), state(true["id"])) == ("live", "live")
+    assert Memory.objects.get(id=wrong["id"]).valid_to is None
 
 
 def test_a_relation_and_its_entities_are_undone(agent: Agent) -> None:
@@ -218,3 +232,9 @@ def test_ids_tell_nothing_of_the_log(agent: Agent) -> None:
     ids = [keep(agent, f"Gate {number} is closed at night.")["undo"] for number in range(4)]
     assert len({undo[:4] for undo in ids}) == 4  # neighbours look unlike each other
     assert all(len(undo) == 26 and undo.isalnum() for undo in ids)
+
+
+def test_each_verb_of_agents_has_its_reversal() -> None:
+    operations = {verb.operation for verb in offered_by(Face.AGENTS).values()} - {Operation.PURGE}
+    assert operations <= set(REVERSALS)
+    assert set(REVERSALS) == set(TELLING) - {Operation.PURGE}
