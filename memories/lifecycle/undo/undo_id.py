@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from access.actor import Actor
@@ -63,15 +62,15 @@ def is_genuine(mark: bytes, actor: Actor, keys: Sequence[int]) -> bool:
 def mark_of(actor: Actor, keys: Sequence[int]) -> bytes:
     """The keyed hash of a write's rows and its writer."""
     value = f"{actor.name}\n{actor.token_id}\n{sorted(keys)}"
-    return hmac.digest(_secret("loci.undo.mark", settings.SECRET_KEY), value.encode(), "sha256")[:MARK_BYTES]
+    return hmac.digest(_secret("loci.undo.mark"), value.encode(), "sha256")[:MARK_BYTES]
 
 
 def _hide(plain: bytes, mark: bytes) -> bytes:
-    stream = hmac.digest(_secret("loci.undo.keys", settings.SECRET_KEY), mark, "sha256")
+    stream = hmac.digest(_secret("loci.undo.keys"), mark, "sha256")
     return bytes(left ^ right for left, right in zip(plain, stream, strict=False))
 
 
 @cache
-def _secret(purpose: str, key: str) -> bytes:
-    """A key for one purpose, derived once: deriving it takes ten times as long as using it."""
-    return salted_hmac(purpose, "", secret=key, algorithm="sha256").digest()
+def _secret(purpose: str) -> bytes:
+    """A key for one purpose, derived once per process: the secret key is read from its file each time."""
+    return salted_hmac(purpose, "", algorithm="sha256").digest()
