@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from access.tokens.stored_answers import KeyedWrite
 from loci_site.api.auth import actor_of, is_reading
 from loci_site.api.responses import REPLAY_HEADER, answer
-from loci_site.server.write_once import Answer, write_once
+from loci_site.server.write_once import WrittenAnswer, write_once
 
 KEY_HEADER: Final = "Idempotency-Key"
 PARAMETER: Final = {
@@ -31,12 +31,12 @@ def takes_key(view: View) -> View:
         if is_reading(request):
             return view(request, *args, **kwargs)
 
-        def job() -> Answer:
+        def job() -> WrittenAnswer:
             response = view(request, *args, **kwargs)
             # Only a write with a key is stored, so only that one is read again.
             body = json.loads(response.content) if write is not None else None
             responses.append(response)
-            return Answer(response.status_code, body)
+            return WrittenAnswer(response.status_code, body)
 
         responses: list[HttpResponse] = []
         write = keyed_write(request)

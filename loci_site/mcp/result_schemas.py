@@ -31,7 +31,6 @@ class UndoAnswer(Answer):
     """An undone write."""
 
     undone: str
-    ids: list[str]
     consequences: list[str]
 
 

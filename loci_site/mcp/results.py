@@ -27,7 +27,7 @@ from memories.entities.store_relation import RelationResult
 from memories.language.cleaning import first_words
 from memories.language.plurals import format_memory_count
 from memories.lifecycle.target import ChangeResult
-from memories.lifecycle.undo import UndoResult
+from memories.lifecycle.undo import UndoneWrite
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.labels import label_of
@@ -108,7 +108,7 @@ def saved_answer(saved: CheckpointResult) -> CallToolResult:
     return make_result(shapes.CheckpointAnswer.model_validate(checkpoint_json(saved)))
 
 
-def undone_answer(undone: UndoResult) -> CallToolResult:
+def undone_answer(undone: UndoneWrite) -> CallToolResult:
     """The result of undoing a write."""
     return make_result(shapes.UndoAnswer.model_validate(undone_json(undone)))
 

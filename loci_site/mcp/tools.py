@@ -22,7 +22,7 @@ from loci_site.mcp.arguments import KEY_ARGUMENT, parse_moment
 from loci_site.mcp.auth import current_actor, current_write
 from loci_site.mcp.input_schemas import Schema, trim_schema
 from loci_site.server.db_threads import in_db_thread, in_write_thread
-from loci_site.server.write_once import Answer, write_once
+from loci_site.server.write_once import WrittenAnswer, write_once
 from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats as count_memories
 from memories.draft import DEFAULT_CONFIDENCE, DEFAULT_IMPORTANCE, Draft, check_choice
@@ -79,11 +79,11 @@ def write_for_caller(
     """Run one unit of work that writes, as run_for_caller() does: once for each key, with the id that undoes it."""
     actor = current_actor()
 
-    def run() -> Answer:
+    def run() -> WrittenAnswer:
         body: dict[str, Any] = job(actor).structured_content or {}
         is_undoable = not (body.get("dry_run") or "undone" in body)
         undo = undo_id_of(actor, collected_rows()) if is_undoable else ""
-        return Answer(200, body | {"undo": undo} if undo else body)
+        return WrittenAnswer(200, body | {"undo": undo} if undo else body)
 
     done = write_once(actor, current_write(), run, in_one_transaction=in_one_transaction)
     return answers.written_result(done.body | {"replayed": True} if done.is_replay else done.body)

@@ -14,13 +14,13 @@ from django.db import transaction
 
 from access.actor import Actor
 from access.audit.collect import collected_rows, collecting_rows
-from access.errors import InFlight, LociError
+from access.errors import Conflict, InFlight, LociError
 from access.tokens.stored_answers import KeyedWrite, find_answer, keep_answer
 from memories.embedding.long_texts import run_apart
 
 
 @dataclass(frozen=True)
-class Answer:
+class WrittenAnswer:
     """The answer to a write: HTTP's status, the body as JSON values; `is_replay` if it was stored before."""
 
     status: int
@@ -28,10 +28,10 @@ class Answer:
     is_replay: bool = False
 
 
-class ReplayedError(LociError):
+class ReplayedError(Conflict):
     """The stored answer to a write that was refused."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: WrittenAnswer) -> None:
         body = answer.body
         super().__init__(body["message"], hint=body.get("hint", ""), field=body.get("field", ""))
         self.code, self.status = body["code"], answer.status  # type: ignore[misc]  # those of the first refusal
@@ -42,8 +42,12 @@ _LOCK = threading.Lock()
 
 
 def write_once(
-    actor: Actor, write: KeyedWrite | None, job: Callable[[], Answer], *, in_one_transaction: bool = True
-) -> Answer:
+    actor: Actor,
+    write: KeyedWrite | None,
+    job: Callable[[], WrittenAnswer],
+    *,
+    in_one_transaction: bool = True,
+) -> WrittenAnswer:
     """Run a job that writes, or return the stored answer of an earlier one with the same key.
 
     Without a key, the job just runs. `in_one_transaction` False: the job has transactions of its own, and its answer is
@@ -80,7 +84,7 @@ def in_flight(write: KeyedWrite, digest: str) -> Iterator[None]:
             _IN_FLIGHT.discard(digest)
 
 
-def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], Answer]) -> Answer:
+def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     """The job and its stored answer in one transaction. An error that the caller can act on does not undo what is logged."""
     refusal: LociError | None = None
     with transaction.atomic():
@@ -91,10 +95,10 @@ def _write_whole(actor: Actor, write: KeyedWrite, job: Callable[[], Answer]) -> 
     raise refusal
 
 
-def _write(actor: Actor, write: KeyedWrite, job: Callable[[], Answer]) -> Answer:
+def _write(actor: Actor, write: KeyedWrite, job: Callable[[], WrittenAnswer]) -> WrittenAnswer:
     kept = find_answer(actor, write)
     if kept is not None:
-        answer = Answer(kept.status, kept.answer, is_replay=True)
+        answer = WrittenAnswer(kept.status, kept.answer, is_replay=True)
         if answer.status >= 400:
             raise ReplayedError(answer)
         return answer

@@ -9,7 +9,7 @@ from memories.draft.registry import RECORD_FIELDS
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
-from memories.lifecycle.undo import UndoResult
+from memories.lifecycle.undo import UndoneWrite
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
 from memories.queries.labels import label_of
@@ -205,7 +205,7 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
     }
 
 
-def undone_json(undone: UndoResult) -> Json:
+def undone_json(undone: UndoneWrite) -> Json:
     """The result of undoing a write."""
     return {
         "undone": undone.undone,

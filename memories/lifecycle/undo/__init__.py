@@ -13,11 +13,11 @@ from memories.lifecycle.undo.reversals import REVERSALS
 from memories.lifecycle.undo.undo_id import make_undo_id
 from memories.lifecycle.undo.write import find_write, payload_of, telling_operation
 
-__all__ = ["UndoResult", "undo_id_of", "undo_write"]
+__all__ = ["UndoneWrite", "undo_id_of", "undo_write"]
 
 
 @dataclass(frozen=True)
-class UndoResult:
+class UndoneWrite:
     """What was undone: the operation of the write, the memories that it wrote, the consequences in words."""
 
     undone: str
@@ -32,7 +32,7 @@ def undo_id_of(actor: Actor, rows: Sequence[WrittenRow]) -> str:
     return make_undo_id(actor, [row.key for row in rows])
 
 
-def undo_write(actor: Actor, undo_id: str) -> UndoResult:
+def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     """Undo a write of the same token, less than 24 hours old. One transaction: all of it or nothing.
 
     Raises:
@@ -49,4 +49,4 @@ def undo_write(actor: Actor, undo_id: str) -> UndoResult:
         if payload_of(row).get("action") == "create"
     )
     ids = dict.fromkeys(row.memory_id for row in write.rows if row.memory_id is not None)
-    return UndoResult(write.operation.value, tuple(ids), tuple(dict.fromkeys((*lines, *stays))))
+    return UndoneWrite(write.operation.value, tuple(ids), tuple(dict.fromkeys((*lines, *stays))))

@@ -23,7 +23,8 @@ def test_an_edit_is_undone(member: Caller) -> None:
     stored = member.store(TEXT)
     edited = member.patch(f"/memories/{stored['id']}", {"content": "The gate opens at nine."})
     assert edited["outcome"] == "new_version"
-    assert undo(member, edited)["undone"] == "edit"
+    undone = undo(member, edited)
+    assert (undone["undone"], edited["memory"]["id"] in undone["ids"]) == ("edit", True)
     head = member.get(f"/memories/{stored['id']}")["head"]
     assert member.get(f"/memories/{head}")["content"] == TEXT
 

@@ -51,7 +51,10 @@ def state(id_: str) -> str:
 def test_a_store_is_undone_as_if_it_had_never_been(agent: Agent) -> None:
     stored = keep(agent, WRONG)
     undone = agent.answer("undo", undo=stored["undo"])
-    assert (undone["undone"], undone["ids"]) == ("store", [stored["id"]])
+    assert undone == {
+        "undone": "store",
+        "consequences": [f"{stored['id']} is hidden, as if it had not been stored"],
+    }
     assert recalled(agent) == []
     assert not Tombstone.objects.exists()
     again = keep(agent, WRONG)

@@ -222,6 +222,7 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "imports": 0,
         "proposals": 0,
         "saved filters": 0,
+        "stored answers": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
     assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]
