@@ -1,8 +1,7 @@
 """The id in the answer of a write: it names the write's log rows to the server, and tells nobody else anything.
 
-It is a synthetic initialisation vector (RFC 5297): a keyed hash of the rows and of the writer, which also proves that the
-id is genuine, and the first and last key of the rows, hidden with a second keyed hash. Keys stay what they are, however
-the log is numbered.
+It is one block of AES, as the cursors of lists are: the first and last key of the rows, and a keyed hash of the rows and of
+the writer, which proves that the id is genuine. Keys stay what they are, however the log is numbered.
 """
 
 import hmac
@@ -11,15 +10,19 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from django.utils.crypto import constant_time_compare, salted_hmac
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+from django.conf import settings
 
 from access.actor import Actor
 from access.errors import InvalidInput
 
+KEY_BYTES: Final = 6
+DISTANCE_BYTES: Final = 2  # from the first key to the last
 MARK_BYTES: Final = 8
-KEY_BYTES: Final = 8  # six of the first key, two of the distance to the last
-MAX_DISTANCE: Final = 2**16 - 1
-ID_CHARS: Final = 26  # 16 bytes in base 32
+BLOCK_BYTES: Final = KEY_BYTES + DISTANCE_BYTES + MARK_BYTES
+ID_CHARS: Final = 26  # a block in base 32
 
 
 class KeyRange(NamedTuple):
@@ -32,45 +35,48 @@ class KeyRange(NamedTuple):
 def make_undo_id(actor: Actor, keys: Sequence[int]) -> str:
     """The id for a write of the actor with these log rows; empty if they lie too far apart for an id."""
     first, distance = min(keys), max(keys) - min(keys)
-    if distance > MAX_DISTANCE or first >= 2**48:
+    try:
+        block = first.to_bytes(KEY_BYTES, "big") + distance.to_bytes(DISTANCE_BYTES, "big")
+    except OverflowError:
         return ""
-    mark = mark_of(actor, keys)
-    plain = first.to_bytes(6, "big") + distance.to_bytes(2, "big")
-    return b32encode(mark + _hide(plain, mark)).decode().rstrip("=").lower()
+    encrypted = _cipher().encryptor().update(block + mark_of(actor, keys))
+    return b32encode(encrypted).decode().rstrip("=").lower()
 
 
 def read_undo_id(text: str) -> tuple[bytes, KeyRange]:
-    """The mark and the key range of an id. Raises InvalidInput if it is none."""
+    """The mark and the key range of an id; made-up ones have some too. Raises InvalidInput if it cannot be an id."""
     try:
-        raw = b32decode(text.strip().upper() + "======") if len(text.strip()) == ID_CHARS else b""
+        encrypted = b32decode(text.strip().upper() + "======") if len(text.strip()) == ID_CHARS else b""
     except ValueError:
-        raw = b""
-    if len(raw) != MARK_BYTES + KEY_BYTES:
+        encrypted = b""
+    if len(encrypted) != BLOCK_BYTES:
         raise InvalidInput(
             "This is no undo id.", hint="Pass 'undo' of the answer to your write.", field="undo"
         )
-    mark, plain = raw[:MARK_BYTES], _hide(raw[MARK_BYTES:], raw[:MARK_BYTES])
-    first = int.from_bytes(plain[:6], "big")
-    return mark, KeyRange(first, first + int.from_bytes(plain[6:], "big"))
+    block = _cipher().decryptor().update(encrypted)
+    first = int.from_bytes(block[:KEY_BYTES], "big")
+    distance = int.from_bytes(block[KEY_BYTES:-MARK_BYTES], "big")
+    return block[-MARK_BYTES:], KeyRange(first, first + distance)
 
 
 def is_genuine(mark: bytes, actor: Actor, keys: Sequence[int]) -> bool:
     """True if the mark belongs to exactly these rows and to this actor."""
-    return bool(keys) and constant_time_compare(mark, mark_of(actor, keys))
+    return bool(keys) and hmac.compare_digest(mark, mark_of(actor, keys))
 
 
 def mark_of(actor: Actor, keys: Sequence[int]) -> bytes:
     """The keyed hash of a write's rows and its writer."""
     value = f"{actor.name}\n{actor.token_id}\n{sorted(keys)}"
-    return hmac.digest(_secret("loci.undo.mark"), value.encode(), "sha256")[:MARK_BYTES]
+    return hmac.digest(_secret("undo mark"), value.encode(), "sha256")[:MARK_BYTES]
 
 
-def _hide(plain: bytes, mark: bytes) -> bytes:
-    stream = hmac.digest(_secret("loci.undo.keys"), mark, "sha256")
-    return bytes(left ^ right for left, right in zip(plain, stream, strict=False))
+@cache
+def _cipher() -> Cipher[ECB]:
+    """An id is one block, so it needs neither a mode nor a nonce."""
+    return Cipher(AES(_secret("undo id")), ECB())  # noqa: S305 - one block
 
 
 @cache
 def _secret(purpose: str) -> bytes:
     """A key for one purpose, derived once per process: the secret key is read from its file each time."""
-    return salted_hmac(purpose, "", algorithm="sha256").digest()
+    return hmac.digest(settings.SECRET_KEY.encode(), purpose.encode(), "sha256")
