@@ -21,6 +21,11 @@ curl -H "Authorization: Bearer loci_…" "http://127.0.0.1:8000/api/recall?query
 - Lists have `items`, newest first, and `next`: pass it as `cursor` for the next page; null marks the last one. `limit` is at
   most 100.
 - The id of any version leads to the memory; verbs and edits apply to its current version.
+- A write takes the header `Idempotency-Key`, a new UUID for each write. Sent again with the same key and body within 24 hours, it
+  gets the first answer, with `Idempotent-Replay: true`, and writes nothing. The key with another request is a 422, and while the
+  first is under way a 409 with `Retry-After`.
+- The answer to a write has `undo`: for 24 hours, `POST /api/undo` with it takes the write back, from the same token. It is null if
+  nothing was written, and after a purge.
 - A store answers 201 created, 200 reinforced or unchanged, 202 queued for a curator, 409 refused.
 - Errors: [errors.md](errors.md). Every address may also answer 400, 401, 403, 404, 413, 422, 500 and 503."""
 
