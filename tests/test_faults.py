@@ -10,7 +10,7 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
 @cache
-def tests_in(file: str) -> frozenset[str]:
+def functions_in(file: str) -> frozenset[str]:
     """The names of a file's test functions."""
     tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -24,4 +24,4 @@ def test_the_page_of_proofs_names_a_test_for_each_fault() -> None:
     named = [NAMED.search(row) for row in rows]
     assert rows
     assert [row for row, test in zip(rows, named, strict=True) if test is None] == []
-    assert [test[0] for test in named if test is not None and test[2] not in tests_in(test[1])] == []
+    assert [test[0] for test in named if test is not None and test[2] not in functions_in(test[1])] == []
