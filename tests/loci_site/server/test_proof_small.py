@@ -95,7 +95,7 @@ def test_the_witness_notices_everything_that_may_be_wrong(tmp_path: Path) -> Non
         f"nobody sent: {work[0].content}",
         "search index: the keyword index does not match",
         "search index: 1 lack their vector row",
-        "log: broken at row",
+        "is broken at row",
         "memories and rows of the keyword index: 6 and 5",
         "vectors of pieces and rows of the vector index: 5 and 4",
         f"{e}: its context is not its neighbours'",
