@@ -12,7 +12,12 @@ class MemoriesConfig(AppConfig):
     def ready(self) -> None:
         """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
         from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - models are ready only now
-        from memories.lifecycle.saved_filters import purge_saved_filters  # noqa: PLC0415 - as above
+        from memories.lifecycle.purge_names import (  # noqa: PLC0415 - as above
+            purge_instructions,
+            purge_reasons,
+            purge_saved_filters,
+            purge_thread_names,
+        )
         from memories.search import checks  # noqa: F401, PLC0415 - registers itself
         from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
         from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
@@ -20,6 +25,9 @@ class MemoriesConfig(AppConfig):
         register_purge_hook("checkpoints", purge_checkpoints)
         register_purge_hook("proposals", purge_proposals)
         register_purge_hook("saved filters", purge_saved_filters)
+        register_purge_hook("instructions", purge_instructions)
+        register_purge_hook("reasons", purge_reasons)
+        register_purge_hook("thread names", purge_thread_names)
         post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
 
 

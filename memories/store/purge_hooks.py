@@ -17,10 +17,11 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class PurgedTexts:
-    """The memories that a purge destroys: their keys and texts."""
+    """The memories that a purge destroys: their keys and texts, and the keys of their groups."""
 
     keys: tuple[int, ...]
     texts: tuple[str, ...]
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,13 @@ class ClearedCopies:
 class OutsideCopies(Protocol):
     """Copies of the store that no transaction reaches, such as backups."""
 
-    def note(self) -> None:
-        """Record, inside its transaction, that a purge is under way: it is finished even after a crash."""
+    def note(self) -> str:
+        """Record, inside its transaction, that a purge is under way: it is finished even after a crash.
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+        The name of the record goes to clear(), which ends this purge's record and nobody else's.
+        """
+
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Remove what was purged from the copies, after the commit; raises nothing."""
 
 
@@ -49,15 +53,16 @@ def register_outside_copies(name: str, copies: OutsideCopies) -> None:
     OUTSIDE_COPIES[name] = copies
 
 
-def note_outside_copies() -> None:
-    """Call note() of all outside copies, inside the purge's transaction."""
-    for copies in OUTSIDE_COPIES.values():
-        copies.note()
+def note_outside_copies() -> dict[str, str]:
+    """Call note() of all outside copies, inside the purge's transaction; their records, by name."""
+    return {name: copies.note() for name, copies in OUTSIDE_COPIES.items()}
 
 
-def clear_outside_copies(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-    """Clear all outside copies, after the commit."""
-    found = [copies.clear(ids, texts) for copies in OUTSIDE_COPIES.values()]
+def clear_outside_copies(
+    ids: frozenset[UUID], texts: tuple[str, ...], notes: dict[str, str]
+) -> ClearedCopies:
+    """Clear all outside copies, after the commit; `notes` is from note_outside_copies()."""
+    found = [copies.clear(ids, texts, note=notes[name]) for name, copies in OUTSIDE_COPIES.items()]
     return ClearedCopies(
         tuple(line for one in found for line in one.checked),
         tuple(line for one in found for line in one.remains),

@@ -87,6 +87,7 @@ class CertificateOut(Document):
     links: int
     log_payloads: int
     recall_logs: int
+    recalls_blanked: int
     cleared: dict[str, int]
     remains: list[str]
     checked: list[str]

@@ -14,6 +14,7 @@ from maintenance.backups.archive import DATABASE, read_manifest, unpack
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.open_copy import use_copy
 from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
+from memories.lifecycle import purge as purging
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
@@ -128,6 +129,38 @@ def test_a_purge_that_was_killed_before_the_backups_is_made_up(
     assert is_purge_owed()
     purge_backups(operator())
     assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+
+
+def test_a_question_that_found_it_is_blanked_in_backups_too(remember: Remember, tmp_path: Path) -> None:
+    memory = remember(SECRET)
+    assert recall(operator(), RecallRequest("who has the Vlkodlak manuscript", group="ledger")).items
+    COUNTER.flush()
+    made = make_backup(operator())
+    purge(operator(), memory.id)
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+
+
+def test_two_purges_at_once_each_end_their_own_mark(
+    remember: Remember, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one process has committed its purge, another one clears the backups of its own."""
+    memory, other = remember(SECRET), remember("The queue holds ten jobs.")
+    made = make_backup(operator())
+    clear = purging.clear_outside_copies
+
+    def killed(*args: object) -> None:
+        monkeypatch.setattr(purging, "clear_outside_copies", clear)
+        purge(operator(), other.id)
+        raise SystemExit(9)
+
+    monkeypatch.setattr(purging, "clear_outside_copies", killed)
+    with pytest.raises(SystemExit):
+        purge(operator(), memory.id)
+    assert traces_in(bytes_of(made.path, tmp_path / "before")) == TRACES
+    assert is_purge_owed()
+    purge_backups(operator())
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+    assert not is_purge_owed()
 
 
 def test_a_backup_that_cannot_be_read_is_named(remember: Remember) -> None:
