@@ -169,6 +169,7 @@ def change_json(change: ChangeResult) -> Json:
             "cleared": c.cleared,
             "remains": list(c.remains),
             "checked": list(c.checked),
+            "scan": c.scan,
         }
     return body
 

@@ -65,6 +65,9 @@ class Certificate:
     cleared: dict[str, int] = field(default_factory=dict)
     remains: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()  # copies beside the database, such as backups
+    scan: str = (
+        "pending"  # of the files for whole sentences: "done", "left out", or pending until the caller commits
+    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,9 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
     held = () if end_purge(connection) else (WAL_IS_HELD,)
     outside = clear_outside_copies(ids, texts, notes)
     remains = (*held, *remains, *outside.remains)
-    return PurgeResult(replace(certificate, remains=remains, checked=outside.checked), followed)
+    return PurgeResult(
+        replace(certificate, remains=remains, checked=outside.checked, scan=outside.scan), followed
+    )
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:

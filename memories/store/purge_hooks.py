@@ -26,10 +26,14 @@ class PurgedTexts:
 
 @dataclass(frozen=True)
 class ClearedCopies:
-    """The result for copies outside the database, in words: what was checked, and where the text may remain."""
+    """The result for copies outside the database, in words: what was checked, and where the text may remain.
+
+    `scan` is "done" or "left out" from what searches the files, empty from all others.
+    """
 
     checked: tuple[str, ...] = ()
     remains: tuple[str, ...] = ()
+    scan: str = ""
 
 
 class OutsideCopies(Protocol):
@@ -66,6 +70,7 @@ def clear_outside_copies(
     return ClearedCopies(
         tuple(line for one in found for line in one.checked),
         tuple(line for one in found for line in one.remains),
+        "".join(one.scan for one in found),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from loci_site.api.schemas.fields import returned_fields
 from memories.types import Scope, State, Trust, Type
@@ -91,6 +91,9 @@ class CertificateOut(Document):
     cleared: dict[str, int]
     remains: list[str]
     checked: list[str]
+    scan: str = Field(
+        description="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
+    )
 
 
 class DoneOut(Document):

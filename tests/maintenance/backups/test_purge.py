@@ -60,7 +60,7 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
     assert all(vector in before for vector in vectors)
     done = purge(operator(), memory.id, reason="asked for")
     assert done.certificate is not None
-    assert done.certificate.checked == ("2 managed backups: 2 held it and were rewritten",)
+    assert done.certificate.checked[0] == "2 managed backups: 2 held it and were rewritten"
     assert done.certificate.remains == ()
     for made in (first, second):
         after = bytes_of(made.path, tmp_path / made.path.stem)
@@ -92,7 +92,7 @@ def test_a_backup_that_has_nothing_of_it_is_left_as_it_is(remember: Remember) ->
     done = purge(operator(), remember(SECRET).id)
     assert made.path.read_bytes() == before
     assert done.certificate is not None
-    assert done.certificate.checked == ("1 managed backups: 0 held it and were rewritten",)
+    assert done.certificate.checked[0] == "1 managed backups: 0 held it and were rewritten"
 
 
 def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
@@ -103,7 +103,8 @@ def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
     monkeypatch.setattr(backup_purging, "AT_ONCE_BYTES", 0)
     done = purge(operator(), memory.id)
     assert done.certificate is not None
-    (said,) = done.certificate.remains
+    said, scanned = done.certificate.remains
+    assert scanned == f"backups/{made.path.name} contains a sentence of it"
     assert said.startswith("1 managed backups still hold it: the worker rewrites them")
     assert is_purge_owed()
     assert purge_backups(operator()) == BackupsPurged(1, (made.path.name,))
@@ -177,5 +178,5 @@ def test_a_backup_that_cannot_be_read_is_named(remember: Remember) -> None:
 def test_without_backups_there_is_nothing_to_look_at(remember: Remember, alice: User, ledger: Group) -> None:
     done = purge(operator(), remember(SECRET).id)
     assert done.certificate is not None
-    assert done.certificate.checked == ("no managed backups",)
+    assert done.certificate.checked[0] == "no managed backups"
     assert not is_purge_owed()

@@ -181,7 +181,9 @@ def test_the_certificate_says_where_the_text_still_stands(alice: User, ledger: G
     assert done.certificate.remains == (
         f"1 other memories quote it: {quote.id}",
         f"1 rows of the audit log quote it: {stored.name}",
+        f"{Path(connection.settings_dict['NAME']).name} contains a sentence of it",
     )
+    assert done.certificate.scan == "done"
 
 
 def test_questions_that_found_it_are_blanked(alice: User, ledger: Group) -> None:
