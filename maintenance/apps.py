@@ -6,8 +6,9 @@ class MaintenanceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks, and what a purge clears: run changes, backups, copies of dry runs."""
+        """Register the system checks, and what a purge clears: run changes, backups, copies of dry runs; at last its scan."""
         from maintenance.backups.purge import ManagedBackups  # noqa: PLC0415 - as above
+        from maintenance.backups.scan import ScannedFiles  # noqa: PLC0415 - as above
         from maintenance.cycle.compaction import checks  # noqa: F401, PLC0415 - importing registers them; models are ready only now
         from maintenance.dry_run import DryRunCopies  # noqa: PLC0415 - as above
         from maintenance.purge_hooks import purge_run_changes  # noqa: PLC0415 - as above
@@ -19,3 +20,4 @@ class MaintenanceConfig(AppConfig):
         register_purge_hook("run changes", purge_run_changes)
         register_outside_copies("backups", ManagedBackups())
         register_outside_copies("trials", DryRunCopies())
+        register_outside_copies("scan", ScannedFiles())

@@ -45,10 +45,11 @@ def run_on_copy(work: Callable[[], T]) -> T:
 class DryRunCopies:
     """The dry runs' copies of the store as a purge sees them; each ends with its run, or here if that was killed."""
 
-    def note(self) -> None:
+    def note(self) -> str:
         """Nothing to remember: a copy is deleted when its run ends."""
+        return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Delete the copies of killed runs; report those in use."""
         left = remove_unused_copies(Path(settings.LOCI.home))
         remains = f"copies of the store used by dry runs may contain it until those end: {left}"

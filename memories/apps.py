@@ -13,13 +13,16 @@ class MemoriesConfig(AppConfig):
         """Register checks and purge hooks; restore the indexes' tables and triggers after every migrate."""
         from access.groups import register_group_text_check  # noqa: PLC0415 - models are ready only now
         from memories.lifecycle.propose import purge_proposals  # noqa: PLC0415 - as above
-        from memories.search import checks  # noqa: F401, PLC0415 - registers itself
-        from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
-        from memories.store.purge_hooks import (  # noqa: PLC0415 - as above
+        from memories.lifecycle.purge.names import (  # noqa: PLC0415 - as above
+            purge_instructions,
+            purge_reasons,
             purge_saved_filters,
             purge_stored_answers,
-            register_purge_hook,
+            purge_thread_names,
         )
+        from memories.search import checks  # noqa: F401, PLC0415 - registers itself
+        from memories.sessions.checkpoints import purge_checkpoints  # noqa: PLC0415 - as above
+        from memories.store.purge_hooks import register_purge_hook  # noqa: PLC0415 - as above
         from memories.store.withdrawn.texts import check_group_text  # noqa: PLC0415 - as above
 
         register_group_text_check(check_group_text)
@@ -27,6 +30,9 @@ class MemoriesConfig(AppConfig):
         register_purge_hook("proposals", purge_proposals)
         register_purge_hook("saved filters", purge_saved_filters)
         register_purge_hook("stored answers", purge_stored_answers)
+        register_purge_hook("instructions", purge_instructions)
+        register_purge_hook("reasons", purge_reasons)
+        register_purge_hook("thread names", purge_thread_names)
         post_migrate.connect(restore_indexes, sender=self, dispatch_uid="memories.indexes")
 
 

@@ -5,6 +5,7 @@ A purge rewrites a small folder itself and leaves a large one to a job, as its c
 
 import logging
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
@@ -44,7 +45,9 @@ from memories.store.purge_hooks import ClearedCopies
 
 log = logging.getLogger(__name__)
 JOB = "purge_backups"
-MARK = ".purges-owed"
+MARK = (
+    ".purges-owed"  # the start of the names of files, one for each purge that has not reached the backups yet
+)
 # Unpacking, purging and packing take about a second per 40 MB; beyond this size the job does it.
 AT_ONCE_BYTES = 256 * 1024**2
 WAIT_S = 10.0  # for another backup in progress
@@ -64,21 +67,19 @@ class BackupsPurged:
 class ManagedBackups:
     """The backups in LOCI_HOME/backups as copies of the store that a purge has to reach."""
 
-    def note(self) -> None:
-        """Mark the backups for the purge job, so that they are purged even if this process dies."""
-        if backup_paths():
-            path = backups_folder() / MARK
-            draft = path.with_name(f"{MARK}.{secrets.token_hex(4)}.part")
-            draft.write_text(secrets.token_hex(8))
-            draft.chmod(0o600)
-            draft.replace(path)
+    def note(self) -> str:
+        """Mark the backups for the purge job, so that they are purged even if this process dies; the mark's name."""
+        if not backup_paths():
+            return ""
+        mark = f"{MARK}-{secrets.token_hex(8)}"
+        (backups_folder() / mark).touch(mode=0o600)
+        return mark
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Rewrite the backups that hold one of the memories or texts, or leave it to the job."""
         paths = backup_paths()
         if not paths:
             return ClearedCopies(("no managed backups",))
-        mark = _read_mark()
         try:
             unpacked = (backup.manifest.database_bytes for backup in managed_backups() if backup.manifest)
             if sum(unpacked) > AT_ONCE_BYTES:
@@ -94,7 +95,7 @@ class ManagedBackups:
             return ClearedCopies(
                 checked, (f"the backups {names} cannot be read and may hold it: delete them",)
             )
-        _clear_mark(mark)
+        clear_marks([note] if note else [])
         return ClearedCopies(checked)
 
 
@@ -109,10 +110,10 @@ def purge_backups(actor: Actor) -> BackupsPurged:
     """
     require_admin(actor)
     check_database_kind()
-    mark = _read_mark()
+    marks = owed_marks()
     with backup_lock():
         done = rewrite_backups(actor, purged_ids(), ())
-    _clear_mark(mark)
+    clear_marks(marks)
     if done.rewritten:
         payload = {"action": "purge", "rewritten": list(done.rewritten)}
         audit.append(actor, Operation.BACKUP, subject="backups", payload=payload)
@@ -120,8 +121,8 @@ def purge_backups(actor: Actor) -> BackupsPurged:
 
 
 def is_purge_owed() -> bool:
-    """True if a purge has not reached the backups yet; checks for one file."""
-    return (backups_folder() / MARK).exists()
+    """True if a purge has not reached the backups yet; looks for one of the marks."""
+    return bool(owed_marks())
 
 
 def purged_ids() -> frozenset[UUID]:
@@ -181,12 +182,12 @@ def leave_to_job(ids: frozenset[UUID]) -> ClearedCopies:
     return ClearedCopies(remains=(f"{holding} managed backups still hold it: {JOB_REWRITES}",))
 
 
-def _read_mark() -> str:
-    path = backups_folder() / MARK
-    return path.read_text() if path.exists() else ""
+def owed_marks() -> list[str]:
+    """The names of the marks of all purges that have not reached the backups yet."""
+    return [path.name for path in backups_folder().glob(f"{MARK}*") if path.suffix != ".part"]
 
 
-def _clear_mark(seen: str) -> None:
-    """Delete the mark unless another purge has set a new one since."""
-    if seen and _read_mark() == seen:
-        (backups_folder() / MARK).unlink(missing_ok=True)
+def clear_marks(marks: Iterable[str]) -> None:
+    """Delete these marks; those that other purges have set stay."""
+    for mark in marks:
+        (backups_folder() / mark).unlink(missing_ok=True)

@@ -315,7 +315,7 @@ def describe_change(verb: Verb, done: ChangeResult) -> str:
     if (proof := done.certificate) is not None:
         return (
             f"Purged: {format_memory_count(proof.memories)}, {proof.pieces} pieces, {proof.links} links, "
-            f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls."
+            f"{proof.log_payloads} log payloads, {proof.recall_logs} logged recalls; {proof.recalls_blanked} questions blanked."
             + "".join(f" Checked: {place}." for place in proof.checked)
             + "".join(f" Still there: {place}." for place in proof.remains)
         )

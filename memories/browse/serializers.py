@@ -166,9 +166,11 @@ def change_json(change: ChangeResult) -> Json:
             "links": c.links,
             "log_payloads": c.log_payloads,
             "recall_logs": c.recall_logs,
+            "recalls_blanked": c.recalls_blanked,
             "cleared": c.cleared,
             "remains": list(c.remains),
             "checked": list(c.checked),
+            "scan": c.scan,
         }
     return body
 

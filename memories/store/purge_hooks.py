@@ -10,8 +10,6 @@ from uuid import UUID
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 
-from access.models import SavedFilter, StoredAnswer
-
 REDACTION = "[purged]"
 
 Row = TypeVar("Row", bound=Model)
@@ -19,28 +17,36 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True)
 class PurgedTexts:
-    """The memories that a purge destroys: their keys, texts and ids."""
+    """The memories that a purge destroys: their keys, texts and ids, and the keys of their groups."""
 
     keys: tuple[int, ...]
     texts: tuple[str, ...]
     ids: tuple[UUID, ...] = ()
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClearedCopies:
-    """The result for copies outside the database, in words: what was checked, and where the text may remain."""
+    """The result for copies outside the database, in words: what was checked, and where the text may remain.
+
+    `scan` is "done" or "left out" from what searches the files, empty from all others.
+    """
 
     checked: tuple[str, ...] = ()
     remains: tuple[str, ...] = ()
+    scan: str = ""
 
 
 class OutsideCopies(Protocol):
     """Copies of the store that no transaction reaches, such as backups."""
 
-    def note(self) -> None:
-        """Record, inside its transaction, that a purge is under way: it is finished even after a crash."""
+    def note(self) -> str:
+        """Record, inside its transaction, that a purge is under way: it is finished even after a crash.
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+        The name of the record goes to clear(), which ends this purge's record and nobody else's.
+        """
+
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Remove what was purged from the copies, after the commit; raises nothing."""
 
 
@@ -52,18 +58,20 @@ def register_outside_copies(name: str, copies: OutsideCopies) -> None:
     OUTSIDE_COPIES[name] = copies
 
 
-def note_outside_copies() -> None:
-    """Call note() of all outside copies, inside the purge's transaction."""
-    for copies in OUTSIDE_COPIES.values():
-        copies.note()
+def note_outside_copies() -> dict[str, str]:
+    """Call note() of all outside copies, inside the purge's transaction; their records, by name."""
+    return {name: copies.note() for name, copies in OUTSIDE_COPIES.items()}
 
 
-def clear_outside_copies(ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
-    """Clear all outside copies, after the commit."""
-    found = [copies.clear(ids, texts) for copies in OUTSIDE_COPIES.values()]
+def clear_outside_copies(
+    ids: frozenset[UUID], texts: tuple[str, ...], notes: dict[str, str]
+) -> ClearedCopies:
+    """Clear all outside copies, after the commit; `notes` is from note_outside_copies()."""
+    found = [copies.clear(ids, texts, note=notes[name]) for name, copies in OUTSIDE_COPIES.items()]
     return ClearedCopies(
         tuple(line for one in found for line in one.checked),
         tuple(line for one in found for line in one.remains),
+        "".join(one.scan for one in found),
     )
 
 
@@ -110,20 +118,3 @@ def redact(value: Any, texts: tuple[str, ...]) -> Any:
     if isinstance(value, dict):
         return {redact(name, texts): redact(part, texts) for name, part in value.items()}
     return value
-
-
-def purge_saved_filters(doomed: PurgedTexts) -> int:
-    """Delete the filters that contain a purged text as words of their own; return their number."""
-    found = {
-        row.pk
-        for column in ("asked", "name")
-        for row in rows_quoting(SavedFilter.objects.all(), column, doomed.texts)
-        if redact(getattr(row, column), doomed.texts) != getattr(row, column)
-    }
-    return SavedFilter.objects.filter(pk__in=found).delete()[0]
-
-
-def purge_stored_answers(doomed: PurgedTexts) -> int:
-    """Delete the stored answers that quote a purged text or name its memory, as they may hold its first words."""
-    named = (*doomed.texts, *map(str, doomed.ids))
-    return rows_quoting(StoredAnswer.objects.all(), "answer", named).delete()[0]

@@ -46,10 +46,11 @@ def remove_file(upload: Upload) -> None:
 class UploadedFiles:
     """Uploaded files as copies that a purge has to reach: a file with a purged text is deleted and not imported."""
 
-    def note(self) -> None:
+    def note(self) -> str:
         """Nothing to do: a file that is left is deleted within a day anyway."""
+        return ""
 
-    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...]) -> ClearedCopies:
+    def clear(self, ids: frozenset[UUID], texts: tuple[str, ...], *, note: str) -> ClearedCopies:
         """Delete the files that contain one of the texts."""
         needles = sorted({form.encode() for text in texts for form in encodings_of(text)})
         gone = 0

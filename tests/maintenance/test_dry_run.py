@@ -56,7 +56,7 @@ def test_a_purge_reports_copies_in_use(remember: Remember, left: Path) -> None:
 
 
 def test_a_dry_run_holds_its_copy_until_it_ends() -> None:
-    seen = run_on_copy(lambda: DryRunCopies().clear(frozenset(), ()).remains)
+    seen = run_on_copy(lambda: DryRunCopies().clear(frozenset(), (), note="").remains)
     assert len(seen) == 1
     assert copies() == []
 
@@ -64,5 +64,5 @@ def test_a_dry_run_holds_its_copy_until_it_ends() -> None:
 def test_a_folder_that_is_just_being_created_is_left() -> None:
     folder = Path(settings.LOCI.home) / ".trial-new"
     folder.mkdir()
-    DryRunCopies().clear(frozenset(), ())
+    DryRunCopies().clear(frozenset(), (), note="")
     assert folder.exists()

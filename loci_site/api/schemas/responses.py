@@ -93,9 +93,13 @@ class CertificateOut(Document):
     links: int
     log_payloads: int
     recall_logs: int
+    recalls_blanked: int
     cleared: dict[str, int]
     remains: list[str]
     checked: list[str]
+    scan: str = Field(
+        description="Search of database, logs, queue and backups for sentences of the texts: `done`, `left out` or `pending`."
+    )
 
 
 class DoneOut(Written):

@@ -170,7 +170,8 @@ def result_lines(done: ChangeResult) -> list[str]:
     if (proof := done.certificate) is not None:
         lines.append(
             f"Destroyed: {format_memory_count(proof.memories)}, {format_count(proof.pieces, 'piece')}, {format_count(proof.links, 'link')}, "
-            f"{format_count(proof.log_payloads, 'log payload')}, {format_count(proof.recall_logs, 'logged recall')}."
+            f"{format_count(proof.log_payloads, 'log payload')}, {format_count(proof.recall_logs, 'logged recall')}; "
+            f"blanked: {format_count(proof.recalls_blanked, 'question')} that found it."
         )
         lines += [f"Still there: {printable(place)}" for place in proof.remains]
     return lines

@@ -14,6 +14,7 @@ from maintenance.backups.archive import DATABASE, read_manifest, unpack
 from maintenance.backups.folder import backups_folder
 from maintenance.backups.open_copy import use_copy
 from maintenance.backups.purge import BackupsPurged, is_purge_owed, purge_backups
+from memories.lifecycle import purge as purging
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
 from memories.recall import RecallRequest, recall
@@ -59,7 +60,7 @@ def test_no_byte_is_left_in_any_backup(remember: Remember, tmp_path: Path) -> No
     assert all(vector in before for vector in vectors)
     done = purge(operator(), memory.id, reason="asked for")
     assert done.certificate is not None
-    assert done.certificate.checked == ("2 managed backups: 2 held it and were rewritten",)
+    assert done.certificate.checked[0] == "2 managed backups: 2 held it and were rewritten"
     assert done.certificate.remains == ()
     for made in (first, second):
         after = bytes_of(made.path, tmp_path / made.path.stem)
@@ -91,7 +92,7 @@ def test_a_backup_that_has_nothing_of_it_is_left_as_it_is(remember: Remember) ->
     done = purge(operator(), remember(SECRET).id)
     assert made.path.read_bytes() == before
     assert done.certificate is not None
-    assert done.certificate.checked == ("1 managed backups: 0 held it and were rewritten",)
+    assert done.certificate.checked[0] == "1 managed backups: 0 held it and were rewritten"
 
 
 def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
@@ -102,7 +103,8 @@ def test_large_backups_are_left_to_the_worker_and_the_certificate_says_so(
     monkeypatch.setattr(backup_purging, "AT_ONCE_BYTES", 0)
     done = purge(operator(), memory.id)
     assert done.certificate is not None
-    (said,) = done.certificate.remains
+    said, scanned = done.certificate.remains
+    assert scanned == f"backups/{made.path.name} contains a sentence of it"
     assert said.startswith("1 managed backups still hold it: the worker rewrites them")
     assert is_purge_owed()
     assert purge_backups(operator()) == BackupsPurged(1, (made.path.name,))
@@ -130,6 +132,38 @@ def test_a_purge_that_was_killed_before_the_backups_is_made_up(
     assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
 
 
+def test_a_question_that_found_it_is_blanked_in_backups_too(remember: Remember, tmp_path: Path) -> None:
+    memory = remember(SECRET)
+    assert recall(operator(), RecallRequest("who has the Vlkodlak manuscript", group="ledger")).items
+    COUNTER.flush()
+    made = make_backup(operator())
+    purge(operator(), memory.id)
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+
+
+def test_two_purges_at_once_each_end_their_own_mark(
+    remember: Remember, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one process has committed its purge, another one clears the backups of its own."""
+    memory, other = remember(SECRET), remember("The queue holds ten jobs.")
+    made = make_backup(operator())
+    clear = purging.clear_outside_copies
+
+    def killed(*args: object) -> None:
+        monkeypatch.setattr(purging, "clear_outside_copies", clear)
+        purge(operator(), other.id)
+        raise SystemExit(9)
+
+    monkeypatch.setattr(purging, "clear_outside_copies", killed)
+    with pytest.raises(SystemExit):
+        purge(operator(), memory.id)
+    assert traces_in(bytes_of(made.path, tmp_path / "before")) == TRACES
+    assert is_purge_owed()
+    purge_backups(operator())
+    assert traces_in(bytes_of(made.path, tmp_path / "after")) == []
+    assert not is_purge_owed()
+
+
 def test_a_backup_that_cannot_be_read_is_named(remember: Remember) -> None:
     memory = remember(SECRET)
     made = make_backup(operator())
@@ -144,5 +178,5 @@ def test_a_backup_that_cannot_be_read_is_named(remember: Remember) -> None:
 def test_without_backups_there_is_nothing_to_look_at(remember: Remember, alice: User, ledger: Group) -> None:
     done = purge(operator(), remember(SECRET).id)
     assert done.certificate is not None
-    assert done.certificate.checked == ("no managed backups",)
+    assert done.certificate.checked[0] == "no managed backups"
     assert not is_purge_owed()

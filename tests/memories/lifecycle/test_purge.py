@@ -9,11 +9,12 @@ from django.db import connection
 
 from access.audit.verify import is_log_whole, verify_log
 from access.errors import NotPermitted
+from access.groups.members import set_member
 from access.models import AuditEntry, AuditPayload, Group
 from maintenance.models import Run, RunChange
 from memories.entities.store_relation import RelationDraft, store_relation
-from memories.lifecycle.verbs import forget, purge
-from memories.models import Checkpoint, Link, Memory, Piece, RecallLog
+from memories.lifecycle.verbs import forget, purge, retract
+from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone
 from memories.recall import RecallRequest, recall
 from memories.recall.recall_log import COUNTER, PendingRecall, write_recalls
 from memories.search.base import search_index
@@ -173,10 +174,80 @@ def test_no_neighbour_keeps_its_words_in_whatever_state(alice: User, ledger: Gro
 
 def test_the_certificate_says_where_the_text_still_stands(alice: User, ledger: Group, garden: Group) -> None:
     memory = kept(person(alice), SECRET, group="ledger", scope="group")
-    keep(person(alice), f"Bob said: {SECRET}", group="garden", scope="group")
+    quote = kept(person(alice), f"Bob said: {SECRET}", group="garden", scope="group")
+    stored = AuditEntry.objects.get(memory_id=quote.id)
     done = purge(person(alice), memory.id)
     assert done.certificate is not None
-    assert done.certificate.remains == ("1 other memories quote it", "1 rows of the audit log quote it")
+    assert done.certificate.remains == (
+        f"1 other memories quote it: {quote.id}",
+        f"1 rows of the audit log quote it: {stored.name}",
+        f"{Path(connection.settings_dict['NAME']).name} contains a sentence of it",
+    )
+    assert done.certificate.scan == "done"
+
+
+def test_questions_that_found_it_are_blanked(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger")
+    kept(person(alice), "The queue holds ten jobs.", group="ledger")
+    for question in ("who has the Vlkodlak manuscript", f"is it true that {SECRET}"):
+        assert recall(person(alice), RecallRequest(question, group="ledger")).items
+    COUNTER.flush()
+    write_recalls(
+        [
+            PendingRecall(
+                memory.created_at, ledger.key, "bob", "mcp", "hybrid", "how many jobs", (), 1.0, True, False
+            )
+        ]
+    )
+    done = purge(person(alice), memory.id)
+    assert done.certificate is not None
+    assert (done.certificate.recall_logs, done.certificate.recalls_blanked) == (1, 1)
+    assert sorted(RecallLog.objects.values_list("query", flat=True)) == ["[purged]", "how many jobs"]
+    assert done.certificate.remains == ()
+    assert traces_in(stored_bytes()) == []
+
+
+def test_names_reasons_and_instructions_of_its_group_lose_the_text(alice: User, ledger: Group) -> None:
+    memory = kept(person(alice), SECRET, group="ledger", thread=f"about {SECRET}")
+    other = kept(person(alice), "A wrong text.", group="ledger")
+    retract(person(alice), other.id, reason=f"not so: {SECRET}")
+    AuditPayload.objects.filter(entry__memory_id=other.id).delete()  # the log would name the reason as well
+    Group.objects.filter(pk=ledger.pk).update(instructions=f"Mind: {SECRET} Always.", title=SECRET)
+    done = purge(person(alice), memory.id, reason=f"nobody may read: {SECRET}")
+    assert done.certificate is not None
+    cleared = done.certificate.cleared
+    assert (cleared["instructions"], cleared["reasons"], cleared["thread names"]) == (2, 1, 1)
+    ledger.refresh_from_db()
+    assert (ledger.title, ledger.instructions) == ("[purged]", "Mind: [purged] Always.")
+    thread = Thread.objects.get()
+    assert thread.name == f"about [purged] {thread.id.hex[-12:]}"
+    reasons = set(Tombstone.objects.values_list("reason", flat=True))
+    assert reasons == {"not so: [purged]", "nobody may read: [purged]"}
+    assert done.certificate.remains == ()
+    assert traces_in(stored_bytes()) == []
+
+
+def test_of_other_groups_a_curator_learns_numbers_alone(
+    alice: User, bob: User, ledger: Group, garden: Group
+) -> None:
+    set_member(person(alice), ledger, user=bob, role="curator")
+    memory = kept(person(bob), SECRET, group="ledger", scope="group")
+    quote = kept(person(bob), f"Bob said: {SECRET}", group="ledger", scope="group")
+    for text in (f"Alice said: {SECRET}", f"Charlie said: {SECRET}"):
+        kept(person(alice), text, group="garden", scope="group", thread=SECRET)
+    Group.objects.filter(pk=garden.pk).update(instructions=SECRET)
+    done = purge(person(bob), memory.id)
+    assert done.certificate is not None
+    remains = done.certificate.remains
+    assert remains[:2] == (
+        f"1 other memories quote it: {quote.id}",
+        "2 other memories quote it, in groups that you may not read",
+    )
+    assert "1 instructions of groups contain it, in groups that you may not read" in remains
+    assert "1 names of threads contain it, in groups that you may not read" in remains
+    assert not [line for line in remains if "garden" in line]
+    garden.refresh_from_db()
+    assert garden.instructions == SECRET
 
 
 def test_a_reader_that_holds_the_log_of_pages_is_told_of(alice: User, ledger: Group) -> None:
@@ -222,6 +293,9 @@ def test_checkpoints_and_what_runs_kept_lose_the_text(alice: User, ledger: Group
         "proposals": 0,
         "saved filters": 0,
         "stored answers": 0,
+        "instructions": 0,
+        "reasons": 0,
+        "thread names": 0,
     }
     assert Checkpoint.objects.get().state == {"next": ["Check: [purged]"], "n": 1}
     assert [(c.row, c.before) for c in RunChange.objects.all()] == [(other.key, {"context": "[purged]"})]

@@ -279,7 +279,7 @@ def test_a_purge_reaches_what_was_sent(alice: User, bob: User) -> None:
     assert done.certificate is not None
     assert done.certificate.cleared["imports"] == 1
     # After the commit, which this test's own transaction never comes to.
-    cleared = OUTSIDE_COPIES["uploads"].clear(frozenset({doomed.id}), (doomed.content,))
+    cleared = OUTSIDE_COPIES["uploads"].clear(frozenset({doomed.id}), (doomed.content,), note="")
     assert cleared.checked == ("files uploaded for import: 1 deleted",)
     assert (find_upload(person(bob), holding.id).state, file_of(holding).exists()) == ("failed", False)
     assert (find_upload(person(bob), other.id).state, file_of(other).exists()) == ("checked", True)

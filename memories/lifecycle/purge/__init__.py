@@ -1,31 +1,34 @@
 """Purging: destroy a memory and everything made from its text, and certify what was destroyed and checked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import NotPermitted
-from access.models import AuditPayload
+from access.models import AuditEntry, AuditPayload, Group, SavedFilter
 from memories.language.cleaning import first_words, fold
-from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Tombstone, TombstoneKind
+from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone, TombstoneKind
 from memories.queries.by_text import single_version_copies
 from memories.queries.versions import versions_of
-from memories.recall.recall_log import COUNTER
+from memories.recall.recall_log import COUNTER, unpack_hits
 from memories.search.schema import begin_purge, end_purge
 from memories.store.derived import DerivedChanges, WithdrawalReach, find_reach, withdraw_derived
 from memories.store.purge_hooks import (
+    REDACTION,
     PurgedTexts,
     clear_outside_copies,
     note_outside_copies,
+    redact,
     rows_quoting,
     run_purge_hooks,
 )
@@ -35,6 +38,7 @@ from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import State
 
 ROWS_AT_ONCE = 500
+MAX_NAMED = 5  # rows named in a line of what remains
 WAL_IS_HELD = (
     "the write-ahead log still holds earlier pages, because a reader keeps it open: "
     "end what reads the database (or restart Loci) and the text is gone from the files too"
@@ -45,8 +49,9 @@ WAL_IS_HELD = (
 class Certificate:
     """What a purge destroyed and checked; counts of rows.
 
-    `cleared` counts the rows that the purge hooks cleared. `remains` names the places where the text may still be:
-    nothing is certified about them.
+    `recall_logs` were deleted because their questions quote the text; the questions of `recalls_blanked`, which found the
+    memory, were blanked. `cleared` counts the rows that the purge hooks cleared. `remains` names the places where the
+    text may still be: nothing is certified about them.
     """
 
     at: datetime
@@ -56,9 +61,13 @@ class Certificate:
     links: int
     log_payloads: int
     recall_logs: int
+    recalls_blanked: int = 0
     cleared: dict[str, int] = field(default_factory=dict)
     remains: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()  # copies beside the database, such as backups
+    scan: str = (
+        "pending"  # of the files for whole sentences: "done", "left out", or pending until the caller commits
+    )
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
     with suppress(DatabaseError):
         COUNTER.flush()
     # Folding the whole log takes seconds, so do it before the write lock; later rows are folded under the lock.
-    logged = find_quoting_recalls([row.content for row in find_purge_targets(memory).rows])
+    logged = find_logged_recalls(find_purge_targets(memory).rows)
     begin_purge(connection)
     with transaction.atomic():
         doomed = find_purge_targets(memory)
@@ -86,18 +95,20 @@ def purge_rows(actor: Actor, memory: Memory, *, reason: str) -> PurgeResult:
         check_purge_rights(actor, chain)
         followed = withdraw_derived(actor, doomed.reach, is_purge=True)
         certificate = destroy(actor, doomed, reason=reason, logged=logged)
-        note_outside_copies()
+        notes = note_outside_copies()
     ids, texts = frozenset(certificate.ids), tuple(dict.fromkeys(row.content for row in chain))
-    remains = find_remains(texts)
+    remains = find_remains(actor, texts)
     if connection.in_atomic_block:
         # `remains` is as of now; the caller's transaction holds the pages until its end.
         transaction.on_commit(lambda: end_purge(connection))
-        transaction.on_commit(lambda: clear_outside_copies(ids, texts))
+        transaction.on_commit(lambda: clear_outside_copies(ids, texts, notes))
         return PurgeResult(replace(certificate, remains=remains), followed)
     held = () if end_purge(connection) else (WAL_IS_HELD,)
-    outside = clear_outside_copies(ids, texts)
+    outside = clear_outside_copies(ids, texts, notes)
     remains = (*held, *remains, *outside.remains)
-    return PurgeResult(replace(certificate, remains=remains, checked=outside.checked), followed)
+    return PurgeResult(
+        replace(certificate, remains=remains, checked=outside.checked, scan=outside.scan), followed
+    )
 
 
 def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = (), *, reason: str) -> int:
@@ -113,9 +124,9 @@ def purge_from_copy(actor: Actor, ids: Iterable[UUID], texts: tuple[str, ...] = 
             if memory is not None:  # else this copy does not have it, or it went with another one
                 doomed = find_purge_targets(memory)
                 withdraw_derived(actor, doomed.reach, is_purge=True)
-                gone += destroy(actor, doomed, reason=reason, logged=LoggedRecalls((), 0)).memories
+                gone += destroy(actor, doomed, reason=reason, logged=LoggedRecalls()).memories
         if texts:
-            gone += purge_recall_log(find_quoting_recalls(list(texts)))
+            gone += purge_recall_log(find_quoting_recalls(texts))
             gone += sum(run_purge_hooks(PurgedTexts((), texts)).values())
     return gone
 
@@ -176,6 +187,7 @@ def destroy(
     chain = doomed.rows
     ids, keys = [row.id for row in chain], [row.key for row in chain]
     texts = tuple(dict.fromkeys(row.content for row in chain))
+    reason = redact(reason, texts)
     # Only its own texts: a summary contains other memories' texts as well, so none is barred because of it.
     for row in doomed.own if bars else ():
         mark = lay_tombstone(actor, row, kind=TombstoneKind.PURGED, reason=reason)
@@ -183,7 +195,12 @@ def destroy(
         if mark is not None:
             Tombstone.objects.filter(pk=mark.pk).update(kind=TombstoneKind.PURGED, reason=reason)
     payloads, _ = AuditPayload.objects.filter(entry__memory_id__in=ids).delete()
-    recalls = purge_recall_log(logged, find_quoting_recalls(list(texts), after=logged.last))
+    later = (
+        find_logged_recalls(chain, after=logged.last)
+        if bars
+        else find_quoting_recalls(texts, after=logged.last)
+    )
+    recalls, blanked = purge_recall_log(logged, later), blank_questions(logged, later)
     links = Link.objects.filter(Q(source__in=keys) | Q(target__in=keys)).count()
     pieces = Piece.objects.filter(memory__in=keys).count()
     Memory.objects.filter(key__in=keys).update(superseded_by=None)
@@ -192,11 +209,12 @@ def destroy(
     Memory.objects.filter(key__in=keys).delete()
     # Rows in any state: a forgotten turn keeps its neighbours' words too.
     refresh_threads(sorted({row.thread_id for row in chain if row.thread_id is not None}))
-    cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts, tuple(ids)))
+    groups = tuple({row.group_id for row in chain})
+    cleared = run_purge_hooks(PurgedTexts(tuple(keys), texts, tuple(ids), groups))
     for row in chain:
         audit.append(actor, Operation.PURGE, memory_id=row.id, group=row.group.id, payload={"reason": reason})
     return Certificate(
-        timezone.now(), tuple(ids), len(ids), pieces, links, payloads, recalls, cleared=cleared
+        timezone.now(), tuple(ids), len(ids), pieces, links, payloads, recalls, blanked, cleared=cleared
     )
 
 
@@ -227,43 +245,106 @@ def with_wordings(chain: list[Memory]) -> list[Memory]:
 
 @dataclass(frozen=True)
 class LoggedRecalls:
-    """Keys of logged recalls that quote a text, and the last key that was examined."""
+    """Keys of logged recalls whose questions quote a text, of others that found a memory, and the last key examined."""
 
-    keys: tuple[int, ...]
-    last: int
+    quoting: tuple[int, ...] = ()
+    finding: tuple[int, ...] = ()
+    last: int = 0
 
 
-def find_quoting_recalls(texts: list[str], *, after: int = 0) -> LoggedRecalls:
-    """Logged queries that contain one of the texts, whatever its spelling, among the rows after a key."""
-    wanted, found, last = [fold(text) for text in texts], list[int](), after
-    rows = RecallLog.objects.filter(pk__gt=after).order_by("pk").values_list("pk", "query")
-    for key, query in rows.iterator(chunk_size=2000):
-        last = key
+def find_logged_recalls(rows: Sequence[Memory], *, after: int = 0) -> LoggedRecalls:
+    """Logged recalls whose questions quote one of the memories' texts, or that found one of them, after a key.
+
+    A question that found a memory seldom quotes it whole, and may still hold what was to be destroyed.
+    """
+    return find_quoting_recalls([row.content for row in rows], {row.key for row in rows}, after=after)
+
+
+def find_quoting_recalls(
+    texts: Iterable[str], keys: Set[int] = frozenset(), *, after: int = 0
+) -> LoggedRecalls:
+    """Logged recalls whose questions contain one of the texts, whatever its spelling, or that found one of the keys."""
+    wanted, quoting, finding, last = [fold(text) for text in texts], list[int](), list[int](), after
+    rows = RecallLog.objects.filter(pk__gt=after).order_by("pk").values_list("pk", "query", "hits")
+    for row, query, hits in rows.iterator(chunk_size=2000):
+        last = row
         folded = fold(query)
         if any(text in folded for text in wanted):
-            found.append(key)
-    return LoggedRecalls(tuple(found), last)
+            quoting.append(row)
+        elif query != REDACTION and any(key in keys for key, _ in unpack_hits(bytes(hits))):
+            finding.append(row)
+    return LoggedRecalls(tuple(quoting), tuple(finding), last)
 
 
 def purge_recall_log(*parts: LoggedRecalls) -> int:
-    """Delete logged recalls in batches, since a database limits the number of parameters; return their number."""
-    keys = [key for part in parts for key in part.keys]
-    return sum(
-        RecallLog.objects.filter(pk__in=keys[at : at + ROWS_AT_ONCE]).delete()[0]
-        for at in range(0, len(keys), ROWS_AT_ONCE)
-    )
+    """Delete the logged recalls whose questions quote a text; return their number."""
+    return sum(RecallLog.objects.filter(pk__in=keys).delete()[0] for keys in in_batches(parts, "quoting"))
 
 
-def find_remains(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """A line for each kind of row that still contains one of the texts letter by letter, with the number of rows."""
+def blank_questions(*parts: LoggedRecalls) -> int:
+    """Blank the questions of the logged recalls that found a memory; return their number."""
+    found = in_batches(parts, "finding")
+    return sum(RecallLog.objects.filter(pk__in=keys).update(query=REDACTION) for keys in found)
+
+
+def in_batches(parts: Sequence[LoggedRecalls], name: str) -> Iterator[list[int]]:
+    """The keys of all parts in batches, since a database limits the number of parameters."""
+    keys = [key for part in parts for key in getattr(part, name)]
+    return (keys[at : at + ROWS_AT_ONCE] for at in range(0, len(keys), ROWS_AT_ONCE))
+
+
+@dataclass(frozen=True)
+class TextPlace:
+    """A column that may contain a text: rows, and the lookups of the rows' groups and public names."""
+
+    line: str
+    rows: "QuerySet[Any]"
+    column: str
+    group: str = "group__id"
+    names: tuple[str, ...] = ("id",)
+
+
+def find_remains(actor: Actor, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """A line for each kind of row that still contains one of the texts letter by letter, with the number of rows.
+
+    Rows of groups that the actor may read are named, those of other groups only counted.
+    """
     starts = tuple(first_words(text, NEIGHBOUR_WORDS) for text in texts)
-    found = {
-        "other memories quote it": rows_quoting(Memory.objects.all(), "content", texts),
-        "contexts contain it": rows_quoting(Memory.objects.all(), "context", starts),
-        "other memories contain it in their metadata": rows_quoting(Memory.objects.all(), "metadata", texts),
-        "logged queries contain it": rows_quoting(RecallLog.objects.all(), "query", texts),
-        "rows of the audit log quote it": rows_quoting(AuditPayload.objects.all(), "payload", texts),
-        "checkpoints contain it": rows_quoting(Checkpoint.objects.all(), "state", texts),
-    }
-    counts = ((line, rows.count()) for line, rows in found.items())
-    return tuple(f"{count} {line}" for line, count in counts if count)
+    memories, log = Memory.objects.all(), AuditEntry.objects.all()
+    return tuple(
+        line
+        for place, wanted in (
+            (TextPlace("other memories quote it", memories, "content"), texts),
+            (TextPlace("contexts contain it", memories, "context"), starts),
+            (TextPlace("other memories contain it in their metadata", memories, "metadata"), texts),
+            (TextPlace("logged queries contain it", RecallLog.objects.all(), "query", names=()), texts),
+            (TextPlace("rows of the audit log quote it", AuditPayload.objects.all(), "payload", "entry__group",
+                       ("entry__chain", "entry__seq")), texts),
+            (TextPlace("rows of the audit log name it", log, "subject", "group", ("chain", "seq")), texts),
+            (TextPlace("checkpoints contain it", Checkpoint.objects.all(), "state"), texts),
+            (TextPlace("instructions of groups contain it", Group.objects.all(), "instructions", "id", ("slug",)),
+             texts),
+            (TextPlace("titles of groups contain it", Group.objects.all(), "title", "id", ("slug",)), texts),
+            (TextPlace("names of threads contain it", Thread.objects.all(), "name"), texts),
+            (TextPlace("reasons of tombstones contain it", Tombstone.objects.all(), "reason"), texts),
+            (TextPlace("reasons of links contain it", Link.objects.all(), "reason", "source__group__id"), texts),
+            (TextPlace("saved filters contain it", SavedFilter.objects.all(), "asked", "", ()), texts),
+        )
+        for line in describe_place(actor, place, wanted)
+    )  # fmt: skip
+
+
+def describe_place(actor: Actor, place: TextPlace, texts: tuple[str, ...]) -> Iterator[str]:
+    """The lines about one place: the rows that the actor may read by name, and the number of the others."""
+    found = rows_quoting(place.rows, place.column, texts)
+    readable = found
+    if not actor.all_groups:
+        entered = Group.objects.filter(key__in=actor.roles).values("id")
+        readable = found.filter(**{f"{place.group}__in": entered}) if place.group else found.none()
+    count, others = readable.count(), found.count() - readable.count()
+    if count:
+        rows = readable.order_by("pk").values_list(*place.names)[:MAX_NAMED] if place.names else []
+        named = ", ".join(".".join(map(str, row)) for row in rows)
+        yield f"{count} {place.line}" + (f": {named}" if named else "")
+    if others:
+        yield f"{others} {place.line}, in groups that you may not read"
