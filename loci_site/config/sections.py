@@ -115,7 +115,7 @@ class Embedding:
         low=32,
         high=512,
     )
-    threads: int = key(0, "Threads of the model; 0: one per core.", low=0, high=256)
+    threads: int = key(0, "Threads of the model; 0: one per core, in the worker one less.", low=0, high=256)
     query_cache: int = key(4096, "Query vectors cached in memory.", low=0, high=1_000_000)
     wait_s: float = key(
         3.0, "How long a recall waits while the model loads.", unit="seconds", low=0, high=120

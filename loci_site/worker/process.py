@@ -13,6 +13,7 @@ from django.conf import settings
 from loci_site.server.parent_watch import end_with_parent
 from loci_site.server.runtime_tuning import take_short_turns
 from loci_site.worker import app, queue_folders
+from memories.embedding.concurrency import spare_a_core
 from storage.home import ensure_home
 
 NICENESS = 10  # answers come first: a job gets a tenth of a core that a web process wants
@@ -29,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         end_with_parent(parent)
     take_short_turns()
     prefer_other_processes()
+    spare_a_core()
     create_queue_folders()
     # `up` has run the relevant checks; Celery's would import every view.
     os.environ["CELERY_SKIP_CHECKS"] = "1"

@@ -18,6 +18,7 @@ QUOTA_FILES = (
 )
 # A thread of this niceness gets an eighth of the time of one that answers.
 BACKGROUND_NICE, MAX_NICE = 9, 19
+_spared = 0
 
 
 def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
@@ -30,6 +31,17 @@ def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:
             if quota > 0 < period:
                 cores = min(cores, -(-quota // period))
     return cores
+
+
+def cores_to_embed() -> int:
+    """The number of cores that this process may embed on."""
+    return max(1, available_cores() - _spared)
+
+
+def spare_a_core() -> None:
+    """Leave a core to other processes from now on, if there are two: what waits for a core that embeds waits for long."""
+    global _spared
+    _spared = 1
 
 
 def yield_to_answers() -> None:

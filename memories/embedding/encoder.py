@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from .concurrency import CORES, available_cores, yield_to_answers
+from .concurrency import CORES, cores_to_embed, yield_to_answers
 from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .query_cache import QueryVectorCache
 from .session import OnnxSession, Vectors
@@ -38,7 +38,7 @@ class Encoder:
     ) -> None:
         self.max_tokens = MAX_TOKENS
         self.model_id = MODEL_ID
-        cores = threads or available_cores()
+        cores = threads or cores_to_embed()
         self._tokenizer = tokenizer
         self._session = session
         # Queries, single memories and long texts each have as many permits or workers of their own, so that stores and

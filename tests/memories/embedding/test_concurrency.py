@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from memories.embedding import concurrency
 from memories.embedding.concurrency import CoreSlots
 
 
@@ -91,3 +92,11 @@ def test_who_waits_until_all_slots_are_free_does_so_no_longer_than_it_said() -> 
     slots.wait_until_free(60)
     assert freed == ["freed"]
     thread.join()
+
+
+def test_the_worker_leaves_a_core_to_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "_spared", 0)
+    cores = concurrency.available_cores()
+    assert concurrency.cores_to_embed() == cores
+    concurrency.spare_a_core()
+    assert concurrency.cores_to_embed() == max(1, cores - 1)
