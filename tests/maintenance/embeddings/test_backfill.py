@@ -105,8 +105,11 @@ def test_who_comes_second_writes_nothing(
 def test_long_texts_come_last_and_none_is_begun_after_its_time(
     remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(
+        backfill, "LONG_CHARS", 2_000
+    )  # a text of 20,000 takes a core for a quarter of a minute
     with no_model():
-        long_one = remember("!?.,;:" * 4000)
+        long_one = remember("!?.,;:" * 400)
         short = remember("The port is 8081")
     embedded: list[list[str]] = []
     embed = backfill.embed_passages
