@@ -114,7 +114,7 @@ def _word_vector(word: str) -> NDArray[np.float64]:
 
 
 def events(count: int) -> Iterator[tuple[str, datetime]]:
-    """Texts and days: topics of ten a week, single events, and what is said again on another day."""
+    """The texts of a simulated week with their days: topics of ten, single events, and repetitions on another day."""
     rng = np.random.default_rng(SEED)
     names = [f"w{at:04d}" for at in range(VOCABULARY)]
     again = [" ".join(rng.choice(names, 10)) for _ in range(max(1, int(count * REPEATED_SHARE / 5)))]

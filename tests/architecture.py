@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -36,6 +36,12 @@ MAX_FILE_LINES = 400
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@lru_cache(maxsize=2000)
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a file, which many rules read."""
+    return ast.parse(text)
+
+
 @dataclass(frozen=True)
 class Source:
     """One Python file."""
@@ -45,7 +51,7 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text)
+        return parse(self.text)
 
     @property
     def layer(self) -> str:

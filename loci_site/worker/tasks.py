@@ -4,13 +4,14 @@ import warnings
 from datetime import timedelta
 from typing import Any
 
-from celery.signals import worker_ready
+from celery.signals import worker_ready, worker_shutting_down
 from celery.worker import state
 
 from loci_site.server.parent_watch import end_with_child
 from loci_site.worker import app
 from maintenance.jobs import Job, run_job
 from maintenance.schedule import JOBS
+from memories.embedding.concurrency import ENDING
 
 # A message expires before the next one is sent, so that no backlog builds up.
 EXPIRES_SHARE = 0.9
@@ -57,6 +58,12 @@ def begin(sender: Any, **_: Any) -> None:
     if (clock := sender.controller.beat) is not None:
         end_with_child(clock, is_ending=is_stopping)
     send_all()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery has no types
+def stop_embedding(**_: Any) -> None:
+    """Let a job that embeds end at once, not when its texts are done: `up` would wait, and then kill it."""
+    ENDING.set()
 
 
 def is_stopping() -> bool:

@@ -1,6 +1,5 @@
 """The scan of a purge: every file of LOCI_HOME that holds texts is searched for what the purge destroyed."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -16,11 +15,10 @@ from django.db import connection
 
 from maintenance.backups.archive import DATABASE
 from maintenance.backups.folder import backup_paths
-from memories.store.purge_hooks import ClearedCopies
+from memories.store.purge_hooks import ClearedCopies, contains_any, encodings_of
 
 SCAN_BYTES: Final = 512 * 1024**2  # of all files together, searched within seconds
-CHUNK_BYTES: Final = 1024**2
-MIN_CHARS: Final = 16  # a shorter sentence stands in other texts by chance
+MIN_CHARS: Final = 16  # shorter sentences occur in other texts by chance
 MAX_SENTENCES: Final = 8  # the longest ones; each is searched for in every byte
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|\n+")
 FOLDERS: Final = ("logs", "queue")
@@ -114,20 +112,5 @@ def needles_of(texts: Sequence[str]) -> list[bytes]:
     """The longest sentences of the texts, each as files may contain it: plain and as JSON."""
     found = {part.strip() for text in texts for part in SENTENCE_END.split(text)}
     longest = sorted((part for part in found if len(part) >= MIN_CHARS), key=len, reverse=True)
-    forms = {
-        form
-        for part in longest[:MAX_SENTENCES]
-        for form in (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1])
-    }
+    forms = {form for part in longest[:MAX_SENTENCES] for form in encodings_of(part)}
     return sorted(form.encode() for form in forms)
-
-
-def contains_any(stream: IO[bytes], needles: Sequence[bytes]) -> bool:
-    """True if the stream contains one of the byte strings."""
-    overlap, rest = max(map(len, needles)) - 1, b""
-    while chunk := stream.read(CHUNK_BYTES):
-        part = rest + chunk
-        if any(needle in part for needle in needles):
-            return True
-        rest = part[-overlap:]
-    return False

@@ -11,7 +11,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from access.actor import WRITE, Actor
 from access.errors import NotPermitted
 from maintenance.embeddings.probe import has_unprobed, probe_waiting
-from memories.embedding import Encoder, configured_model_id, get_encoder
+from memories.embedding import Encoder, ModelUnavailable, configured_model_id, get_encoder
+from memories.embedding.concurrency import ENDING
 from memories.models import Memory, Piece
 from memories.store.pieces import (
     EmbeddedText,
@@ -65,6 +66,8 @@ def can_embed_strays() -> bool:
 def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> BackfillResult:
     """Embed up to `limit` memories whose vectors are missing, oldest first, long texts last; begin none after `seconds`.
 
+    Stops when the process is to end.
+
     Embeds outside any transaction, then writes a few memories at a time. May run twice at once, or be killed: no memory
     is indexed twice, and the next call continues. Texts that waited for their vectors to be compared with the withdrawn
     ones are compared at the end.
@@ -90,7 +93,12 @@ def embed_owed(actor: Actor, *, limit: int = 200, seconds: float = inf) -> Backf
         if time.monotonic() - began > seconds:
             break
         batch = list(Memory.objects.filter(key__in=batch_keys).order_by("key"))
-        embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
+        try:
+            embedded = embed_passages([passage_of(memory) for memory in batch], encoder=encoder)
+        except ModelUnavailable:
+            if not ENDING.is_set():
+                raise
+            break
         with transaction.atomic():
             counts = [write_pieces(memory, parts) for memory, parts in zip(batch, embedded, strict=True)]
         written = [count for count in counts if count]

@@ -88,7 +88,7 @@ def is_held_since(memory: Memory) -> bool:
 
 
 def release(actor: Actor, memory: Memory, trust: str) -> None:
-    """Let a compared text count; it supersedes what it was stored to replace."""
+    """Make a compared text active, and supersede what it was stored to replace."""
 
     def follow_up() -> None:
         carry_out_approval(actor, memory)

@@ -19,6 +19,8 @@ QUOTA_FILES = (
 # A thread of this niceness gets an eighth of the time of one that answers.
 BACKGROUND_NICE, MAX_NICE = 9, 19
 _spared = 0
+# Set when this process is to end: a text that would take many seconds is then embedded no further.
+ENDING = threading.Event()
 
 
 def available_cores(quota_files: Sequence[Sequence[Path]] = QUOTA_FILES) -> int:

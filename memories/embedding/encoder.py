@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from .concurrency import CORES, cores_to_embed, yield_to_answers
+from .concurrency import CORES, ENDING, cores_to_embed, yield_to_answers
+from .errors import ModelUnavailable
 from .model_id import DIMENSIONS, MAX_TOKENS, MODEL_ID, model_id_of, window_of
 from .query_cache import QueryVectorCache
 from .session import OnnxSession, Vectors
@@ -70,12 +71,16 @@ class Encoder:
         return None if window is None else self.with_window(window)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Vectors float32[n, 384], unit length, in the texts' order; text beyond the window is ignored."""
+        """Vectors float32[n, 384], unit length, in the texts' order; text beyond the window is ignored.
+
+        Raises:
+            ModelUnavailable: the process is ending.
+        """
         rows = self._tokenizer.ids(texts, max_tokens=self.max_tokens)
         vectors = np.empty((len(rows), DIMENSIONS), dtype=np.float32)
         batches = list(plan_batches([len(row) for row in rows]))
         runs = [[rows[index] for index in batch] for batch in batches]
-        answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._session.run, runs)
+        answers = map(self._run, runs) if len(runs) < 2 else self._workers.map(self._run_unless_ending, runs)
         for batch, answer in zip(batches, answers, strict=True):
             vectors[batch] = answer
         return vectors
@@ -140,6 +145,13 @@ class Encoder:
     def _run(self, rows: list[list[int]]) -> Vectors:
         with self._permits:
             return self._session.run(rows)
+
+    def _run_unless_ending(self, rows: list[list[int]]) -> Vectors:
+        if ENDING.is_set():
+            raise ModelUnavailable(
+                "The process is ending.", hint="The vectors are computed after its next start."
+            )
+        return self._session.run(rows)
 
 
 def plan_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -29,7 +29,7 @@ TURNING: Final = parse_words(_TABLES["turning"])
 # Words that deny in other languages, and parts of words where no space divides them.
 DENIALS: Final = parse_words(_TABLES["denials"])
 DENYING_PARTS: Final = parse_words(_TABLES["denying parts"])
-# Words that only join or equate: what they join may stand in any order.
+# Conjunctions and forms of "to be": the parts on either side may change places without changing the fact.
 JOINING: Final = parse_words(_TABLES["joining"])
 # Words for how much or how often, and for how sure something is: two of them in the same place make two facts.
 QUANTITIES: Final = parse_words(_TABLES["quantities"])

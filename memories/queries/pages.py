@@ -1,22 +1,16 @@
 """Pages of rows, newest first, by cursor; rows are never counted."""
 
-import hmac
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Generic, TypeVar
 
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import ECB
-from django.conf import settings
 from django.db.models import Model, QuerySet
 
 from access.errors import InvalidInput
 from memories.draft import check_range
+from storage.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
-BLOCK_BYTES = 16  # of AES
 MAX_KEY = 2**63  # a block with a larger number was not encrypted here
 Row = TypeVar("Row", bound=Model)
 
@@ -45,8 +39,7 @@ def page_of(rows: QuerySet[Row], *, cursor: str, limit: int) -> Page[Row]:
 
 def make_cursor(key: int, *, of: type[Model]) -> str:
     """The cursor of a row. It is encrypted: a key would tell how many rows all groups have."""
-    encryptor = cursor_cipher(of).encryptor()
-    return encryptor.update(key.to_bytes(BLOCK_BYTES, "big")).hex()
+    return encrypt_block(purpose_of(of), key.to_bytes(BLOCK_BYTES, "big")).hex()
 
 
 def parse_cursor(cursor: str, *, of: type[Model]) -> int:
@@ -55,8 +48,9 @@ def parse_cursor(cursor: str, *, of: type[Model]) -> int:
         block = bytes.fromhex(cursor)
     except ValueError:
         block = b""
-    decryptor = cursor_cipher(of).decryptor()
-    key = int.from_bytes(decryptor.update(block), "big") if len(block) == BLOCK_BYTES else MAX_KEY
+    key = (
+        int.from_bytes(decrypt_block(purpose_of(of), block), "big") if len(block) == BLOCK_BYTES else MAX_KEY
+    )
     if key >= MAX_KEY:
         raise InvalidInput(
             f"'{cursor[:40]}' is not a cursor.",
@@ -66,8 +60,6 @@ def parse_cursor(cursor: str, *, of: type[Model]) -> int:
     return key
 
 
-@lru_cache
-def cursor_cipher(of: type[Model]) -> Cipher[ECB]:
-    """The cipher of a table's cursors: a cursor is one block, so it needs neither a mode nor a nonce."""
-    key = hmac.digest(settings.SECRET_KEY.encode(), f"cursor {of._meta.label}".encode(), "sha256")
-    return Cipher(AES(key), ECB())  # noqa: S305 - one block
+def purpose_of(model: type[Model]) -> str:
+    """What the cursors of a table are encrypted for: one of another table is noise."""
+    return f"cursor {model._meta.label}"

@@ -6,7 +6,7 @@ Each row is undone by compare-and-set against the state it left; if that has cha
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -19,7 +19,6 @@ from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.draft.registry import values_from_json
 from memories.lifecycle.edit import IN_PLACE
-from memories.lifecycle.move_references import move_back, moves_from_json, moves_to_json
 from memories.lifecycle.restore import restore, undo_retraction
 from memories.lifecycle.target import (
     change_fields,
@@ -28,18 +27,18 @@ from memories.lifecycle.target import (
     require_person,
     require_right,
 )
+from memories.lifecycle.undo.reversals import make_current
+from memories.lifecycle.undo.write import payload_of
 from memories.lifecycle.verbs import pin, unpin
 from memories.models import Link, LinkStatus, Memory
 from memories.queries.snapshot import as_json
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
 from memories.review.proposals import find_proposal, reopen
-from memories.store.derived import DerivedChanges
 from memories.store.withdrawn.rejection import follow_trust
 from memories.types import State
 
 MAX_ENTRIES: Final = 6  # a decision writes at most three
-TIME_FIELDS: Final = ("valid_to", "valid_to_known_at")
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
     """The row of this store's audit log with this name, with its payload; the actor needs the right to undo it."""
     entry = find_row(name)
     if entry is not None and entry.operation == Operation.PROPOSE and hasattr(entry, "payload_row"):
-        find_proposal(actor, _payload(entry)["proposal"], right=CURATE)
+        find_proposal(actor, payload_of(entry)["proposal"], right=CURATE)
         return entry
     if entry is None or entry.memory_id is None:
         raise NotFound("The audit log has no such row about a memory that you may see.", field="entries")
@@ -85,21 +84,16 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
     return entry
 
 
-def _payload(entry: AuditEntry) -> dict[str, Any]:
-    payload: dict[str, Any] = entry.payload_row.payload
-    return payload
-
-
 def writes_text(entry: AuditEntry) -> bool:
     """True if undoing the row writes a text again, which has to be embedded first."""
-    payload = _payload(entry)
+    payload = payload_of(entry)
     is_replacement = entry.operation == Operation.TRUST and "root" in payload.get("changes", {})
     return is_replacement or entry.operation == Operation.EDIT or bool(payload.get("former"))
 
 
 def undo_trust(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Restore the former trust; if the approval replaced a memory, make that one's text the newest version again."""
-    differences = _payload(entry).get("changes", {})
+    differences = payload_of(entry).get("changes", {})
     memory = _find_own(actor, entry)
     if "root" in differences:
         former = Memory.objects.filter(superseded_by=memory, state=State.SUPERSEDED).order_by("-key").first()
@@ -127,7 +121,7 @@ def undo_merge(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 
 def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Make the replaced memory live again, with its end times and all references that moved to its successor."""
-    payload, memory = _payload(entry), _find_own(actor, entry)
+    payload, memory = payload_of(entry), _find_own(actor, entry)
     by = memory.superseded_by
     is_same = by is not None and str(by.id) == payload.get("by")
     if memory.state != State.SUPERSEDED or by is None or not is_same or "moved" not in payload:
@@ -136,27 +130,15 @@ def undo_supersede(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     if memory.root_key == by.root_key:
         raise Conflict(f"{by.id} is a later version of the same memory.", hint="Restore the version instead.")
     check_no_live_copy(memory)
-    new: dict[str, Any] = {"state": State.LIVE, "superseded_by": None}
-    for name in TIME_FIELDS:
-        before, after = payload["changes"].get(name, [None, None])
-        if name in payload["changes"] and as_json(getattr(memory, name)) == after:
-            new |= values_from_json({name: before})
-
-    def follow_up() -> DerivedChanges:
-        stayed = move_back(moves_from_json(payload["moved"]))
-        lines = tuple(f"{move.table} {move.key} has changed since and stays" for move in stayed)
-        return DerivedChanges(0, lines, {"undone": entry.name, "stayed": moves_to_json(stayed)})
-
-    done = change_fields(
-        actor, memory, Operation.RESTORE, new, ("both are live again",),
-        reason=_reason(entry), dry_run=False, follow_up=follow_up,
+    return make_current(
+        actor, memory, payload["changes"], moved=payload["moved"], line="both are live again",
+        reason=_reason(entry), undone=entry.name,
     )  # fmt: skip
-    return done.consequences
 
 
 def undo_edit(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Write the former text as the newest version; the other fields keep their values."""
-    payload, memory = _payload(entry), _find_own(actor, entry)
+    payload, memory = payload_of(entry), _find_own(actor, entry)
     before = payload.get("before")
     if before is None and "changes" in payload:
         return undo_fields(actor, entry)
@@ -168,7 +150,7 @@ def undo_edit(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 def undo_fields(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Restore the former values of fields that were changed in place."""
     memory = _find_own(actor, entry)
-    changed = {name: pair for name, pair in _payload(entry)["changes"].items() if name in IN_PLACE}
+    changed = {name: pair for name, pair in payload_of(entry)["changes"].items() if name in IN_PLACE}
     if memory.state != State.LIVE or any(
         as_json(getattr(memory, name)) != after for name, (_, after) in changed.items()
     ):
@@ -197,7 +179,7 @@ def undo_pin(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 def undo_forget(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Make a forgotten memory live again; a source of a summary stays forgotten."""
     memory = _find_own(actor, entry)
-    former, _ = _payload(entry).get("changes", {}).get("state", ["", ""])
+    former, _ = payload_of(entry).get("changes", {}).get("state", ["", ""])
     if memory.state != State.FORGOTTEN or former != State.LIVE:
         raise changed_since(memory)
     return restore(actor, memory.id, reason=_reason(entry)).consequences
@@ -206,7 +188,7 @@ def undo_forget(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 def undo_retract(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Make a retracted memory current again, and lift the tombstone that it left."""
     memory = _find_own(actor, entry)
-    former, _ = _payload(entry).get("changes", {}).get("state", ["", ""])
+    former, _ = payload_of(entry).get("changes", {}).get("state", ["", ""])
     if memory.state != State.RETRACTED or former not in (State.LIVE, State.SUPERSEDED):
         raise changed_since(memory)
     return undo_retraction(actor, memory, reason=_reason(entry), dry_run=False).consequences
@@ -214,12 +196,12 @@ def undo_retract(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 
 def undo_proposal(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Reopen a decided proposal."""
-    return reopen(actor, entry, _payload(entry))
+    return reopen(actor, entry, payload_of(entry))
 
 
 def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Open a settled or dismissed link again."""
-    payload = _payload(entry)
+    payload = payload_of(entry)
     link = visible_links(actor).filter(id=UUID(payload["link"])).first() if "link" in payload else None
     if link is None:
         raise Conflict("The link is gone.", hint="Nothing was changed.")

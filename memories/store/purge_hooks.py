@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, StrIndex
 
 REDACTION = "[purged]"
+CHUNK_BYTES = 1024**2  # of a file, searched at once
 
 Row = TypeVar("Row", bound=Model)
 
@@ -91,14 +92,25 @@ def run_purge_hooks(doomed: PurgedTexts) -> dict[str, int]:
     return {name: hook(doomed) for name, hook in PURGE_HOOKS.items()}
 
 
+def encodings_of(text: str) -> tuple[str, ...]:
+    """The text as rows and files may contain it: plain, and as JSON with non-ASCII letters escaped or not."""
+    return (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+
+
+def contains_any(stream: IO[bytes], needles: Sequence[bytes]) -> bool:
+    """True if the stream contains one of the byte strings."""
+    overlap, rest = max(map(len, needles), default=1) - 1, b""
+    while chunk := stream.read(CHUNK_BYTES):
+        part = rest + chunk
+        if any(needle in part for needle in needles):
+            return True
+        rest = part[-overlap:] if overlap else b""
+    return False
+
+
 def rows_quoting(rows: QuerySet[Row], column: str, texts: tuple[str, ...]) -> QuerySet[Row]:
     """The rows whose column contains one of the texts exactly, plain or JSON-encoded."""
-    # SQLite stores JSON with non-ASCII letters escaped, PostgreSQL does not.
-    forms = {
-        form
-        for text in texts
-        for form in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
-    }
+    forms = {form for text in texts for form in encodings_of(text)}
     found = Q()
     for at, form in enumerate(sorted(forms)):
         # Not LIKE: SQLite takes no pattern longer than 50,000 bytes.

@@ -1,6 +1,5 @@
 """The uploaded files themselves: in LOCI_HOME/uploads, readable by the service only, deleted when no longer needed."""
 
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -10,7 +9,14 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from memories.store.purge_hooks import ClearedCopies, PurgedTexts, redact, rows_quoting
+from memories.store.purge_hooks import (
+    ClearedCopies,
+    PurgedTexts,
+    contains_any,
+    encodings_of,
+    redact,
+    rows_quoting,
+)
 from sources.models import Upload, UploadState
 
 FOLDER = "uploads"
@@ -55,7 +61,7 @@ class UploadedFiles:
         needles = sorted({form.encode() for text in texts for form in encodings_of(text)})
         gone = 0
         for upload in Upload.objects.filter(finished_at=None):
-            if contains_any(file_of(upload), needles):
+            if contains_text(file_of(upload), needles):
                 remove_file(upload)
                 Upload.objects.filter(pk=upload.pk).update(
                     state=UploadState.FAILED, error=ENDED_BY_PURGE, faults=[], finished_at=timezone.now()
@@ -73,15 +79,10 @@ def purge_faults(doomed: PurgedTexts) -> int:
     return len(rows)
 
 
-def encodings_of(text: str) -> tuple[str, ...]:
-    """A text as a file may contain it: plain, and as JSON with and without escapes."""
-    return (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
-
-
-def contains_any(path: Path, needles: list[bytes]) -> bool:
+def contains_text(path: Path, needles: list[bytes]) -> bool:
     """True if the file exists and contains one of the byte strings."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            return contains_any(stream, needles)
     except FileNotFoundError:
         return False
-    return any(needle in content for needle in needles)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from bench.proof.home import Home, make_home
-from bench.proof.hostile.forge import FORGERIES, forgeries
+from bench.proof.hostile.forge import forgeries
 from bench.proof.proof import REPOSITORY, Finding, ProofError, Workshop
 from bench.proof.server import free_port, running
 
@@ -62,7 +63,7 @@ def full_disk(workshop: Workshop, disk: Path) -> tuple[dict[str, Any], list[str]
         with httpx2.Client(base_url=server.url, headers=headers, timeout=CALL_S, trust_env=False) as http:
             kept = store(http, SMALL).json()["id"]
             filler = fill(disk)
-            refused = [store(http, large(number)) for number in range(workshop.pick(40, 6))]
+            refused = [store(http, large(number)) for number in range(workshop.pick(40, 3))]
             faults += expect(refused, 507, "a store on the full disk")
             faults += [
                 f"not named: {each.text[:200]}"
@@ -189,11 +190,12 @@ def forged_backups(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
     good = folder / "good.zip"
     run_command(home, "backup", "--to", str(good))
     keys = sorted((home.path / "keys").iterdir())
-    faults = list[str]()
-    for name, path in forgeries(good, folder):
+    faults, tried = list[str](), 0
+    for name, path in islice(forgeries(good, folder), workshop.pick(None, 3)):
         fault = command(home, "restore", str(path), "--yes")
         if fault:
             faults.append(f"{name}: {fault}")
+        tried += 1
         if (
             sorted((home.path / "keys").iterdir()) != keys
             or (home.path.parent / "tombstone-escaped.key").exists()
@@ -203,7 +205,7 @@ def forged_backups(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
     if fault := command(home, "doctor"):
         faults += [] if "ended with 0" in fault else [fault]
     shutil.rmtree(folder)
-    return {"forged backups refused": len(FORGERIES)}, faults
+    return {"forged backups tried": tried}, faults
 
 
 def run_command(home: Home, *words: str) -> None:

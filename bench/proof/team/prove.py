@@ -13,7 +13,7 @@ from bench.proof.server import bad_lines, running
 from bench.proof.team.person import Person
 
 MEMORIES, ITEMS = 100_000, 500
-FEW_MEMORIES, FEW_ITEMS = 1_000, 20  # in small 300: to compare the number of queries with
+FEW_MEMORIES, FEW_ITEMS = 1_000, 20  # in small 150: to compare the number of queries with
 ACTION_MS, PAGE_MS = 100.0, 200.0  # waited for, over the loopback: more than the server's own time
 OPENED = 20  # times each page is opened
 EFFECTS = 40  # cards of which recall before and after is asked
@@ -25,9 +25,9 @@ Numbers = dict[str, Any]
 def prove_team(workshop: Workshop) -> Finding:
     """Fill two stores, count the queries of their pages, and triage the large one over HTTP."""
     found = workshop.done()
-    memories, items = workshop.pick((MEMORIES, ITEMS), (900, 20))
+    memories, items = workshop.pick((MEMORIES, ITEMS), (400, 20))
     large = _filled(workshop, "large", memories, items, found)
-    few = _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 300), FEW_ITEMS, found)
+    few = _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 150), FEW_ITEMS, found)
     counts = {name: _program(home, "queries") for name, home in (("small", few), ("large", large))}
     log = workshop.folder / "server.txt"
     log.unlink(missing_ok=True)

@@ -12,13 +12,11 @@ from access.audit.operations import Operation
 from access.errors import Conflict, NotPermitted
 from access.models import AuditEntry
 from memories.lifecycle.target import change_fields, find_version
-from memories.lifecycle.undo.write import PastWrite, find_use, refuse_changed
+from memories.lifecycle.undo.write import REASON, PastWrite, find_use, hidden_values, refuse_changed
 from memories.models import Checkpoint
 from memories.queries.snapshot import as_json
 from memories.types import State
 from relations.models import Relation, RelationEvidence
-
-REASON = "the write was undone"
 
 
 def undo_relation(actor: Actor, write: PastWrite) -> tuple[str, ...]:
@@ -75,8 +73,7 @@ def hide_entities(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         if use or entity.state != State.LIVE:
             lines.append(f"{entity.id} stays: {use or entity.state}")
             continue
-        values = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
-        change_fields(actor, entity, Operation.FORGET, values, (), reason=REASON, dry_run=False)
+        change_fields(actor, entity, Operation.FORGET, hidden_values(), (), reason=REASON, dry_run=False)
         lines.append(f"{entity.id} is hidden")
     return tuple(lines)
 

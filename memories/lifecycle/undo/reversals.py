@@ -19,8 +19,10 @@ from memories.lifecycle.retract import retract
 from memories.lifecycle.target import change_fields, check_no_live_copy, check_not_barred, find_version
 from memories.lifecycle.undo.others import undo_checkpoint, undo_relation
 from memories.lifecycle.undo.write import (
+    REASON,
     PastWrite,
     changed_since,
+    hidden_values,
     payload_of,
     refuse_changed,
     refuse_held,
@@ -34,7 +36,6 @@ from memories.store.policy import Change
 from memories.types import State, Trust
 
 Lines = tuple[str, ...]
-REASON: Final = "the write was undone"
 END_FIELDS: Final = ("valid_to", "valid_to_known_at")
 
 
@@ -67,9 +68,8 @@ def hide_stored(actor: Actor, new: Memory) -> Lines:
     if new.state != State.LIVE:
         return ()
     reach = find_reach(new, [new])
-    values = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
     done = change_fields(
-        actor, new, Operation.FORGET, values, (f"{new.id} is hidden, as if it had not been stored",),
+        actor, new, Operation.FORGET, hidden_values(), (f"{new.id} is hidden, as if it had not been stored",),
         reason=REASON, dry_run=False, follow_up=lambda: withdraw_derived(actor, reach),
     )  # fmt: skip
     return done.consequences
@@ -82,6 +82,16 @@ def revive(actor: Actor, old: Memory, payload: dict[str, Any], *, moved: Any = N
     changes = payload.get("changes") or {
         name: [payload["before"].get(name), payload["after"].get(name)] for name in END_FIELDS
     }
+    return make_current(actor, old, changes, moved=moved, line=f"{old.id} is current again", reason=REASON)
+
+
+def make_current(
+    actor: Actor, old: Memory, changes: dict[str, Any], *, moved: Any, line: str, reason: str, **details: Any
+) -> Lines:
+    """Make a superseded memory live again, with the end of its valid time as before and the references that moved.
+
+    `changes` are what superseding it changed, `moved` the references; `details` go into the log.
+    """
     new: dict[str, Any] = {"state": State.LIVE, "superseded_by": None}
     for name in END_FIELDS:
         before, after = changes.get(name, [None, None])
@@ -91,12 +101,11 @@ def revive(actor: Actor, old: Memory, payload: dict[str, Any], *, moved: Any = N
     def follow_up() -> DerivedChanges:
         stayed = move_back(moves_from_json(moved)) if moved else []
         lines = tuple(f"{move.table} {move.key} has changed since and stays" for move in stayed)
-        return DerivedChanges(0, lines, {"stayed": moves_to_json(stayed)})
+        return DerivedChanges(0, lines, {**details, "stayed": moves_to_json(stayed)})
 
     done = change_fields(
-        actor, old, Operation.RESTORE, new, (f"{old.id} is current again",),
-        reason=REASON, dry_run=False, follow_up=follow_up,
-    )  # fmt: skip
+        actor, old, Operation.RESTORE, new, (line,), reason=reason, dry_run=False, follow_up=follow_up
+    )
     return done.consequences
 
 
@@ -128,8 +137,7 @@ def undo_reinforce(actor: Actor, write: PastWrite) -> Lines:
     for row in write.of(Operation.MERGE):
         wording = find_version(actor, row.memory_id or "", right=WRITE)
         if wording.state == State.MERGED:
-            values = {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
-            change_fields(actor, wording, Operation.FORGET, values, (), reason=REASON, dry_run=False)
+            change_fields(actor, wording, Operation.FORGET, hidden_values(), (), reason=REASON, dry_run=False)
             lines += (f"the wording {wording.id} is hidden",)
     for row in write.of(Operation.REINFORCE):
         lines += restore_values(

@@ -7,21 +7,16 @@ the writer, which proves that the id is genuine. Keys stay what they are, howeve
 import hmac
 from base64 import b32decode, b32encode
 from collections.abc import Sequence
-from functools import cache
 from typing import Final, NamedTuple
-
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import ECB
-from django.conf import settings
 
 from access.actor import Actor
 from access.errors import InvalidInput
+from storage.block_cipher import BLOCK_BYTES, decrypt_block, encrypt_block, key_of
 
+PURPOSE: Final = "undo id"
 KEY_BYTES: Final = 6
 DISTANCE_BYTES: Final = 2  # from the first key to the last
 MARK_BYTES: Final = 8
-BLOCK_BYTES: Final = KEY_BYTES + DISTANCE_BYTES + MARK_BYTES
 ID_CHARS: Final = 26  # a block in base 32
 
 
@@ -39,7 +34,7 @@ def make_undo_id(actor: Actor, keys: Sequence[int]) -> str:
         block = first.to_bytes(KEY_BYTES, "big") + distance.to_bytes(DISTANCE_BYTES, "big")
     except OverflowError:
         return ""
-    encrypted = _cipher().encryptor().update(block + mark_of(actor, keys))
+    encrypted = encrypt_block(PURPOSE, block + mark_of(actor, keys))
     return b32encode(encrypted).decode().rstrip("=").lower()
 
 
@@ -53,7 +48,7 @@ def read_undo_id(text: str) -> tuple[bytes, KeyRange]:
         raise InvalidInput(
             "This is no undo id.", hint="Pass 'undo' of the answer to your write.", field="undo"
         )
-    block = _cipher().decryptor().update(encrypted)
+    block = decrypt_block(PURPOSE, encrypted)
     first = int.from_bytes(block[:KEY_BYTES], "big")
     distance = int.from_bytes(block[KEY_BYTES:-MARK_BYTES], "big")
     return block[-MARK_BYTES:], KeyRange(first, first + distance)
@@ -67,16 +62,4 @@ def is_genuine(mark: bytes, actor: Actor, keys: Sequence[int]) -> bool:
 def mark_of(actor: Actor, keys: Sequence[int]) -> bytes:
     """The keyed hash of a write's rows and its writer."""
     value = f"{actor.name}\n{actor.token_id}\n{sorted(keys)}"
-    return hmac.digest(_secret("undo mark"), value.encode(), "sha256")[:MARK_BYTES]
-
-
-@cache
-def _cipher() -> Cipher[ECB]:
-    """An id is one block, so it needs neither a mode nor a nonce."""
-    return Cipher(AES(_secret("undo id")), ECB())  # noqa: S305 - one block
-
-
-@cache
-def _secret(purpose: str) -> bytes:
-    """A key for one purpose, derived once per process: the secret key is read from its file each time."""
-    return hmac.digest(settings.SECRET_KEY.encode(), purpose.encode(), "sha256")
+    return hmac.digest(key_of("undo mark"), value.encode(), "sha256")[:MARK_BYTES]

@@ -18,6 +18,7 @@ from memories.lifecycle.undo.undo_id import is_genuine, read_undo_id
 from memories.models import Memory
 from memories.queries.versions import versions_of
 from memories.store.policy import Change, held_back
+from memories.types import State
 from relations.models import Relation, RelationEvidence
 
 # Which row of a write says what it was, the most telling first. A write without any of them cannot be undone.
@@ -26,6 +27,7 @@ TELLING: Final = (
     Operation.EDIT, Operation.FORGET, Operation.DISPUTE, Operation.PIN, Operation.UNPIN, Operation.STORE,
     Operation.REINFORCE, Operation.MERGE, Operation.SUPERSEDE, Operation.TRUST,
 )  # fmt: skip
+REASON: Final = "the write was undone"
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,11 @@ def find_use(memory: Memory, *, besides: Iterable[int] = ()) -> str:
     if Memory.objects.filter(superseded_by=memory).exclude(pk__in=list(besides)).exists():
         return "another memory became part of it or leads to it"
     return ""
+
+
+def hidden_values() -> dict[str, Any]:
+    """The fields of a memory that is hidden as if it had never been stored."""
+    return {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
 
 
 def changed_since(memory: Memory) -> Conflict:

@@ -27,6 +27,7 @@ from memories.language.function_words import (
     stem,
     strip_endings,
 )
+from memories.language.spelling import distance
 
 MAX_WORDS = 40  # a longer text does not become another fact by one word
 MAX_REPLACED = 2
@@ -165,7 +166,7 @@ def name_two_things(one: str, other: str) -> bool:
     if not is_read(one) or not is_read(other):
         return True
     is_closed = any({one, other} <= kind for kind in (QUANTITIES, MODALS))
-    return is_closed or are_one_letter_apart(bare(one), bare(other))
+    return is_closed or distance(bare(one), bare(other), most=1) <= 1
 
 
 def are_tenses(one: str, other: str) -> bool:
@@ -176,15 +177,6 @@ def are_tenses(one: str, other: str) -> bool:
 def is_read(word: str) -> bool:
     """True for a word in Latin letters: the model was trained on English."""
     return all(c.isascii() or unicodedata.name(c, "").startswith("LATIN") for c in word if c.isalpha())
-
-
-def are_one_letter_apart(one: str, other: str) -> bool:
-    """True if one letter was replaced, added or left out."""
-    short, long = sorted((one, other), key=len)
-    if len(long) - len(short) > 1:
-        return False
-    same = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    return short[same + (len(short) == len(long)) :] == long[same + 1 :]
 
 
 def are_variants(one: str, other: str) -> bool:

@@ -52,8 +52,7 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
         group_id=memory.group_id,
         key_id=key.id,
         hmac=tombstone_hmac(key, memory.content),
-        dress=dress_hmac(key, memory.content),
-        spelling=spelling_hmac(key, memory.content),
+        **later_marks(key, memory.content),
         scope=memory.scope,
         kind=kind,
         memory_id=memory.id,
@@ -65,12 +64,11 @@ def lay_tombstone(actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: 
 def strengthen(
     existing: Tombstone, actor: Actor, memory: Memory, *, kind: TombstoneKind, reason: str
 ) -> Tombstone:
-    """Give a text's tombstone the second mark, the wider scope and the stronger kind; returns it."""
+    """Add the second mark to an existing tombstone, widen its scope and strengthen its kind; returns it."""
     key = next((key for key in read_keys() if existing.key_id in (key.id, key.file)), None)
     changed: dict[str, str | UUID] = {}
     if key is not None and not existing.dress:
-        changed["dress"] = dress_hmac(key, memory.content)
-        changed["spelling"] = spelling_hmac(key, memory.content)
+        changed |= later_marks(key, memory.content)
     if memory.scope == Scope.GLOBAL:
         changed["scope"] = Scope.GLOBAL
     if STRENGTH.index(kind) > STRENGTH.index(existing.kind):
@@ -80,6 +78,11 @@ def strengthen(
             setattr(existing, name, value)
         existing.save(update_fields=[*changed])
     return existing
+
+
+def later_marks(key: "TombstoneKey", text: str) -> dict[str, str]:
+    """The columns of the second and third mark of a text."""
+    return {"dress": dress_hmac(key, text), "spelling": spelling_hmac(key, text)}
 
 
 def find_tombstones(group: Group, texts: Sequence[str]) -> dict[str, Tombstone]:

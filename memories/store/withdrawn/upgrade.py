@@ -9,9 +9,8 @@ from memories.language.plurals import format_count
 from memories.store.withdrawn.tombstones import (
     TombstoneKey,
     create_key,
-    dress_hmac,
+    later_marks,
     read_keys,
-    spelling_hmac,
     tombstone_hmac,
 )
 
@@ -55,8 +54,9 @@ def add_second_marks(tombstones: Any, memories: Any) -> Counter[str]:
         if key is None or memory is None or tombstone_hmac(key, memory.content) != mark.hmac:
             counts["purged" if mark.kind == "purged" else "unknown"] += 1
             continue
-        mark.dress, mark.scope = dress_hmac(key, memory.content), memory.scope
-        mark.spelling = spelling_hmac(key, memory.content)
+        mark.scope = memory.scope
+        for name, value in later_marks(key, memory.content).items():
+            setattr(mark, name, value)
         mark.save(update_fields=["dress", "scope", "spelling"])
         counts["marked"] += bool(mark.dress)
     return counts
@@ -86,8 +86,7 @@ def bar_one(tombstones: Any, memory: Any) -> bool:
         group_id=memory.group_id,
         key_id=keys[0].id,
         hmac=marks[0],
-        dress=dress_hmac(keys[0], memory.content),
-        spelling=spelling_hmac(keys[0], memory.content),
+        **later_marks(keys[0], memory.content),
         scope=memory.scope,
         kind="rejected",
         memory_id=memory.id,

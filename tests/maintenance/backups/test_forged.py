@@ -1,6 +1,7 @@
 """Backups that were made to do harm are refused in a sentence, and nothing of them stays."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,14 +31,19 @@ def no_backups() -> Iterator[None]:
 
 
 def everything() -> set[Path]:
-    """All files of the home, and those beside it."""
+    """All files of the home, and those in the folder for temporary files."""
     home = Path(settings.LOCI.home)
-    return {path for folder in (home / "keys", home / "backups", home.parent) for path in folder.iterdir()}
+    folders = (home, home / "keys", home / "backups", Path(tempfile.gettempdir()))
+    return {path for folder in folders for path in folder.iterdir()}
 
 
 def test_each_is_refused_and_leaves_nothing(
     remember: Remember, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Not the folder of the whole machine, where other test processes work.
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     remember("The port is 8081")
     good = make_backup(operator(), to=tmp_path / "good.zip").path
     remember("The owner is Dana")

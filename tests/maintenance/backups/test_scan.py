@@ -12,6 +12,7 @@ from maintenance.backups import scan
 from memories.lifecycle.purge import Certificate
 from memories.lifecycle.verbs import purge
 from memories.models import Memory
+from memories.store import purge_hooks
 from tests.maintenance.folders import empty_folder
 
 Remember = Callable[..., Memory]
@@ -48,7 +49,7 @@ def test_a_clean_store_is_certified(remember: Remember) -> None:
     ("place", "content"),
     [
         ("logs/web.log", f"12:00 said: {SECOND}\n"),
-        ("logs/archive/old.log", "x" * (scan.CHUNK_BYTES - 20) + FIRST),
+        ("logs/archive/old.log", "x" * (purge_hooks.CHUNK_BYTES - 20) + FIRST),
         (
             "queue/out/message.json",
             '{"text": "The door code of the \\u201e\\u0141\\u00f3d\\u017a\\u201c archive is 7719-4410."}',
@@ -78,9 +79,9 @@ def test_a_short_text_and_a_large_store_are_not_certified(
 
 
 def test_a_sentence_across_two_chunks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(purge_hooks, "CHUNK_BYTES", 16)
     needles = scan.needles_of([FIRST])
     for start in range(40):
         stream = BytesIO(b"." * start + FIRST.encode() + b"." * 40)
-        assert scan.contains_any(stream, needles)
-    assert not scan.contains_any(BytesIO(FIRST[:-1].encode() * 3), needles)
+        assert purge_hooks.contains_any(stream, needles)
+    assert not purge_hooks.contains_any(BytesIO(FIRST[:-1].encode() * 3), needles)

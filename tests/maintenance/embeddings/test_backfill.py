@@ -12,6 +12,8 @@ from access.tokens import operator
 from maintenance.embeddings import backfill
 from maintenance.embeddings.backfill import BackfillResult, embed_owed, is_owed
 from memories.embedding import MODEL_ID, Encoder, ModelUnavailable, get_encoder
+from memories.embedding.concurrency import ENDING, available_cores
+from memories.embedding.session import Vectors
 from memories.models import Memory, Piece
 from memories.recall import RecallRequest, recall
 from memories.search.base import search_index
@@ -122,6 +124,31 @@ def test_long_texts_come_last_and_none_is_begun_after_its_time(
     assert embed_owed(operator(), seconds=0).still_owed == 2
     assert embed_owed(operator()).still_owed == 0
     assert embedded == [[short.content], [long_one.content]]
+
+
+@pytest.mark.model
+def test_a_process_that_is_to_end_stops_within_a_text(
+    remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with no_model():
+        memory = remember("!?.,;:" * 2_000)
+    runs: list[int] = []
+    run = encoder._session.run
+
+    def ended(rows: list[list[int]]) -> Vectors:
+        runs.append(len(rows))
+        ENDING.set()
+        return run(rows)
+
+    monkeypatch.setattr(encoder._session, "run", ended)
+    try:
+        assert embed_owed(operator()).still_owed == 1
+    finally:
+        ENDING.clear()
+    assert 1 <= len(runs) <= available_cores()
+    assert [piece.embedding for piece in memory.pieces.all()] == [None]
+    monkeypatch.undo()
+    assert embed_owed(operator()).still_owed == 0
 
 
 def test_without_a_model_nothing_is_changed(remember: Remember, no_model: NoModel) -> None:

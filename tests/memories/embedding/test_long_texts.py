@@ -39,11 +39,11 @@ from tests.model import encoder as loaded_encoder
 from tests.people import alice, bob, garden, ledger, make_token
 
 __all__ = ["alice", "bob", "garden", "ledger", "loaded_encoder"]
-MARKS = "!?.,;:" * 5000
+MARKS = "!?.,;:" * 2900  # 68 windows
 
 
 class SlowEncoder:
-    """Gives a vector for each text as soon as it is let go on; counts the texts that it was asked for."""
+    """An encoder that blocks until it is released; it counts the texts that it was asked to embed."""
 
     model_id = "slow"
 
