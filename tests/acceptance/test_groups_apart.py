@@ -1,4 +1,4 @@
-"""What other groups hold changes no answer, order, number, suggestion or list of a caller, on REST, MCP and commands."""
+"""What other groups hold changes no answer, order, number, suggestion, list or page of a caller, on any face."""
 
 import json
 from contextlib import suppress
@@ -11,20 +11,24 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import transaction
+from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from access.actor import Via
+from access.groups.members import set_member
 from access.models import Group
-from access.tokens import actor_for_token
+from access.tokens import actor_for_token, operator
 from access.visibility import Visibility
 from memories.embedding import get_encoder
 from memories.models import IndexState, Memory, Piece
 from memories.queries.visibility import RECALLED
+from memories.recall.recall_log import COUNTER
 from memories.search.base import search_index
 from memories.search.in_memory.table import Nearest, PieceRow, VectorTable
 from memories.types import State
+from tests.acceptance.steady_text import steady_text
 from tests.examples import examples
 from tests.loci_site.api.conftest import Caller
 from tests.loci_site.mcp.people import Agent
@@ -116,14 +120,23 @@ def run_command(*arguments: str) -> Any:
 
 
 class Faces:
-    """Everything that a member of one group can ask, over REST, MCP and commands."""
+    """Everything that a curator of one group can ask, over REST, MCP, commands and pages."""
 
     def __init__(self, member: User) -> None:
         token, secret = make_token(member)
         self.rest, self.mcp = Caller(secret), Agent(actor_for_token(token, via=Via.MCP))
+        self.browser = Client()
+        self.browser.force_login(member)
 
     def ask(self, query: str, typed: str) -> dict[str, Any]:
-        """Every answer by the name of its question."""
+        """Every answer by the name of its question; the questions themselves leave no trace."""
+        with transaction.atomic():
+            answers = self._ask(query, typed)
+            transaction.set_rollback(True)
+        COUNTER._pending.clear()
+        return answers
+
+    def _ask(self, query: str, typed: str) -> dict[str, Any]:
         recalled = {"query": query, "explain": True, "max_results": 20}
         answers: dict[str, Any] = {
             f"rest {mode} {group}": self.rest.post("/recall", recalled | {"mode": mode, "group": group})
@@ -140,6 +153,14 @@ class Faces:
         answers["mcp context"] = self.mcp.answer("get_context", query=query, group="ledger")
         answers["mcp stats"] = self.mcp.answer("memory_stats", group="ledger")
         answers["command recall"] = run_command("recall", query, "--group", "ledger", "--explain")
+        for path in (
+            f"/app/?q={query}", "/app/mine/", "/admin/", "/admin/memories/memory/", f"/admin/memories/memory/?q={typed}",
+            "/admin/review/", f"/admin/explore/recall/?q={query}&group=ledger", "/admin/explore/timeline/",
+            "/admin/explore/groups/", "/admin/explore/groups/ledger/",
+        ):  # fmt: skip
+            page = self.browser.get(path)
+            assert page.status_code == 200, path
+            answers[f"page {path}"] = steady_text(page.content.decode()).splitlines()
         return {name: steady(answer) for name, answer in answers.items()}
 
 
@@ -164,6 +185,8 @@ def test_rows_of_other_groups_change_no_answer(
     """Foreign rows lie between the own ones; then they go, and others come."""
     with transaction.atomic():
         groups = {OWN: ledger, GLOBAL: ledger, GLOBAL_ELSEWHERE: garden, FOREIGN: garden}
+        set_member(operator(), ledger, user=bob, role="curator")
+        User.objects.filter(pk=bob.pk).update(is_staff=True)
         faces = Faces(bob)
         foreign = [
             memory

@@ -1,7 +1,6 @@
 """What happens in a group that the caller may not enter changes no number, row or list of the log that they see."""
 
 import json
-import re
 from collections.abc import Callable
 from io import StringIO
 from typing import Any
@@ -25,6 +24,7 @@ from memories.draft import EditDraft
 from memories.lifecycle.edit import edit
 from memories.lifecycle.verbs import forget, pin, purge, retract
 from memories.models import Memory
+from tests.acceptance.steady_text import steady_text
 from tests.examples import examples
 from tests.loci_site.api.conftest import Caller
 from tests.loci_site.mcp.people import Agent
@@ -64,20 +64,6 @@ OUTSIDE: dict[str, Act] = IN_A_GROUP | {
     "schedule": lambda user, group, n: (pause_job(operator(), "cycle"), resume_job(operator(), "cycle")),
     "link": lambda user, group, n: link_heads(operator()),
 }
-TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?|\b\d\d:\d\d(:\d\d)?\b")
-NAMES = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{16}…"
-)
-TOKENS = re.compile(
-    r'(name="csrfmiddlewaretoken" value=|nonce=|"X-CSRFToken": )"[^"]*"|csrf[^"]*"[^"]*"', re.I
-)
-
-
-def steady(text: str) -> str:
-    """A text whose ids and hashes are numbered by their first place, and without times."""
-    seen: dict[str, str] = {}
-    text = TIMES.sub("TIME", TOKENS.sub("", text))
-    return NAMES.sub(lambda found: seen.setdefault(found[0], f"ID{len(seen)}"), text)
 
 
 def command(*arguments: str) -> str:
@@ -108,7 +94,7 @@ def views(member: User, group: Group) -> dict[str, str]:
         answers[f"rest memory {memory.content}"] = rest.get(f"/memories/{memory.id}/inspect")
         answers[f"mcp memory {memory.content}"] = agent.answer("memory_inspect", id=str(memory.id))
     return {
-        name: steady(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+        name: steady_text(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
         for name, answer in answers.items()
     }
 

@@ -131,7 +131,7 @@ def test_a_process_that_is_to_end_stops_within_a_text(
     remember: Remember, no_model: NoModel, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with no_model():
-        memory = remember("!?.,;:" * 2_000)
+        memory = remember("!?.,;:" * 600)
     runs: list[int] = []
     run = encoder._session.run
 
