@@ -160,12 +160,13 @@ def command(home: Home, *words: str) -> str:
 def damaged_store(workshop: Workshop) -> tuple[dict[str, Any], list[str]]:
     """Overwrite pages of a database with noise, and cut another in half: commands say so."""
     faults = list[str]()
-    for number, harm in enumerate((noise, halve)):
+    harms = workshop.pick((noise, halve), (halve,))
+    for number, harm in enumerate(harms):
         home = make_home(workshop.folder / f"home-damaged-{number}")
         run_command(home, "remember", SMALL, "--group", "harbour")
         harm(home.path / "memory.db")
         faults += [command(home, *words) for words in (("backup",), ("doctor",))]
-    return {"damaged databases": 2}, [*filter(None, faults)]
+    return {"damaged databases": len(harms)}, [*filter(None, faults)]
 
 
 def noise(database: Path) -> None:

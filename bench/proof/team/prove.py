@@ -27,8 +27,8 @@ def prove_team(workshop: Workshop) -> Finding:
     found = workshop.done()
     memories, items = workshop.pick((MEMORIES, ITEMS), (400, 20))
     large = _filled(workshop, "large", memories, items, found)
-    few = _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 150), FEW_ITEMS, found)
-    counts = {name: _program(home, "queries") for name, home in (("small", few), ("large", large))}
+    _filled(workshop, "small", workshop.pick(FEW_MEMORIES, 150), FEW_ITEMS, found)
+    counts = {name: found[name]["queries"] for name in ("small", "large")}
     log = workshop.folder / "server.txt"
     log.unlink(missing_ok=True)
     with running(large, log) as server:
@@ -58,13 +58,10 @@ def _filled(workshop: Workshop, name: str, memories: int, items: int, found: Num
         return open_home(path)
     home = make_home(path)
     seeds = [] if workshop.is_quick else [str(workshop.folder / "seeds.npy")]
-    found[name] = _program(home, "fill", str(memories), str(items), *seeds)
+    command = [sys.executable, "-m", "bench.proof.team.store", str(memories), str(items), *seeds]
+    found[name] = json.loads(run(command, home.path))
     workshop.note(name, found[name])
     return home
-
-
-def _program(home: Home, *arguments: str) -> Any:
-    return json.loads(run([sys.executable, "-m", "bench.proof.team.store", *arguments], home.path))
 
 
 def _open_pages(person: Person, pages: dict[str, str], *, times: int) -> None:

@@ -1,8 +1,8 @@
 """Fills the store that LOCI_HOME names for the proof `team`; counts the queries of its pages.
 
-`python -m bench.proof.team.store fill COUNT ITEMS [SEEDS]` writes COUNT memories as bench.speed.store does, lets ITEMS of
-them wait for a decision, and prints JSON: how to log in and which pages are asked for. SEEDS is a file with real vectors,
-made where it is not there; without it vectors are chance. `… queries` prints the number of queries of each page.
+`python -m bench.proof.team.store COUNT ITEMS [SEEDS]` writes COUNT memories as bench.speed.store does, lets ITEMS of them
+wait for a decision, and prints JSON: how to log in, which pages are asked for, and the number of queries of each. SEEDS is
+a file with real vectors, made where it is not there; without it vectors are chance.
 """
 
 import json
@@ -61,7 +61,13 @@ def fill(count: int, items: int, seeds: Path | None) -> dict[str, Any]:
             )
         else:
             Memory.objects.filter(key=next(keys)).update(trust=kind)
-    return {"user": USER, "password": PASSWORD, "waiting": waiting, "pages": pages()}
+    return {
+        "user": USER,
+        "password": PASSWORD,
+        "waiting": waiting,
+        "pages": pages(),
+        "queries": queries(),
+    }
 
 
 def _kind(number: int) -> str:
@@ -112,12 +118,9 @@ def _count(client: Client, url: str) -> int:
 
 
 def main() -> None:
-    """Do what is asked for; the answer is JSON on stdout."""
-    if sys.argv[1] == "queries":
-        print(json.dumps(queries()))
-        return
-    seeds = Path(sys.argv[4]) if len(sys.argv) > 4 else None
-    print(json.dumps(fill(int(sys.argv[2]), int(sys.argv[3]), seeds)))
+    """Fill the store; the answer is JSON on stdout."""
+    seeds = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    print(json.dumps(fill(int(sys.argv[1]), int(sys.argv[2]), seeds)))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def test_recalls_are_answered_while_others_store_texts_of_marks(
     finding = load.prove_load(Workshop(tmp_path, is_quick=True))
     assert finding.faults == ()
     assert finding.numbers["recalls beside the loop"] >= 8
-    assert finding.numbers["stores accepted"] > 16
+    assert finding.numbers["stores accepted"] >= 16
 
 
 def test_a_full_disk_damaged_pages_and_forged_backups_are_named(tmp_path: Path) -> None:

@@ -48,12 +48,11 @@ def test_three_commands_at_once_on_one_file_lose_nothing(tmp_path: Path) -> None
     assert found["numbers"]["memories there"] == 3
 
 
-def test_two_killed_servers_keep_what_they_acknowledged(tmp_path: Path) -> None:
-    workshop = Workshop(tmp_path)
-    rounds = [kill_server(workshop, number) for number in range(2)]
-    assert [entry["faults"] for entry in rounds] == [[], []]
-    assert all(entry["in_flight"] > 0 for entry in rounds)
-    assert rounds[-1]["seen"]["memories"] >= sum(entry["acknowledged"] for entry in rounds) > 0
+def test_a_killed_server_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+    found = kill_server(Workshop(tmp_path), 0)
+    assert found["faults"] == []
+    assert found["in_flight"] > 0
+    assert found["seen"]["memories"] >= found["acknowledged"] > 0
 
 
 TAMPER = """
