@@ -53,7 +53,7 @@ _WIKI = re.compile(
 _PAIRED = re.compile(
     r"(?<![\w=+|~^%#])(={1,3}|\+{1,3}|\|\||~{1,3}|\^{1,2}|%{2}|#{1,2}|->)(?=[^\s=+|~^%#])([^=+|~^%#\n]{1,200}?)(?<=\S)\1(?![\w=+|~^%#])"
 )
-_ANGLED = re.compile(r"(?<!\w)<{1,2}([^<>\s=!-]{1,60})>{1,2}(?!\w)")
+_ANGLED = re.compile(r"(?<!\w)<{1,2}((?:https?|ftp|mailto):[^<>\s]{1,500}|[^<>\s=!-]{1,60})>{1,2}(?!\w)")
 _SHORTCODE = re.compile(r"(?<![\w:]):[a-z][a-z0-9]*(?:[_+-][a-z0-9]+)*:(?![\w:])")
 _EMOTICON = re.compile(
     r"(?<!\S)(?:[:;][-']?[DPpOoSs3)(\]\[/\\|*]+|[xX]D+|<3+|\^_+\^|[oO]_[oO]|T_T|¯\\_\(ツ\)_/¯)(?=[\s.!?]|$)"
@@ -80,6 +80,9 @@ _THOUSANDS = re.compile(
     r"(?<![\d.,])(?:\d{1,3}(?:[,'’_ ]\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d{1,2}(?:,\d{2})+,\d{3})(?![\d,]|\.\d)"
 )
 _YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/. ](0[1-9]|1[0-2])[-/. ](0[1-9]|[12]\d|3[01])(?!\d)")
+_AFTER_AMOUNT = re.compile(r"(?<![\w$€£¥₹])(\d[\d.,]{0,20})\s?([$€£¥₹])(?![\w$€£¥₹])")
+# A number with its country code: however it is grouped, it is the same.
+_PHONE = re.compile(r"(?<![\w+])\+(?=(?:[ ().-]{0,2}\d){9,15}(?!\d))\d(?:[ ().-]{0,2}\d){8,14}")
 _EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
 _UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
 _APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
@@ -211,7 +214,8 @@ def spell_plainly(text: str) -> str:
     text = fold(text)
     if not text.isascii():
         text = without_accents(text).translate(_STROKED).replace("\u2044", "/")
-    text = _YEAR_FIRST.sub(r"\1\2\3", text)
+    text = _PHONE.sub(lambda found: "+" + re.sub(r"\D", "", found[0]), text)
+    text = _AFTER_AMOUNT.sub(r"\2\1", _YEAR_FIRST.sub(r"\1\2\3", text))
     text = _THOUSANDS.sub(lambda found: re.sub(r"\D", "", found[0]), text)
     text = _APPROXIMATELY.sub(f"{_OPEN}~{_CLOSE}", _HOME.sub(f"{_OPEN}~{_CLOSE}", text))
     text = _EXPONENT.sub(f"e{_OPEN}-{_CLOSE}", text)

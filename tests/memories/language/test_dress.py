@@ -29,6 +29,13 @@ DRESSED = [
     ("The freeze is on 2027-03-14", "The freeze is on 2027 03 14"),
     ("Deploy on five nodes", "h1. Deploy on {quote}five{quote} nodes"),
     ("सर्वर की चाबी बदली गई।", "**सर्वर** की चाबी बदली गई"),
+    (
+        "The runbook is at https://wiki.example.org/heron?p=3",
+        "The runbook is at <https://wiki.example.org/heron?p=3>",
+    ),
+    ("The seat licence costs €45.", "The seat licence costs 45 €."),
+    ("The hotline is +48 555 010 123.", "The hotline is +48-555-010-123."),
+    ("The hotline is +48 555 010 123.", "The hotline is +48555010123"),
 ]
 DIFFERENT = [
     ("The value today is -5", "The value today is 5"),
@@ -37,6 +44,10 @@ DIFFERENT = [
     ("The host is 10.0.0.1", "The host is 100.0.1"),
     ("The value today is 1e-3", "The value today is 1e3"),
     ("The fee is $5 a month", "The fee is €5 a month"),
+    ("The fee is 5 $ a month", "The fee is 5 € a month"),
+    ("The fee is 45 € a month", "The fee is 45 a month"),
+    ("The hotline is +48 555 010 123.", "The hotline is +48 555 010 124."),
+    ("The forecast is +1.5 and 2 3 4", "The forecast is +15 and 2 3 4"),
     ("It grew by 5% today", "It grew by 5 today"),
     ("The slope is 12° now", "The slope is 12 now"),
     ("We wrote it in C++ then", "We wrote it in C then"),
