@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Read when numpy is first imported: its threads would compete with the encoder's, which cost half of each search's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,0 +1,56 @@
+"""A store of version 0.3.0 opens: chains of groups, withdrawn texts in other dress, proposals, and what has its day ahead."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from storage.sqlite.driver import DRIVER
+from tests.maintenance.test_squashed_migrations import chains_of, loci
+from tests.settings import MODELS, REPOSITORY
+
+STORE = REPOSITORY / "tests" / "fixtures" / "store-0.3.0.zip"  # made by tests/fixtures/make_store.py
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    (folder / "models").symlink_to(MODELS)
+    restored = loci(folder, "restore", str(STORE), "--yes")
+    assert (restored.returncode, restored.stderr) == (0, "")
+    return folder
+
+
+def count(home: Path, statement: str) -> int:
+    database = DRIVER.module.connect(home / "memory.db")
+    try:
+        [(number,)] = database.execute(statement)
+    finally:
+        database.close()
+    return int(number)
+
+
+def test_a_store_of_0_3_0_opens_with_all_that_is_in_it(home: Path) -> None:
+    examined = loci(home, "doctor")
+    assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
+    chains = {line[0]: line[-1] for line in chains_of(home)}
+    assert chains == dict.fromkeys(("ledger", "garden", "heads", "instance"), "unbroken")
+    stats = json.loads(loci(home, "stats", "--group", "ledger", "--json").stdout)
+    assert (stats["memories"], stats["live"]) == (34, 28)
+    assert count(home, "SELECT count(*) FROM memories_proposal WHERE status = 'waiting'") == 1
+    assert count(home, "SELECT count(*) FROM memories_link WHERE status = 'open'") >= 3
+
+
+def test_what_it_decided_stays_decided(home: Path) -> None:
+    for question, answer in (
+        ("which port does the gate listen on", "The gate listens on 7070."),
+        ("when does the lift stop", "The lift stops at ten."),
+    ):
+        found = json.loads(loci(home, "recall", question, "--group", "ledger", "--json").stdout)
+        assert found["results"][0]["content"] == answer
+    refused = loci(home, "remember", "The door code of the lab is 7719.", "--group", "ledger")
+    assert refused.returncode != 0
+    dressed = loci(home, "remember", "the door code of the lab is: **7719**", "--group", "ledger", "--json")
+    assert "candidate" in dressed.stdout
