@@ -14,7 +14,8 @@ from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
 from loci_site.evaluation.metrics import Scores, mean_scores, score_ranking
-from loci_site.evaluation.run import RUN_DEPTH, Progress, Query
+from loci_site.evaluation.question_files import Query
+from loci_site.evaluation.run import RUN_DEPTH, Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.visibility import recallable_by

@@ -11,7 +11,8 @@ from pathlib import Path
 from access.actor import Actor
 from access.groups import find_group
 from access.visibility import Visibility
-from loci_site.evaluation.run import Progress, QuerySet, read_query_file
+from loci_site.evaluation.question_files import QuerySet, read_query_file
+from loci_site.evaluation.run import Progress
 from memories.embedding import Encoder
 from memories.models import Memory
 from memories.queries.by_key import read_memories
@@ -64,7 +65,9 @@ def judge_all(
         if others:
             found.append(judge("another group's", question, visibilities[others[done % len(others)]], ()))
         progress(f"judge {folder.name}", done)
-    misleading = [query for path in sorted(folder.glob("queries_*.jsonl")) for query in read_query_file(path)]
+    misleading = [
+        query for path in sorted(folder.glob("queries_*.jsonl")) for query in read_query_file(path)[0]
+    ]
     for query in [*queries.unanswered, *misleading]:
         if query.group in visibilities:
             question = understand(query.text, encoder=encoder)

@@ -10,12 +10,14 @@ from access.errors import InvalidInput
 from loci_site.evaluation.ablation import MEASURES, CrossValidationFold
 from loci_site.evaluation.abstention import AbstentionPoint, Judgement, curve
 from loci_site.evaluation.metrics import Scores, difference_interval
-from loci_site.evaluation.run import ModeReport, QuerySet
+from loci_site.evaluation.question_files import QuerySet
+from loci_site.evaluation.run import ModeReport
 from memories.recall.weights import STEPS
 from sources.importing.importer import CORPUS
 
 ANSWERABLE = "answerable"  # kind of the questions that have an answer
 SHOWN = ("R@10", "MRR", "nDCG@10")
+MAX_FAULTS = 5  # named; the others are counted
 BEGIN, END = "<!-- table: {} -->", "<!-- end of {} -->"
 
 
@@ -32,6 +34,12 @@ class Measurements:
     folds: list[CrossValidationFold] = field(default_factory=list)
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     questions: dict[str, QuerySet] = field(default_factory=dict)
+
+    def add(self, other: "Measurements") -> None:
+        """Add the measurements of other sets."""
+        for name in ("modes", "scopes", "gains", "judgements", "questions"):
+            getattr(self, name).update(getattr(other, name))
+        self.folds += other.folds
 
     def as_dict(self, *, with_intervals: bool) -> dict[str, Any]:
         """The findings as JSON values; the modes of a single set are at the top level."""
@@ -65,12 +73,16 @@ class Measurements:
                 notes.append(
                     f"{name}: ids of answers missing in {CORPUS}, counted as not found: {queries.unknown_ids}"
                 )
+            notes += [f"{name}: left out: {fault}" for fault in queries.faults[:MAX_FAULTS]]
+            if len(queries.faults) > MAX_FAULTS:
+                notes.append(f"{name}: {len(queries.faults) - MAX_FAULTS} more lines were left out.")
         return notes
 
     def tables(self) -> dict[str, list[list[str]]]:
         """The tables that are not empty, by name: rows of cells, the head first."""
         made = {
             "modes": modes_table(self.modes),
+            "received": received_table(self.modes),
             "intervals": interval_table(self.modes),
             "everywhere": group_scope_table(self.scopes),
             "ablation": gain_table(self.gains),
@@ -150,6 +162,19 @@ def modes_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
         by_mode = {report.mode: report for report in reports}
         cells = [" / ".join(_percent(by_mode[mode].scores[m]) for m in SHOWN) for mode in modes]
         rows.append([f"{name} ({len(reports[0].times_ms)})", *cells])
+    return rows
+
+
+def received_table(sets: Mapping[str, Sequence[ModeReport]]) -> list[list[str]]:
+    """R@10 and MRR of the ranking and of what a caller receives, and the share of questions answered with nothing."""
+    rows = [["set", "mode", "ranking", "as received", "answered with nothing"]]
+    for name, reports in sets.items():
+        for report in reports:
+            if not report.received:
+                continue
+            both = (report.scores, report.received)
+            cells = [" / ".join(_percent(scores[m]) for m in ("R@10", "MRR")) for scores in both]
+            rows.append([name, report.mode, *cells, _percent(report.unanswered)])
     return rows
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,8 @@ from loci_site.evaluation.ablation import TrialSet, ablate, cross_validate, gath
 from loci_site.evaluation.abstention import judge_all
 from loci_site.evaluation.cached_database import cached_database, fingerprint
 from loci_site.evaluation.metrics import Scores
-from loci_site.evaluation.run import ModeReport, QuerySet, read_queries, run_queries, store_corpus
+from loci_site.evaluation.question_files import QuerySet, read_queries
+from loci_site.evaluation.run import ModeReport, run_queries, store_corpus
 from loci_site.evaluation.tables import Measurements, as_text, write_between_marks
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
 from memories.embedding import Encoder, get_encoder, model_status
@@ -44,13 +46,29 @@ examples:
 
 The folder has corpus.jsonl, lines of {id, text, group, timestamp, session}, and queries.jsonl, lines of
 {id, text, group, category, relevant: [ids]}. They are loaded into a database of their own; the store is not touched.
+Each set's figures are printed as soon as it is measured. A line that cannot be used is left out, counted and named.
 A question without an answer has relevant: []. It is only counted; --abstain judges whether recall abstains on it, and on
 the questions of files queries_*.jsonl, which look answerable but are not, whatever their `relevant` lists. Ids in
 `relevant` that are not in the corpus count as not found; their number is reported.
 Vectors and the filled databases are cached in LOCI_HOME/cache, so a second run takes seconds.
+"As received" is what a caller gets: at most as many as an answer has, nothing where recall knows of nothing.
 R@k: share of the relevant texts among the first k. H@k: at least one of them. A@k: all of them. Times cover search and
 ranking without the embedding of the question.
 """
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """The measurements to make."""
+
+    modes: list[str]
+    split: str
+    limit: int | None
+    folds: int
+    with_intervals: bool
+    with_ablation: bool
+    with_abstention: bool
+    with_everywhere: bool
 
 
 class Command(BaseCommand):
@@ -86,14 +104,19 @@ class Command(BaseCommand):
             metavar="FILE",
             help="measure everything and write the tables into FILE",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--json", action="store_true", help="print a JSON object for each set, on a line of its own"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         plan = plan_measurements(options)
         if options["run"] and (len(plan.modes) != 1 or len(options["dir"]) > 1):
             raise CommandError("--run writes the rankings of one mode and one folder: name one of each.")
+        findings = Measurements()
         try:
-            findings = measure(options["dir"], plan)
+            for name, found in measure(options["dir"], plan):
+                self.show(name, found, plan, is_json=options["json"])
+                findings.add(found)
             if options["write_docs"]:
                 write_between_marks(options["write_docs"], findings.tables())
         except LociError as error:
@@ -103,24 +126,14 @@ class Command(BaseCommand):
         if options["run"]:
             [[report]] = findings.modes.values()
             options["run"].write_text(json.dumps(report.run), encoding="utf-8")
-        if options["json"]:
-            self.stdout.write(json.dumps(findings.as_dict(with_intervals=plan.with_intervals)))
+
+    def show(self, name: str, found: Measurements, plan: EvaluationPlan, *, is_json: bool) -> None:
+        """Print the measurements of a set as soon as it is done, so that a later fault loses nothing."""
+        if is_json:
+            self.stdout.write(json.dumps({"set": name} | found.as_dict(with_intervals=plan.with_intervals)))
         else:
-            self.stdout.write(render_text(findings, with_intervals=plan.with_intervals))
-
-
-@dataclass(frozen=True)
-class EvaluationPlan:
-    """The measurements to make."""
-
-    modes: list[str]
-    split: str
-    limit: int | None
-    folds: int
-    with_intervals: bool
-    with_ablation: bool
-    with_abstention: bool
-    with_everywhere: bool
+            self.stdout.write(render_text(found, name=name, with_intervals=plan.with_intervals) + "\n")
+        self.stdout.flush()
 
 
 def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
@@ -145,23 +158,24 @@ def plan_measurements(options: dict[str, Any]) -> EvaluationPlan:
     )
 
 
-def measure(folders: list[Path], plan: EvaluationPlan) -> Measurements:
-    """Everything in the plan, measured on each folder in a database filled from its corpus."""
+def measure(folders: list[Path], plan: EvaluationPlan) -> Iterator[tuple[str, Measurements]]:
+    """Name and measurements of each folder, in a database filled from its corpus; at the end those of all together."""
     read = [(folder, read_queries(folder, split=plan.split, limit=plan.limit)) for folder in folders]
     encoder = get_encoder(timeout_s=MODEL_WAIT_S)
     model = f"{encoder.model_id} {model_status().precision}"
     cached = CachedEncoder(encoder, VectorCache(settings.LOCI.home / CACHE), model=model)
-    findings, trials = Measurements(), []
+    trials = []
     with Bars() as bars:
         for folder, queries in read:
             mark = fingerprint(folder / CORPUS, model)
-            name = folder.absolute().name
+            name, findings = folder.absolute().name, Measurements()
             fill_it = partial(store_corpus, operator(), folder, encoder=cached, progress=bars.show)
             with cached_database(settings.LOCI.home / STORES, name, mark, fill_it):
                 trials.append(measure_set(findings, folder, queries, plan, cached, bars))
+            bars.clear()
+            yield name, findings
         if plan.folds:
-            findings.folds = cross_validate(trials, folds=plan.folds, progress=bars.show)
-    return findings
+            yield "all sets", Measurements(folds=cross_validate(trials, folds=plan.folds, progress=bars.show))
 
 
 def measure_set(
@@ -202,13 +216,18 @@ class Bars:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the bar off the terminal."""
         if self._bar is not None:
             self._bar.close()
+            self._bar = None
 
     def show(self, name: str, done: int) -> None:
         """Show that `done` steps of the task `name` are done."""
         if self._bar is None or name != self._name:
-            self.__exit__()
+            self.clear()
             self._bar, self._name = tqdm(desc=name, file=sys.stderr, disable=None, leave=False), name
         self._bar.update(done - self._bar.n)
 
@@ -224,20 +243,16 @@ def parse_count(text: str) -> int:
     return count
 
 
-def render_text(findings: Measurements, *, with_intervals: bool) -> str:
-    """All findings as text tables; the modes in full, with their categories."""
+def render_text(findings: Measurements, *, name: str, with_intervals: bool) -> str:
+    """The findings of a set as text tables; the modes in full, with their categories."""
     tables = findings.tables()
     if not with_intervals:
         tables.pop("intervals", None)
     tables.pop("modes", None)  # replaced by the full tables below
-    reports = [(name, report) for name, own in findings.modes.items() for report in own]
-    has_several = len(findings.modes) > 1
-    full = [
-        (f"{name}\n" if has_several else "") + render_report(report, with_intervals=with_intervals)
-        for name, report in reports
-    ]
-    parts = [*full, *(f"{name}\n{as_text(rows)}" for name, rows in tables.items())]
-    return "\n\n".join([*parts, *findings.left_out()])
+    reports = [report for own in findings.modes.values() for report in own]
+    full = [render_report(report, with_intervals=with_intervals) for report in reports]
+    parts = [*full, *(f"{title}\n{as_text(rows)}" for title, rows in tables.items())]
+    return "\n\n".join([name, *parts, *findings.left_out()])
 
 
 def render_report(report: ModeReport, *, with_intervals: bool) -> str:

@@ -12,7 +12,7 @@ from django.db import connection
 
 from access.errors import InvalidInput, NotFound
 from access.models import Group
-from loci_site.evaluation.run import read_queries
+from loci_site.evaluation.question_files import read_queries
 from loci_site.evaluation.scratch_database import scratch_database
 from loci_site.evaluation.tables import Measurements
 from loci_site.evaluation.vector_cache import CachedEncoder, VectorCache
@@ -54,7 +54,9 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *arguments: str) -> Any:
     out = StringIO()
     call_command("evaluate", str(folder), *arguments, "--json", stdout=out)
-    return json.loads(out.getvalue())
+    # A set has a line; the last one may be of all sets together.
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    return {key: value for line in reversed(lines) for key, value in line.items()}
 
 
 @pytest.mark.model
@@ -62,13 +64,14 @@ def run(folder: Path, *arguments: str) -> Any:
 def test_every_question_is_asked_within_its_group(folder: Path) -> None:
     get_encoder(timeout_s=60)
     report = run(folder, "--mode", "all")
-    assert set(report) == {"keyword", "vector", "rrf", "weighted", "hybrid", "questions"}
+    assert set(report) == {"keyword", "vector", "rrf", "weighted", "hybrid", "questions", "set"}
     hybrid = report["hybrid"]
     assert hybrid["all"]["n"] == 3  # what has no answer is not asked
     assert hybrid["all"]["R@1"] == 1.0
     assert hybrid["all"]["MRR"] == 1.0
     assert {name: scores["n"] for name, scores in hybrid["categories"].items()} == {"-": 1, "port": 2}
     assert set(hybrid["ms"]) == {"p50", "p95"}
+    assert (hybrid["received"]["R@10"], hybrid["received"]["nothing"]) == (1.0, 0.0)
     # Keywords have nothing in common with "PostgreSQL": the third question is found by meaning alone.
     assert report["keyword"]["all"]["R@10"] == pytest.approx(2 / 3)
 
@@ -135,15 +138,47 @@ def test_a_folder_without_the_files_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": 1}', "line 1 is not a question"),
-        ("no json", "line 1 is not a JSON"),
-        ("[]", "line 1 is not a question"),
+        ('{"id": 1}', "a question needs 'text', 'group', 'relevant'"),
+        ('{"id": 1, "text": "a", "group": "g", "relevant": "b"}', "a question needs a list 'relevant'"),
+        ("no json", "not a JSON object"),
+        ("[]", "a question needs 'id', 'text', 'group', 'relevant'"),
     ],
 )
-def test_a_line_that_is_no_question_is_told(folder: Path, line: str, message: str) -> None:
-    (folder / "queries.jsonl").write_text(line, encoding="utf-8")
-    with pytest.raises(InvalidInput, match=message):
+def test_a_line_that_is_no_question_is_left_out_and_named(folder: Path, line: str, message: str) -> None:
+    questions = folder / "queries.jsonl"
+    questions.write_text(f"{line}\n{questions.read_text(encoding='utf-8')}", encoding="utf-8")
+    read = read_queries(folder)
+    assert [query.id for query in read.answerable] == ["q1", "q2", "q3"]
+    assert read.faults == (f"queries.jsonl, line 1: {message}.",)
+    questions.write_text(line, encoding="utf-8")
+    with pytest.raises(InvalidInput, match="No question of") as refused:
         read_queries(folder)
+    assert message in refused.value.hint
+
+
+def test_a_text_that_cannot_be_stored_is_named_before_anything_is_embedded(folder: Path) -> None:
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
+        corpus.write(json.dumps(CORPUS[0] | {"id": "long", "text": "x" * 400_000}) + "\nno json\n")
+    read = read_queries(folder)
+    assert [fault.split(":")[0] for fault in read.faults] == ["corpus.jsonl, line 5", "corpus.jsonl, line 6"]
+    assert "'content' has 400,000 characters" in read.faults[0]
+
+
+@pytest.mark.model
+@pytest.mark.django_db(transaction=True)
+def test_what_is_done_is_printed_though_a_later_set_fails(folder: Path, tmp_path: Path) -> None:
+    get_encoder(timeout_s=60)
+    other = write_set(tmp_path / "other", queries=[QUERIES[0] | {"group": "nowhere"}])
+    with (folder / "corpus.jsonl").open("a", encoding="utf-8") as corpus:
+        corpus.write("no json\n")
+    out = StringIO()
+    with pytest.raises(CommandError, match="nowhere"):
+        call_command("evaluate", str(folder), str(other), "--json", stdout=out)
+    first, refusal = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (first["set"], first["hybrid"]["all"]["R@1"]) == ("set", 1.0)
+    [fault] = first["questions"]["set"]["faults"]
+    assert fault.startswith("corpus.jsonl, line 5: it is not JSON")
+    assert refusal["code"]
 
 
 def test_what_has_no_answer_and_what_names_no_text_is_counted(tmp_path: Path) -> None:
@@ -164,7 +199,7 @@ def test_the_output_tells_what_was_left_out(tmp_path: Path) -> None:
     get_encoder(timeout_s=60)
     queries = [*QUERIES, QUERIES[0] | {"id": "q5", "relevant": ["gone"]}]
     folder = write_set(tmp_path / "set", queries=queries)
-    counts = {"asked": 4, "without_answer": 1, "unknown_ids": 1}
+    counts = {"asked": 4, "without_answer": 1, "unknown_ids": 1, "faults": []}
     assert run(folder)["questions"] == {"set": counts}
     out = StringIO()
     call_command("evaluate", str(folder), stdout=out)

@@ -13,7 +13,8 @@ from loci_site.evaluation.ablation import CrossValidationFold, fold_of
 from loci_site.evaluation.abstention import Judgement, curve
 from loci_site.evaluation.cached_database import cached_database, fingerprint
 from loci_site.evaluation.metrics import difference_interval, interval
-from loci_site.evaluation.run import ModeReport, Query
+from loci_site.evaluation.question_files import Query
+from loci_site.evaluation.run import ModeReport
 from loci_site.evaluation.tables import Measurements, as_markdown, as_text, win_share, write_between_marks
 from memories.embedding import get_encoder
 from memories.models import Memory
@@ -218,7 +219,7 @@ def test_a_fill_that_fails_keeps_nothing(tmp_path: Path) -> None:
 def test_one_command_measures_all_and_writes_it_into_a_page(tmp_path: Path) -> None:
     get_encoder(timeout_s=60)
     page = tmp_path / "page.md"
-    names = ("modes", "intervals", "everywhere", "ablation", "folds", "abstention", "unrelated")
+    names = ("modes", "received", "intervals", "everywhere", "ablation", "folds", "abstention", "unrelated")
     page.write_text(
         "".join(f"<!-- table: {name} -->\n<!-- end of {name} -->\n" for name in names), encoding="utf-8"
     )
@@ -241,8 +242,8 @@ def test_what_is_asked_for_alone_is_measured_alone(
     get_encoder(timeout_s=60)
     folder = write_set(tmp_path / "set")
     told = run(folder, "--abstain")
-    assert set(told) == {"abstention", "questions"}
+    assert set(told) == {"abstention", "questions", "set"}
     call_command("evaluate", str(folder), "--ablate")
     shown = capsys.readouterr().out
-    assert shown.startswith("ablation\nstep")
+    assert shown.startswith("set\n\nablation\nstep")
     assert "the thread" in shown
