@@ -1,6 +1,6 @@
 """Suggestions while a person types, for the admin's search box and for programs."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -25,15 +25,22 @@ class SuggestQuery(BaseModel):
 
 
 class SuggestionOut(out.Document):
-    """A suggested memory: a line of its text, and the kind of match."""
+    """A suggested memory: a line of its text with the ranges of characters that match, and the kind of match.
+
+    `date` is the day that the memory is valid from, else that it was stored.
+    """
 
     id: str
     text: str
+    marks: list[tuple[int, int]]
     how: MatchKind
     group: str
     type: Type
     state: State
     trust: Trust
+    date: str
+    thread: str | None
+    source: str
 
 
 class SuggestedOut(out.Document):
@@ -51,15 +58,19 @@ def suggest_memories(request: HttpRequest, params: Query[SuggestQuery]) -> HttpR
     return answer({"items": [render_suggestion(each) for each in found]})
 
 
-def render_suggestion(each: Suggestion) -> dict[str, str]:
+def render_suggestion(each: Suggestion) -> dict[str, Any]:
     """A suggestion as JSON."""
     memory = each.memory
     return {
         "id": str(memory.id),
         "text": each.text,
+        "marks": each.excerpt.marks,
         "how": each.how,
         "group": memory.group.slug,
         "type": memory.type,
         "state": memory.state,
         "trust": memory.trust,
+        "date": (memory.valid_from or memory.created_at).date().isoformat(),
+        "thread": memory.thread.name if memory.thread else None,
+        "source": memory.source,
     }

@@ -11,6 +11,7 @@ from access.actor import Actor
 from access.errors import InvalidInput, NotFound
 from access.groups import find_group
 from access.visibility import Visibility
+from memories.browse.excerpts import Excerpt, excerpt_of
 from memories.draft import check_range
 from memories.language.cleaning import clean_line, without_marks
 from memories.language.spelling import (
@@ -22,7 +23,7 @@ from memories.language.spelling import (
     is_long,
     nearest,
 )
-from memories.language.word_forms import query_forms, words_without_forms
+from memories.language.word_forms import plain_forms, query_forms, words_without_forms
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory
@@ -52,7 +53,6 @@ SAFE_STEM_CHARS, MAX_ENDING_CHARS = 4, 5  # letters that stemming keeps, and tho
 COMPARED_CHARS = 4_000  # of a text, searched for a word
 MAX_SIMILAR = 24  # words searched for instead of a mistyped one
 SORTED_CHARS = 600  # of a text, read to put it in order
-SNIPPET_CHARS, SNIPPET_LEAD = 140, 40
 
 
 class MatchKind(StrEnum):
@@ -66,11 +66,16 @@ class MatchKind(StrEnum):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A memory that the user may mean: a line of its text, and what it was found by."""
+    """A memory that the user may mean: a line of its text with the matches, and what it was found by."""
 
     memory: Memory
-    text: str
+    excerpt: Excerpt
     how: MatchKind
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        return self.excerpt.text
 
 
 def suggest(
@@ -126,7 +131,7 @@ def find_by_words(
     query_words: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int
 ) -> list[int]:
     """Keys of memories with all the words; an unfinished last word may be a beginning."""
-    exact = [[word] for word in query_words]
+    exact = [[word, *plain_forms(word)] for word in query_words]
     keys = find_newest(exact, visibility, limit=MAX_SORTED)
     # A whole word is found faster than a beginning; "the" alone fills the list.
     if not is_unfinished or len(keys) >= MAX_SORTED:
@@ -134,7 +139,9 @@ def find_by_words(
     last = query_words[-1]
     looks_inflected = last.endswith(ENDINGS)  # the index removes apparent endings: "pos" begins like "po"
     begun = find_newest(
-        [*exact[:-1], [f"{last}*"]], visibility, limit=MAX_COMPARED if looks_inflected else MAX_SORTED
+        [*exact[:-1], [f"{form}*" for form in exact[-1]]],
+        visibility,
+        limit=MAX_COMPARED if looks_inflected else MAX_SORTED,
     )
     if looks_inflected:
         begun = with_own_words(begun, [strip_accents(last)], bool, read_as=strip_accents)
@@ -248,7 +255,7 @@ def to_suggestions(
         keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
     rows = read_memories(keys[:limit])
     memories = [rows[key] for key in keys[:limit] if key in rows and is_visible(rows[key], visibility)]
-    return [Suggestion(memory, snippet(memory.content, query_words), how) for memory in memories]
+    return [Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]
 
 
 def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool, int, bool, int]:
@@ -258,15 +265,3 @@ def fit(look: PrefixMatch, query_words: Sequence[str]) -> tuple[bool, bool, bool
     whole = len(set(own) & set(query_words))
     is_live = look.state == State.LIVE
     return is_live, starts and look.type == Type.ENTITY, starts, whole, bool(look.pinned), look.key
-
-
-def snippet(content: str, query_words: Sequence[str]) -> str:
-    """A line of the text around the first of the words."""
-    line = " ".join(content.split())
-    low = line.lower()
-    places = [place for word in query_words if (place := low.find(word)) >= 0]
-    start = max(0, min(places, default=0) - SNIPPET_LEAD)
-    if start:
-        start = line.rfind(" ", 0, start + 1) + 1
-    cut = line[start : start + SNIPPET_CHARS]
-    return f"{'…' if start else ''}{cut}{'…' if start + SNIPPET_CHARS < len(line) else ''}"

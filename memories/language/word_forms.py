@@ -168,14 +168,24 @@ def symbol_forms(text: str) -> list[str]:
 
 def folded_forms(word: str) -> list[str]:
     """The word without marks and special letters, if the index does not fold it to the same by itself."""
-    spread = unicodedata.normalize("NFKD", word)
-    without_marks = "".join(c for c in spread if not unicodedata.category(c).startswith("M"))
-    bare = _WORD.findall(without_marks.translate(_SPELT))
+    bare = _WORD.findall(spell_out(word))
     own = _WORD.findall(word)
     found = [] if bare == own or _is_simple(word) else [stem(part) for part in bare]
     if any(letter in word for letter in "äöü"):
         found += _WORD.findall(word.translate(_UMLAUTS).translate(_SPELT))
     return found or [stemmed for part in bare if (stemmed := stem(part)) != part]
+
+
+def spell_out(text: str) -> str:
+    """The text in small letters without marks, and special letters spelled out: `Łódź` → lodz."""
+    spread = unicodedata.normalize("NFKD", text.lower())
+    return "".join(c for c in spread if not unicodedata.category(c).startswith("M")).translate(_SPELT)
+
+
+def plain_forms(word: str) -> list[str]:
+    """Other spellings under which the index may hold a typed word: `łódź` → lodz; `müller` → muller, mueller."""
+    found = [spell_out(word), word.translate(_UMLAUTS)]
+    return [form for form in dict.fromkeys(found) if form != word and _WORD.fullmatch(form)]
 
 
 def stem(word: str) -> str:

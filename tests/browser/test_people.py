@@ -75,6 +75,22 @@ def test_a_member_stores_finds_corrects_and_flags(page_as: PageAs, site: Site, a
     assert (now["trust"], now["version"], now["author"]) == ("disputed", 2, "mia")
 
 
+def test_matches_of_all_groups_appear_while_one_types(page_as: PageAs, site: Site, axe: Check) -> None:
+    site.store("The office in Łódź opens <b>in</b> May.")
+    page = page_as("mia")
+    page.goto("/app/")
+    page.get_by_role("searchbox").press_sequentially("lodz")
+    matches = page.get_by_role("region", name="Matches while typing")
+    expect(matches.locator("mark")).to_have_text("Łódź")
+    expect(matches.get_by_role("link")).to_contain_text("opens <b>in</b> May")
+    expect(matches.get_by_role("status")).to_contain_text("1 match in all your groups")
+    axe(page)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/app/memories/*/")
+    expect(page.get_by_role("main")).to_contain_text("Łódź")
+
+
 def test_a_fault_stands_at_its_field(page_as: PageAs, guard: Guard, axe: Check) -> None:
     guard.allow("422")
     page = page_as("mia")

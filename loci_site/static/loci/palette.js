@@ -89,8 +89,8 @@
 
     function memoryOption(item) {
       const href = `${dialog.dataset.memory}${item.id}/change/`;
-      const details = [item.group, item.type, item.state === "live" ? "" : item.state, HOW[item.how] || ""];
-      return option(href, ICONS[item.type] || "neurology", marked(item.text, input.value), details.filter(Boolean).join(" · "), item.state !== "live");
+      const details = [item.group, item.thread || item.source, item.date, item.state === "live" ? "" : item.state, HOW[item.how] || ""];
+      return option(href, ICONS[item.type] || "neurology", marked(item.text, item.marks), details.filter(Boolean).join(" · "), item.state !== "live");
     }
 
     function pageOption(page) {
@@ -159,22 +159,18 @@
 
   const ICONS = { episodic: "event", semantic: "neurology", procedural: "checklist", entity: "category" };
 
-  /* The text with the typed words marked, as nodes, never as markup. */
-  function marked(text, typed) {
-    const words = typed.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 1);
+  /* The text with the matching ranges marked, as nodes, never as markup. Ranges count characters, not the halves of an emoji. */
+  function marked(text, ranges) {
+    const letters = [...text];
     const line = document.createDocumentFragment();
-    if (!words.length) {
-      line.append(text);
-      return line;
+    let at = 0;
+    for (const [from, to] of ranges) {
+      const mark = document.createElement("mark");
+      mark.textContent = letters.slice(from, to).join("");
+      line.append(letters.slice(at, from).join(""), mark);
+      at = to;
     }
-    const pattern = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "giu");
-    text.split(pattern).forEach((part, at) => {
-      if (at % 2) {
-        const mark = document.createElement("mark");
-        mark.textContent = part;
-        line.append(mark);
-      } else if (part) line.append(part);
-    });
+    line.append(letters.slice(at).join(""));
     return line;
   }
 

@@ -59,7 +59,8 @@ def find_newest(
     """
     where, params = render(visibility)
     clauses = [f"({' OR '.join(map(_quoted, words))})" for words in alternatives]
-    wanted = [f"{{content}} : ({' AND '.join(clauses)})"] if clauses else []
+    # The forms hold what the index does not fold by itself: ł, ø, ß, and the parts of identifiers.
+    wanted = [f"{{content forms}} : ({' AND '.join(clauses)})"] if clauses else []
     wanted += [f"{{forms}} : ({' AND '.join(map(_quoted, forms))})"] if forms else []
     expression = " AND ".join(wanted) + group_filter(visibility)
     return [key for (key,) in fetch(_FOUND.format(where=where), [expression, *params, limit])]

@@ -11,7 +11,8 @@ from access.actor import Actor, Via
 from access.errors import GroupNotFound, InvalidInput, NotPermitted
 from access.models import Group
 from memories.browse import suggest as suggesting
-from memories.browse.suggest import MatchKind, similar_words, snippet, suggest
+from memories.browse.excerpts import excerpt_of
+from memories.browse.suggest import MatchKind, similar_words, suggest
 from memories.draft import Draft
 from memories.language.spelling import distance, early_edits, nearest
 from memories.lifecycle import verbs
@@ -208,12 +209,38 @@ def test_it_costs_as_many_queries_for_many_as_for_few(alice: User, port: Memory)
 
 def test_the_line_shows_the_word(alice: User) -> None:
     long = "one two three " * 20 + "needle and more " + "words " * 40
-    line = snippet(long, ["needle"])
+    line, marks = excerpt_of(long, ["needle"])
+    assert [line[start:end] for start, end in marks] == ["needle"]
     assert line.startswith("…")
     assert line.endswith("…")
     assert "needle" in line
     assert len(line) <= 142
-    assert snippet("short  and\nplain", ["and"]) == "short and plain"
+    assert excerpt_of("short  and\nplain", ["and"]) == ("short and plain", ((6, 9),))
+
+
+@pytest.mark.parametrize(
+    ("content", "typed", "marked"),
+    [
+        ("The office in Łódź opens in May.", "lodz", ["Łódź"]),
+        ("The office in Lodz opens in May.", "Łódź", ["Lodz"]),
+        ("Herr Müller hat den Schlüssel.", "muller schlussel", ["Müller", "Schlüssel"]),
+        ("Die Straße ist gesperrt.", "strasse", ["Straße"]),
+        ("Søren owns the ferry.", "sor", ["Sør"]),
+    ],
+)
+def test_accents_and_strokes_do_not_matter_either_way(
+    alice: User, content: str, typed: str, marked: list[str]
+) -> None:
+    remember(alice, content)
+    remember(alice, "Tomatoes want sun.")
+    [found] = suggest(person(alice), typed)
+    assert (found.how, found.memory.content) == (MatchKind.WORDS, content)
+    assert [found.text[start:end] for start, end in found.excerpt.marks] == marked
+
+
+def test_only_beginnings_of_words_are_marked() -> None:
+    assert excerpt_of("A report about the port", ["port"]).marks == ((19, 23),)
+    assert excerpt_of("部署端口是八千", ["端口"]).marks == ((2, 4),)
 
 
 @pytest.mark.parametrize(

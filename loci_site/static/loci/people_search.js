@@ -1,0 +1,91 @@
+// Matches while a person types in the workspace, in all groups that the person may read. Enter still asks the question.
+"use strict";
+(() => {
+    const PAUSE_MS = 60, MEANING_MS = 350, LEAST = 2;
+    const HOW = { spelling: "similar spelling", meaning: "by meaning", id: "by id" };
+    const field = document.getElementById("q");
+    const box = document.getElementById("typed");
+    if (!field || !box) return;
+    const list = box.querySelector("ol"), note = box.querySelector("[role=status]");
+    const asked = field.value;
+    let timers = [], latest = 0;
+
+    function show(items, text) {
+        list.replaceChildren(...items.map(line));
+        note.textContent = items.length ? `${items.length} ${items.length === 1 ? "match" : "matches"} in all your groups. Press Enter to ask.` : `Nothing begins like “${text}”. Press Enter to ask.`;
+        box.hidden = false;
+    }
+
+    // Emptied as well: the keys that walk through lines must not meet hidden ones.
+    function hide() {
+        box.hidden = true;
+        list.replaceChildren();
+    }
+
+    async function ask(mine, text, byMeaning, known) {
+        const query = new URLSearchParams({ q: field.value, by_meaning: byMeaning });
+        try {
+            const response = await fetch(`${box.dataset.suggest}?${query}`, { headers: { Accept: "application/json" } });
+            const body = await response.json();
+            if (mine !== latest) return known;
+            if (!response.ok) { note.textContent = body.message; box.hidden = false; return known; }
+            const ids = new Set(known.map((item) => item.id));
+            const found = [...known, ...body.items.filter((item) => !ids.has(item.id))];
+            show(found, text);
+            return found;
+        } catch {
+            if (mine === latest) { note.textContent = "Cannot reach the server."; box.hidden = false; }
+            return known;
+        }
+    }
+
+    function typed() {
+        timers.forEach(clearTimeout);
+        latest += 1;
+        const mine = latest, text = field.value.trim();
+        if (text.length < LEAST || field.value === asked) { hide(); return; }
+        let words = Promise.resolve([]);
+        timers = [
+            setTimeout(() => { words = ask(mine, text, false, []); }, PAUSE_MS),
+            setTimeout(async () => { const known = await words; if (mine === latest) ask(mine, text, true, known); }, MEANING_MS),
+        ];
+    }
+
+    function line(item) {
+        const link = part("a", "line");
+        link.href = box.dataset.memory.replace("ID", item.id);
+        const text = part("span", "text"), about = part("span", "about");
+        text.append(marked(item.text, item.marks));
+        const details = [item.state === "live" ? "" : item.state, item.trust === "active" ? "" : item.trust, item.type, item.group, item.thread || item.source, item.date, HOW[item.how]];
+        about.append(...details.filter(Boolean).map((detail) => Object.assign(part("span", ""), { textContent: detail })));
+        link.append(text, about);
+        const entry = document.createElement("li");
+        entry.append(link);
+        return entry;
+    }
+
+    // As nodes, never as markup. The ranges count characters, not the halves of an emoji.
+    function marked(text, marks) {
+        const letters = [...text], whole = document.createDocumentFragment();
+        let at = 0;
+        for (const [from, to] of marks) {
+            whole.append(letters.slice(at, from).join(""), Object.assign(document.createElement("mark"), { textContent: letters.slice(from, to).join("") }));
+            at = to;
+        }
+        whole.append(letters.slice(at).join(""));
+        return whole;
+    }
+
+    function part(name, kind) {
+        const made = document.createElement(name);
+        if (kind) made.className = kind;
+        return made;
+    }
+
+    field.addEventListener("input", typed);
+    field.addEventListener("keydown", (event) => {
+        const first = list.querySelector("a");
+        if (event.key === "ArrowDown" && !box.hidden && first) { event.preventDefault(); first.focus(); }
+        if (event.key === "Escape") hide();
+    });
+})();
