@@ -45,10 +45,11 @@ from memories.store.withdrawn.near import in_other_dress
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
+TIMES: Final = frozenset({"valid_from", "valid_to"})  # a new version with the same text
 CARRIED: Final = tuple(field.name for field in STORED if field.is_carried)
 _CARRIED_VALUES = attrgetter(*CARRIED)
 IN_PLACE: Final = tuple(field.name for field in EDITED if field.on_edit is OnEdit.IN_PLACE)
-EDIT_FIELDS: Final = "edit"  # the verb of a proposal that changes fields in place
+EDIT_FIELDS: Final = "edit"  # the verb of a proposal that changes other fields than the text and type
 
 
 class EditOutcome:
@@ -160,20 +161,31 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     `is_decided`: a curator chose this text, so no policy holds it back; restating a retracted text is then a
     Conflict, since nobody is left to decide about it.
     """
-    if ready.prepared is None:
-        change = Change.EXPIRE if "expires_at" in ready.differing else Change.LABEL
-        why = "" if is_decided else held_back(actor, change, ready.memory)
+    # A candidate beside the memory would be the same text twice, so new times wait as fields do.
+    if ready.differing.isdisjoint(VERSIONED - TIMES):
+        change = change_of(ready.differing)
+        why = "" if is_decided else held_back(actor, change, ready.memory, confidence=ready.draft.confidence)
         if why:
             return propose_fields(actor, ready, why=why, reason=reason)
+    if ready.prepared is None:
         return change_in_place(actor, ready.memory, ready.draft, ready.differing, reason=reason)
     return write_version(actor, ready.memory, ready.prepared, reason=reason, is_decided=is_decided)
 
 
+def change_of(differing: Collection[str]) -> Change:
+    """What the table of memories.store.policy calls a change of these fields, none of which is the text or type."""
+    if not TIMES.isdisjoint(differing):
+        return Change.EDIT
+    return Change.EXPIRE if "expires_at" in differing else Change.LABEL
+
+
 def propose_fields(actor: Actor, ready: PreparedEdit, *, why: str, reason: str) -> EditResult:
-    """Record the change of fields other than the text, type and time as a proposal; inside the transaction."""
+    """Record the change of fields other than the text and type as a proposal; inside the transaction."""
     memory = ready.memory
     wanted: dict[str, Any] = {
-        name: as_json(getattr(ready.draft, name)) for name in IN_PLACE if name in ready.differing
+        field.name: as_json(getattr(ready.draft, field.name))
+        for field in EDITED
+        if field.name in ready.differing
     }
     proposal = propose(
         actor, EDIT_FIELDS, group=memory.group, memory=memory, version=memory_version(memory), arguments=wanted,

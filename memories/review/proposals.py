@@ -224,11 +224,11 @@ def run_restoring(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult
 
 
 def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
-    """Change the proposed fields in place."""
+    """Change the proposed fields; new times are a new version with the same text."""
     edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
     memory = edited.memory
     lines = tuple(
-        f"{name}: {old} → {new}" for name, (old, new) in edited.changes.items() if name != "updated_at"
+        f"{name}: {old} → {new}" for name, (old, new) in edited.changes.items() if name in proposal.arguments
     )
     return ChangeResult("edit", memory.id, memory.state, memory.trust, 1, lines, changes=edited.changes)
 

@@ -31,6 +31,7 @@ from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
 TEXT, OTHER = "The deploy port of the ledger is 8082.", "The ledger team meets on Monday at nine."
+PAST = datetime(2020, 1, 1, tzinfo=UTC)
 SOON = datetime(2030, 1, 1, tzinfo=UTC)
 
 Act = Callable[[Actor, Memory, Memory], Any]
@@ -44,6 +45,7 @@ ACTS: dict[str, Act] = {
     "merge": lambda actor, memory, other: verbs.merge(actor, memory.id, other.id),
     "expire": lambda actor, memory, _: edit(actor, memory.id, EditDraft(expires_at=SOON)),
     "label": lambda actor, memory, _: edit(actor, memory.id, EditDraft(tags=("x",))),
+    "date": lambda actor, memory, _: edit(actor, memory.id, EditDraft(valid_from=PAST)),
     "edit": lambda actor, memory, _: edit(actor, memory.id, EditDraft(content=f"{TEXT} Always.")),
     "retype": lambda actor, memory, _: edit(actor, memory.id, EditDraft(type="procedural")),
     "store": lambda actor, memory, _: keep(
@@ -56,7 +58,9 @@ UNDOABLE = [name for name in ACTS if name not in NEW_TEXTS]
 
 def fields(memory: Memory) -> dict[str, Any]:
     now = fresh(memory)
-    names = ("content", "type", "state", "trust", "tags", "expires_at", "pinned", "superseded_by_id")
+    names = (
+        "content", "type", "state", "trust", "tags", "expires_at", "pinned", "superseded_by_id", "valid_from",
+    )  # fmt: skip
     return {name: getattr(now, name) for name in names}
 
 
