@@ -27,6 +27,7 @@ from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 from memories.types import RecallTreatment, State, recall_treatment
 
 MAX_LOG_ROWS = 50
@@ -112,6 +113,8 @@ def explain_for(
         filters = excluding_filters(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
+    if find_left_out([memory], visibility):
+        return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
     encoder = available_encoder()
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
         encoder = None
