@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 
 from access.errors import Conflict
 from access.models import CandidatePolicy, Group
-from memories.browse.inspection import explain_for
+from memories.admin.verdict import recall_verdict
+from memories.browse.inspection import explain_for, inspect_memory
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verbs import approve, reject, retract, verify
 from memories.models import Memory, Tombstone
@@ -54,6 +55,9 @@ def test_the_reason_of_what_is_left_out_is_given(alice: User, pair: tuple[Memory
     reject(person(alice), waiting.id)
     why = explain_for(person(alice), fresh(live), QUESTION)
     assert (why.rank, why.reason) == (None, "recall leaves it out: its text was withdrawn in this group")
+    assert inspect_memory(person(alice), live.id).recall_treatment == "hide"
+    verdict = recall_verdict(person(alice), fresh(live))
+    assert (verdict.action, verdict.because) == ("hide", "its text was withdrawn in this group")
 
 
 @pytest.mark.parametrize("verb", [approve, verify])
