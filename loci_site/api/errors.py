@@ -42,7 +42,7 @@ class MethodNotAllowed(LociError):
 
 
 class Refused(LociError):
-    """The text may not be stored: it was retracted, purged, rejected or quarantined in this group."""
+    """The text may not be stored: it was withdrawn or quarantined in this group, or withdrawn for all groups."""
 
     code = "refused"
     status = 409

@@ -23,7 +23,7 @@ def list_groups(request: HttpRequest) -> HttpResponse:
 
 @router.post("/groups", response={**out.ERRORS, 201: out.GroupOut})
 def add_group(request: HttpRequest, body: GroupIn) -> HttpResponse:
-    """Create a group; its creator becomes its admin. `private` cannot be changed later."""
+    """Create a group; its creator becomes its admin. `private` can later be changed only by the command `group update`."""
     group = create_group(actor_of(request), body.slug, title=body.title, private=body.private)
     return answer(group_json(group), status=201)
 

@@ -8,6 +8,7 @@ from access.actor import Actor
 from memories.browse.inspection import treatment_now
 from memories.models import Memory
 from memories.queries.visibility import as_q, has_begun, recallable_by
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out
 from memories.types import RecallTreatment, Type
 
 
@@ -27,8 +28,11 @@ def recall_verdict(actor: Actor, memory: Memory) -> RecallVerdict:
         return RecallVerdict(action.value, reason)
     # A global memory can also be seen from outside its group.
     group = memory.group if actor.may_enter(memory.group_id) else None
-    if not Memory.objects.filter(as_q(recallable_by(actor, group)), key=memory.key).exists():
+    visibility = recallable_by(actor, group)
+    if not Memory.objects.filter(as_q(visibility), key=memory.key).exists():
         return RecallVerdict(RecallTreatment.HIDE.value, expiry_reason(memory) or "you may not recall it")
+    if find_left_out([memory], visibility):
+        return RecallVerdict(RecallTreatment.HIDE.value, LEFT_OUT_REASON)
     return RecallVerdict(action.value, reason)
 
 

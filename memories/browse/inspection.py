@@ -27,6 +27,7 @@ from memories.recall.explain import excluding_filters, explain_place
 from memories.recall.question import understand
 from memories.recall.trace import Trace, TraceStep
 from memories.store.pieces import available_encoder, indexed_model
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, hiding_marks
 from memories.types import RecallTreatment, State, recall_treatment
 
 MAX_LOG_ROWS = 50
@@ -83,12 +84,13 @@ def inspect_memory(
     seen = visible_keys(actor, {version.key for version in chain})
     versions = [version for version in chain if version.key in seen]
     pieces = Piece.objects.filter(memory=memory)
+    is_left_out_now = memory.state == State.LIVE and bool(hiding_marks(memory))
     return Inspection(
         memory=memory,
         label=label_of(memory),
         head=head_of(memory),
         versions=tuple(versions),
-        recall_treatment=treatment_now(memory).value,
+        recall_treatment=(RecallTreatment.HIDE if is_left_out_now else treatment_now(memory)).value,
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(visible_links(actor, memory)),
@@ -112,6 +114,8 @@ def explain_for(
         filters = excluding_filters(memory, visibility)
         reason = f"the filter '{filters[0]}' leaves it out" if filters else why_hidden(memory)
         return RecallReason(query, None, reason, {}, ())
+    if find_left_out([memory], visibility):
+        return RecallReason(query, None, f"recall leaves it out: {LEFT_OUT_REASON}", {}, ())
     encoder = available_encoder()
     if encoder is not None and indexed_model() not in ("", encoder.model_id):
         encoder = None

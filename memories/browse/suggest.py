@@ -39,6 +39,7 @@ from memories.search.sqlite.prefix import (
     read_sort_fields,
 )
 from memories.store.pieces import available_encoder, indexed_model
+from memories.store.withdrawn.left_out import find_left_out
 from memories.types import State, Trust, Type
 
 DEFAULT_LIMIT, MAX_LIMIT = 8, 20
@@ -254,7 +255,14 @@ def to_suggestions(
         looks = read_sort_fields(keys, SORTED_CHARS)
         keys = sorted(looks, key=lambda key: fit(looks[key], query_words), reverse=True)
     rows = read_memories(keys[:limit])
-    memories = [rows[key] for key in keys[:limit] if key in rows and is_visible(rows[key], visibility)]
+    # What the group itself withdrew is found in its state; the same text of another group is not shown.
+    foreign = [row for row in rows.values() if row.group_id not in (visibility.groups or ())]
+    hidden = find_left_out(foreign, visibility)
+    memories = [
+        rows[key]
+        for key in keys[:limit]
+        if key in rows and key not in hidden and is_visible(rows[key], visibility)
+    ]
     return [Suggestion(memory, excerpt_of(memory.content, query_words), how) for memory in memories]
 
 

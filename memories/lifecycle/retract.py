@@ -23,7 +23,14 @@ from memories.lifecycle.edit import (
     prepare_edit,
 )
 from memories.lifecycle.propose import change_or_propose
-from memories.lifecycle.target import ChangeResult, change_fields, require_right, require_state
+from memories.lifecycle.target import (
+    ChangeResult,
+    also_left_out,
+    barred_line,
+    change_fields,
+    require_right,
+    require_state,
+)
 from memories.models import Memory, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
@@ -106,7 +113,8 @@ def carry_out_retraction(
     """Withdraw the memory and put its successor in its place, in one transaction."""
     consequences = [
         "recall no longer returns it",
-        "the same text is refused in its group from now on; a curator can lift that",
+        f"{barred_line(memory)}; a curator can lift that",
+        *also_left_out(memory),
     ]
     if memory.state == State.MERGED and memory.superseded_by is not None:
         consequences.append(f"{memory.superseded_by.id}, which it was merged into, is not affected")

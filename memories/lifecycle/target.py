@@ -22,6 +22,7 @@ from memories.queries.versions import find_memory, head_of, path_to_head, versio
 from memories.store import changed_meanwhile
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
+from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.types import Scope, State, Type
 
@@ -126,12 +127,41 @@ def check_not_barred(actor: Actor, memory: Memory) -> None:
     A memory's own rejection bars nothing: whoever may approve it may take that back.
     """
     withdrawn = find_withdrawn(memory.group, memory.scope, memory.content)
-    if withdrawn is None or is_rejection_of(withdrawn.tombstone, memory):
+    if withdrawn is not None and not is_rejection_of(withdrawn.tombstone, memory):
+        if withdrawn.is_refused:
+            raise Conflict(upper_first(withdrawn.describe(actor)), hint=LIFT_HINT)
+        if not (actor.is_person and actor.may(CURATE, memory.group_id)):
+            raise Conflict(
+                f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group."
+            )
+    check_not_left_out(memory)
+
+
+def check_not_left_out(memory: Memory) -> None:
+    """Raise Conflict if recall would leave the memory out whatever its trust: its text was withdrawn after it was stored."""
+    hiding = hiding_marks(memory)
+    if not hiding:
         return
-    if withdrawn.is_refused:
-        raise Conflict(upper_first(withdrawn.describe(actor)), hint=LIFT_HINT)
-    if not (actor.is_person and actor.may(CURATE, memory.group_id)):
-        raise Conflict(f"Nothing was changed: {withdrawn.doubt(actor)}.", hint="Ask a curator of the group.")
+    for mark in Tombstone.objects.filter(key__in=[mark.key for mark in hiding]).order_by("key"):
+        if not is_rejection_of(mark, memory):
+            raise Conflict(
+                f"Recall would still leave it out: after it was stored, its text was {mark.kind} here in other dress.",
+                hint=f"To let it in, lift the tombstone {mark.id} first.",
+            )
+
+
+def also_left_out(memory: Memory) -> tuple[str, ...]:
+    """The consequences for other memories when this one's text is withdrawn: recall leaves them out unchanged."""
+    others = linked_in_other_dress(memory)
+    return tuple(f"recall leaves out {row.id} too: the same text in other dress" for row in others)
+
+
+def barred_line(memory: Memory) -> str:
+    """The consequence that a withdrawn text is refused, and where."""
+    where = (
+        "in its group and as a global memory of any group" if memory.scope == Scope.GLOBAL else "in its group"
+    )
+    return f"the same text is refused {where} from now on"
 
 
 def is_rejection_of(mark: Tombstone, memory: Memory) -> bool:

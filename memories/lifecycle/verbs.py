@@ -26,6 +26,8 @@ from memories.lifecycle.retract import retract
 from memories.lifecycle.supersede import supersede
 from memories.lifecycle.target import (
     ChangeResult,
+    also_left_out,
+    barred_line,
     change_fields,
     check_not_barred,
     find_head,
@@ -181,7 +183,8 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     reason = clean_reason(reason)
     consequences: tuple[str, ...] = (
         "its text, words, vectors and log payloads are destroyed",
-        "the same text is refused in its group from now on",
+        barred_line(memory),
+        *also_left_out(memory),
     )
     if dry_run:
         consequences = (*consequences, *find_purge_targets(memory).reach.describe(is_purge=True))
@@ -218,8 +221,9 @@ def _set_trust(
         if follow_up is not None:
             follow_up(actor, memory)
 
+    others = also_left_out(memory) if trust == Trust.REJECTED else ()
     return change_fields(
-        actor, memory, Operation.TRUST, {"trust": trust}, (consequence,),
+        actor, memory, Operation.TRUST, {"trust": trust}, (consequence, *others),
         reason=reason, dry_run=dry_run, follow_up=run_follow_up,
     )  # fmt: skip
 

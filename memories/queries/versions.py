@@ -54,9 +54,7 @@ def find_memory(
     wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
     memory = _BY_ID.first(str(wanted))
     if memory is None or not is_visible(memory, visible):
-        raise NotFound(
-            "Memory not found, or you don't have access.", hint="recall_memory returns ids.", field=field
-        )
+        raise NotFound("Memory not found, or you don't have access.", hint="Recall returns ids.", field=field)
     return memory
 
 

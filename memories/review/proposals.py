@@ -228,9 +228,18 @@ def run_edit(actor: Actor, proposal: Proposal, reason: str) -> ChangeResult:
     edited = edit(actor, target_of(proposal).id, proposed_fields(proposal.arguments), reason=reason)
     memory = edited.memory
     lines = tuple(
-        f"{name}: {old} → {new}" for name, (old, new) in edited.changes.items() if name in proposal.arguments
+        f"{name.replace('_', ' ')}: {in_words(old)} → {in_words(new)}"
+        for name, (old, new) in edited.changes.items()
+        if name in proposal.arguments
     )
     return ChangeResult("edit", memory.id, memory.state, memory.trust, 1, lines, changes=edited.changes)
+
+
+def in_words(value: object) -> str:
+    """A field's value for people: a dash for nothing, a list without brackets."""
+    if value in (None, "", [], {}):
+        return "–"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 for _verb, _label, _run, _operation in (

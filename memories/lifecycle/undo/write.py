@@ -149,6 +149,6 @@ def changed_since(memory: Memory) -> Conflict:
     """The error of undoing a write whose result is no longer as the write left it."""
     return Conflict(
         f"{memory.id} has changed since: it is {memory.state} and {memory.trust}.",
-        hint="Nothing was changed.",
+        hint="Nothing was changed. The write was undone already, or something else changed the memory.",
         field="undo",
     )

@@ -1,38 +1,78 @@
 """What recall leaves out in the group that withdrew a text: the same text in whatever dress, whoever holds it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from django.db.models import Q
+
 from access.visibility import Visibility
-from memories.models import Memory
+from memories.language.dress import undressed
+from memories.models import Link, Memory
+from memories.models.link import REVIEWED_KINDS
 from memories.queries.coming import coming_after
-from memories.store.withdrawn.marks import Mark, read_marks, texts_marks
+from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
+from memories.types import VISIBLE_TRUSTS, State
 
 LEFT_OUT_REASON: Final = "its text was withdrawn in this group"
 
 
 def find_left_out(rows: Iterable[Memory], visibility: Visibility) -> set[int]:
-    """Keys of the rows that the group of a recall has withdrawn; none for several groups and for the past.
+    """Keys of the rows that the group of a recall has withdrawn; none for several groups.
 
-    A row of the group itself that was written after the withdrawal counts: a curator let it in.
+    A row of the group itself that was written after the withdrawal counts: a curator let it in. Of what was known at an
+    earlier moment, only withdrawals up to then count.
     """
     groups = visibility.groups or frozenset()
-    if len(groups) != 1 or visibility.is_history:
+    if len(groups) != 1:
         return set()
     [group] = groups
     marks = read_marks()
     if group not in marks.groups:
         return set()
-    read = list(rows)
+    read, known_at = list(rows), visibility.known_at
     found = set()
     for row, own in zip(read, texts_marks([row.content for row in read]), strict=True):
-        matches: list[Mark] = []
-        for each in own:
-            matches += marks.exact.get(each.exact, ())
-            matches += marks.dressed.get(each.dress, ()) if each.dress else ()
-        if any(mark.group == group and is_left_out(row, mark) for mark in matches):
+        known = (mark for mark in matching(marks, own) if not known_at or mark.at <= known_at)
+        if any(mark.group == group and is_left_out(row, mark) for mark in known):
             found.add(row.key)
     return found
+
+
+def matching(marks: Marks, own: Sequence[TextMarks]) -> list[Mark]:
+    """The marks that match a text, exactly or in other dress."""
+    found: list[Mark] = []
+    for each in own:
+        found += marks.exact.get(each.exact, ())
+        found += marks.dressed.get(each.dress, ()) if each.dress else ()
+    return found
+
+
+def hiding_marks(memory: Memory) -> list[Mark]:
+    """The marks of a memory's own group because of which recall leaves it out there."""
+    marks = read_marks()
+    if memory.group_id not in marks.groups:
+        return []
+    [own] = texts_marks([memory.content])
+    found = {mark.key: mark for mark in matching(marks, own)}
+    return [mark for mark in found.values() if mark.group == memory.group_id and is_left_out(memory, mark)]
+
+
+def linked_in_other_dress(memory: Memory) -> list[Memory]:
+    """Memories of its group that recall returns, linked to it, and with its text in other dress.
+
+    Recall leaves them out as well once the text is withdrawn.
+    """
+    bare = undressed(memory.content)
+    links = Link.objects.filter(
+        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
+    )
+    ends = {key for pair in links.values_list("source", "target") for key in pair} - {memory.root_key}
+    if not bare or not ends:
+        return []
+    rows = Memory.objects.filter(
+        Q(key__in=ends) | Q(root__in=ends), group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
+    )
+    return [row for row in rows.order_by("key") if undressed(row.content) == bare]
 
 
 def is_left_out(row: Memory, mark: Mark) -> bool:

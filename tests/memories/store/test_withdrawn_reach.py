@@ -1,17 +1,21 @@
 """The reach of a withdrawn text, cell by cell: verb × its scope × where it is said again; and texts without a review."""
 
 from collections.abc import Callable
+from datetime import datetime
 from itertools import product
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Conflict
 from access.groups import GroupChange, update_group
 from access.models import AuditEntry, Group
 from access.tokens import operator
+from access.visibility import Narrowing
 from maintenance.embeddings.backfill import embed_owed, is_owed
+from memories.browse.suggest import suggest
 from memories.draft import Draft
 from memories.lifecycle.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, purge, reject, retract
@@ -104,13 +108,21 @@ def test_recall_leaves_it_out_whoever_holds_it_and_however_it_is_dressed(
 ) -> None:
     memory = kept(person(alice), TEXT, group="ledger", scope="group")
     other = kept(person(alice), SAID[Likeness.DRESS], group="garden", scope="global", type="procedural")
+    before = timezone.now()
     retract(person(alice), memory.id)
+    after = timezone.now()
 
-    def told(group: str) -> list[Memory]:
-        answer = recall(person(alice), RecallRequest("What is Kestrel?", group=group))
+    def told(group: str, **moments: datetime) -> list[Memory]:
+        answer = recall(
+            person(alice), RecallRequest("What is Kestrel?", group=group, narrowing=Narrowing(**moments))
+        )
         return [item.memory for item in answer.items + answer.nearest]
 
-    assert told("ledger") == []
+    assert told("ledger") == told("ledger", as_of=after) == told("ledger", known_at=after) == []
+    assert other in told("ledger", known_at=before)
+    assert told("garden", as_of=after) == [other]
+    assert suggest(person(alice), "Kestrel", group="garden")[0].memory == other
+    assert other not in [each.memory for each in suggest(person(alice), "Kestrel", group="ledger")]
     assert told("garden") == [other]
     Memory.objects.filter(key=other.key).update(pinned=True)
     assert str(other.id) not in get_context(person(alice), group="ledger").text
