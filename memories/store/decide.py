@@ -277,18 +277,13 @@ def decide_new(
 def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
     """The beginning of valid time that a restatement of a fact names, if it is earlier; else None.
 
-    None, too, where the actor may not change the memory by itself: a person verified or pinned it, or a policy objects.
+    None, too, where the policy's table would hold back an edit of the memory's time.
     """
-    start = draft.valid_from
-    if (
-        memory.type == Type.EPISODIC
-        or start is None
-        or memory.valid_from is None
-        or start >= memory.valid_from
-    ):
+    start, current = draft.valid_from, memory.valid_from
+    is_earlier = start is not None and current is not None and start < current
+    if memory.type == Type.EPISODIC or not is_earlier or held_back(actor, Change.EDIT, memory):
         return None
-    is_held = not actor.is_person and (memory.pinned or memory.trust == Trust.VERIFIED)
-    return None if is_held or policy_doubt(actor, memory.group, memory.confidence) else start
+    return start
 
 
 def find_restated_neighbour(context: WriteContext) -> Neighbour | None:
