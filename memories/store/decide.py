@@ -244,9 +244,9 @@ def decide_new(
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    told = find_withdrawn_doubt(actor, context)
-    waits = write_doubt(actor, context)
-    doubt = told or ("" if context.is_probed else UNPROBED) or waits
+    restated = find_withdrawn_doubt(actor, context)
+    held = write_doubt(actor, context)
+    doubt = restated or ("" if context.is_probed else UNPROBED) or held
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
@@ -257,12 +257,13 @@ def decide_new(
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
     if doubt:
         approval = (LinkSuccessor(row, target),) if target is not None else ()
-        # Told of a withdrawn text or held by a policy, it waits for a curator whatever the comparison finds.
-        probe = () if context.is_probed else (AwaitProbe(row, "" if told or waits else Trust.ACTIVE.value),)
+        # What restates a withdrawn text or is held back waits for a curator, whatever the owed comparison finds.
+        after_probe = "" if restated or held else Trust.ACTIVE.value
+        probe = () if context.is_probed else (AwaitProbe(row, after_probe),)
         writes = (*retire, insert, *approval, *links, *probe)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
-    led_on = lapsed or ended
-    point = (PointToSuccessor(led_on, row),) if led_on is not None else ()
+    retired = lapsed or ended
+    point = (PointToSuccessor(retired, row),) if retired is not None else ()
     replaced = context.replaced
     supersede = (Supersede(replaced, row),) if replaced is not None else ()
     return Decision(

@@ -9,12 +9,13 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import Conflict, NotPermitted
+from access.errors import Conflict
 from access.models import AuditEntry
 from memories.lifecycle.target import change_fields, find_version
 from memories.lifecycle.undo.write import REASON, UNDO, PastWrite, find_use, hidden_values, refuse_changed
 from memories.models import Checkpoint
 from memories.queries.snapshot import as_json
+from memories.store.policy import refuse_write
 from memories.types import State
 from relations.models import Relation, RelationEvidence
 
@@ -26,7 +27,7 @@ def undo_relation(actor: Actor, write: PastWrite) -> tuple[str, ...]:
     if relation is None or relation.retired_at is not None:
         raise Conflict("The relation is gone.", hint="Nothing was changed.", field=UNDO)
     if not actor.may(WRITE, relation.group_id):
-        raise NotPermitted(f"You may not write in the group '{relation.group.slug}'.")
+        refuse_write(relation.group.slug)
     later = AuditEntry.objects.filter(
         origin=audit.OWN, operation=Operation.RELATE, subject=subject, key__gt=write.main.key
     )
@@ -86,7 +87,7 @@ def undo_checkpoint(actor: Actor, write: PastWrite) -> tuple[str, ...]:
     if checkpoint is None:
         raise Conflict("The checkpoint is gone.", hint="Nothing was changed.", field=UNDO)
     if not actor.may(WRITE, checkpoint.group_id):
-        raise NotPermitted(f"You may not write in the group '{checkpoint.group.slug}'.")
+        refuse_write(checkpoint.group.slug)
     checkpoint.delete()
     audit.append(
         actor, Operation.CHECKPOINT, group=checkpoint.group.id, subject=write.main.subject,
