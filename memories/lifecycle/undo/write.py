@@ -26,7 +26,7 @@ from relations.models import Relation, RelationEvidence
 TELLING: Final = (
     Operation.PURGE, Operation.RELATE, Operation.CHECKPOINT, Operation.PROPOSE, Operation.RETRACT, Operation.RESTORE,
     Operation.EDIT, Operation.FORGET, Operation.DISPUTE, Operation.PIN, Operation.UNPIN, Operation.STORE,
-    Operation.REINFORCE, Operation.MERGE, Operation.SUPERSEDE, Operation.TRUST,
+    Operation.REINFORCE, Operation.MERGE, Operation.TRUST, Operation.SUPERSEDE,
 )  # fmt: skip
 REASON: Final = "the write was undone"
 UNDO: Final = "undo"  # the argument that errors name

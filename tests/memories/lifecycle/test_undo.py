@@ -12,7 +12,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite, undo_id_of, undo_write
 from memories.lifecycle.verbs import approve, dispute, reject
 from memories.models import Memory, Tombstone
-from tests.memories.builders import fresh, row
+from tests.memories.builders import fresh, keep, kept, row
 from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -50,3 +50,14 @@ def test_an_undone_dispute_leaves_the_rejection_of_the_same_text_elsewhere(
     reject(person(alice), row(ledger, TEXT, type="procedural").id)
     undone(dispute, agent(alice), memory)
     assert (fresh(memory).trust, barred()) == ("active", 1)
+
+
+def test_an_undone_approval_of_a_correction_gives_the_former_text_back(alice: User, ledger: Group) -> None:
+    Group.objects.filter(pk=ledger.pk).update(policy="agents")
+    old = kept(person(alice), TEXT, group="ledger", scope="group")
+    queued = keep(
+        agent(alice), TEXT.replace("8082", "8443"), group="ledger", scope="group", supersedes=old.id
+    ).memory
+    assert queued is not None
+    undone(approve, person(alice), queued)
+    assert Memory.objects.get(state="live").content == TEXT
