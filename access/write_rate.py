@@ -45,7 +45,7 @@ def now_us() -> int:
 
 
 def check_write_rate(actor: Actor) -> None:
-    """Count a write of a token, and refuse it if the rate is used up.
+    """Refuse a write of a token whose rate is used up; count_writes() counts what is written.
 
     Raises:
         TooManyWrites: nothing is left; `wait_s` says for how long.

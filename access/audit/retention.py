@@ -55,7 +55,10 @@ def drop_log(
         Conflict: a row does not follow the previous one; it and all later rows of its chain stay.
     """
     if not (actor.all_groups and actor.may(ADMIN)):
-        raise NotPermitted("Only an admin of every group may drop rows of the audit log.")
+        raise NotPermitted(
+            "Only an admin of every group may drop rows of the audit log.",
+            hint="Run 'loci retention' on the machine itself.",
+        )
     chains = [chain for origin, chain in chain_names() if origin == OWN]
     through = dict[str, int]()
     rows = 0

@@ -30,6 +30,8 @@ def takes_key(view: View) -> View:
     def run(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if is_reading(request):
             return view(request, *args, **kwargs)
+        responses: list[HttpResponse] = []
+        write = keyed_write(request)
 
         def job() -> WrittenAnswer:
             response = view(request, *args, **kwargs)
@@ -38,9 +40,7 @@ def takes_key(view: View) -> View:
             responses.append(response)
             return WrittenAnswer(response.status_code, body)
 
-        responses: list[HttpResponse] = []
-        write = keyed_write(request)
-        done = write_once(actor_of(request), write, job, in_one_transaction=not is_long(request))
+        done = write_once(actor_of(request), write, job, in_one_transaction=not has_own_transactions(request))
         if not done.is_replay:
             return responses[-1]
         replay = answer(done.body, status=done.status)
@@ -62,7 +62,7 @@ def keyed_write(request: HttpRequest) -> KeyedWrite | None:
     return KeyedWrite(key, [request.method, request.get_full_path(), body], KEY_HEADER)
 
 
-def is_long(request: HttpRequest) -> bool:
-    """Whether a request has transactions of its own: a purge, and maintenance."""
+def has_own_transactions(request: HttpRequest) -> bool:
+    """True for a purge and for maintenance, which cannot run inside one transaction."""
     is_purge = request.path.endswith("/purge") or request.GET.get("verb") == "purge"
     return is_purge or "/maintenance/" in request.path

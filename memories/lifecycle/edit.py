@@ -307,12 +307,12 @@ def find_edit_doubt(actor: Actor, old: Memory, prepared: PreparedDraft, *, is_de
     policy = held_back(actor, Change.EDIT, old, confidence=prepared.draft.confidence)
     if prepared.draft.content == old.content:
         return EditDoubt(policy=policy)
-    told, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
+    restated, restates = find_restated(actor, old, prepared, prepared.current_neighbours(old.group.key))
     if prepared.is_probed(old.group.key):
-        return EditDoubt(told, policy, restates)
-    counts = not (told or policy) and old.trust in COUNTED
+        return EditDoubt(restated, policy, restates)
+    counts = not (restated or policy) and old.trust in COUNTED
     return EditDoubt(
-        told or UNPROBED, policy, restates, awaits=trust_after_edit(actor, old) if counts else ""
+        restated or UNPROBED, policy, restates, awaits=trust_after_edit(actor, old) if counts else ""
     )
 
 

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor
@@ -18,6 +17,7 @@ from memories.models import Tombstone
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.snapshot import as_json
 from memories.queries.versions import parse_id
+from memories.store.withdrawn.tombstones import lift
 
 MAX_REASON = 1000  # characters
 
@@ -78,8 +78,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
                 "You may not lift tombstones in that group.", hint="Ask a curator of the group."
             )
         for mark in marks:
-            mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
-            mark.save(update_fields=["lifted_at", "lifted_by"])
+            lift(actor, mark)
             audit.append(
                 actor,
                 Operation.LIFT,

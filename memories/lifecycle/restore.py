@@ -50,7 +50,7 @@ from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
-from memories.store.withdrawn.tombstones import lay_tombstone
+from memories.store.withdrawn.tombstones import lay_tombstone, lift
 from memories.types import RecallTreatment, State, Trust, recall_treatment
 
 UNDO_HOURS: Final = 24  # an agent can take back its own retraction for so long
@@ -252,8 +252,7 @@ def lift_own_tombstone(actor: Actor, memory: Memory, *, reason: str) -> None:
         memory_id=memory.id, group=memory.group, kind=TombstoneKind.RETRACTED, lifted_at=None
     ).first()
     if mark is not None:
-        mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
-        mark.save(update_fields=["lifted_at", "lifted_by"])
+        lift(actor, mark)
         audit.append(
             actor, Operation.LIFT, memory_id=memory.id, group=memory.group.id, subject=f"tombstone:{mark.id}",
             payload={"kind": mark.kind, "reason": reason},

@@ -35,7 +35,7 @@ from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
-from memories.store.withdrawn.left_out import LEFT_OUT_REASON, coming_to_tell, find_left_out
+from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
 from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
@@ -245,7 +245,7 @@ def judge_and_cut(
     portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    coming = coming_to_tell((portion.memory for portion in portions), visibility)
+    coming = find_visible_coming((portion.memory for portion in portions), visibility)
     items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
     return {
         "items": items if is_found else (),
@@ -306,7 +306,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         if found is None:
             missing.append(str(raw))
         else:
-            coming = coming_to_tell([found], visibility).get(found.key)
+            coming = find_visible_coming([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
     answer = RecallResult(
         tuple(items.values()),

@@ -89,8 +89,8 @@ def approve_proposal(
     """
     proposal = find_open(actor, id_)
     name = close(actor, proposal, ProposalStatus.APPROVED, reason=reason)
-    told = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
-    done = KINDS[proposal.verb].carry_out(actor, proposal, told[:MAX_REASON_CHARS])
+    why = "; ".join(filter(None, (f"proposed by {proposal.actor}", proposal.reason, reason)))
+    done = KINDS[proposal.verb].carry_out(actor, proposal, why[:MAX_REASON_CHARS])
     # The proposal's own row comes first: undone last, it sees the target as it was before.
     entries = undoing_entries(proposal.verb, done)
     return done, (name, *entries) if entries else ()

@@ -23,7 +23,7 @@ from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.left_out import coming_to_tell, find_left_out
+from memories.store.withdrawn.left_out import find_left_out, find_visible_coming
 from memories.types import Trust
 
 DEFAULT_BUDGET = 1500
@@ -79,7 +79,7 @@ class PackBuilder:
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
         """add_memories(), each with the successor that is dated ahead."""
-        self.coming |= coming_to_tell((memory for memory, _ in memories), visibility)
+        self.coming |= find_visible_coming((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 
     def add_memories(self, title: str, memories: list[tuple[Memory, str]]) -> None:

@@ -244,9 +244,9 @@ def decide_new(
         return Decision(
             Outcome.REINFORCED, same.memory, same.comparison.why, writes=writes, neighbours=neighbours
         )
-    told = find_withdrawn_doubt(actor, context)
-    waits = write_doubt(actor, context)
-    doubt = told or ("" if context.is_probed else UNPROBED) or waits
+    restated = find_withdrawn_doubt(actor, context)
+    held = write_doubt(actor, context)
+    doubt = restated or ("" if context.is_probed else UNPROBED) or held
     trust = Trust.CANDIDATE if doubt else Trust.ACTIVE
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
@@ -257,12 +257,13 @@ def decide_new(
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
     if doubt:
         approval = (LinkSuccessor(row, target),) if target is not None else ()
-        # Told of a withdrawn text or held by a policy, it waits for a curator whatever the comparison finds.
-        probe = () if context.is_probed else (AwaitProbe(row, "" if told or waits else Trust.ACTIVE.value),)
+        # What restates a withdrawn text or is held back waits for a curator, whatever the owed comparison finds.
+        after_probe = "" if restated or held else Trust.ACTIVE.value
+        probe = () if context.is_probed else (AwaitProbe(row, after_probe),)
         writes = (*retire, insert, *approval, *links, *probe)
         return Decision(Outcome.QUEUED, row, doubt, writes=writes, neighbours=neighbours)
-    led_on = lapsed or ended
-    point = (PointToSuccessor(led_on, row),) if led_on is not None else ()
+    retired = lapsed or ended
+    point = (PointToSuccessor(retired, row),) if retired is not None else ()
     replaced = context.replaced
     supersede = (Supersede(replaced, row),) if replaced is not None else ()
     return Decision(
@@ -277,18 +278,13 @@ def decide_new(
 def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
     """The beginning of valid time that a restatement of a fact names, if it is earlier; else None.
 
-    None, too, where the actor may not change the memory by itself: a person verified or pinned it, or a policy objects.
+    None, too, where the policy's table would hold back an edit of the memory's time.
     """
-    start = draft.valid_from
-    if (
-        memory.type == Type.EPISODIC
-        or start is None
-        or memory.valid_from is None
-        or start >= memory.valid_from
-    ):
+    start, current = draft.valid_from, memory.valid_from
+    is_earlier = start is not None and current is not None and start < current
+    if memory.type == Type.EPISODIC or not is_earlier or held_back(actor, Change.EDIT, memory):
         return None
-    is_held = not actor.is_person and (memory.pinned or memory.trust == Trust.VERIFIED)
-    return None if is_held or policy_doubt(actor, memory.group, memory.confidence) else start
+    return start
 
 
 def find_restated_neighbour(context: WriteContext) -> Neighbour | None:

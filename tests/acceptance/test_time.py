@@ -193,6 +193,9 @@ def test_an_agent_does_not_redate_what_a_person_verified(house: House, clock: Cl
     verbs.verify(house.person, memory.id)
     keep(house.agent, memory.content, group="ledger", valid_from=NOW - 200 * DAY)
     assert fresh(memory).valid_from == NOW - 2 * DAY
+    verbs.dispute(house.agent, memory.id)  # does not end the verification
+    keep(house.agent, memory.content, group="ledger", valid_from=NOW - 200 * DAY)
+    assert fresh(memory).valid_from == NOW - 2 * DAY
 
 
 def test_what_was_hidden_later_counts_as_it_was_known_then(house: House, clock: Clock) -> None:

@@ -18,8 +18,9 @@ or it is refused. REST, MCP, the commands and the browser all read this table.
   verified. The column says what happens whatever the group's policy; an empty cell: as the policy says.
 - A policy holds back changes of memories that recall returns: active, verified and disputed ones.
 
-A store with `supersedes` follows both rows, *store* and *supersede*. A new text that waits is a candidate. Any other change that waits is a proposal: the answer says `queued` and has its id
-(REST: status 202). [Review](../how-to/review.md) decides both."""
+A store with `supersedes` follows both rows, *store* and *supersede*. A restatement that names an earlier beginning moves
+`valid_from` only where an *edit* of the time would happen now. A new text that waits is a candidate. Any other change that
+waits is a proposal: the answer says `queued` and has its id (REST: status 202). [Review](../how-to/review.md) decides both."""
 MEANINGS: Final[dict[Change, str]] = {
     Change.STORE: "store a new text",
     Change.EDIT: "edit the text, type or time",

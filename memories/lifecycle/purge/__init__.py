@@ -51,7 +51,8 @@ class Certificate:
 
     `recall_logs` were deleted because their questions quote the text; the questions of `recalls_blanked`, which found the
     memory, were blanked. `cleared` counts the rows that the purge hooks cleared. `remains` names the places where the
-    text may still be: nothing is certified about them.
+    text may still be: nothing is certified about them. `checked` names copies beside the database, such as backups.
+    `scan` of the files for whole sentences is "done", "left out", or pending until the caller's transaction commits.
     """
 
     at: datetime
@@ -64,10 +65,8 @@ class Certificate:
     recalls_blanked: int = 0
     cleared: dict[str, int] = field(default_factory=dict)
     remains: tuple[str, ...] = ()
-    checked: tuple[str, ...] = ()  # copies beside the database, such as backups
-    scan: str = (
-        "pending"  # of the files for whole sentences: "done", "left out", or pending until the caller commits
-    )
+    checked: tuple[str, ...] = ()
+    scan: str = "pending"
 
 
 @dataclass(frozen=True)

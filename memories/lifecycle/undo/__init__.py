@@ -9,9 +9,10 @@ from django.db import transaction
 from access.actor import Actor
 from access.audit.collect import WrittenRow
 from access.audit.operations import Operation
-from memories.lifecycle.undo.reversals import REVERSALS
+from memories.lifecycle.undo.reversals import payload_of
 from memories.lifecycle.undo.undo_id import make_undo_id
-from memories.lifecycle.undo.write import find_write, payload_of, telling_operation
+from memories.lifecycle.undo.write import find_write, telling_operation
+from memories.lifecycle.undo.write_undo import WRITE_UNDO
 
 __all__ = ["UndoneWrite", "undo_id_of", "undo_write"]
 
@@ -42,7 +43,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     """
     with transaction.atomic():
         write = find_write(actor, undo_id)
-        lines = REVERSALS[write.operation](actor, write)
+        lines = WRITE_UNDO[write.operation](actor, write)
     stays = tuple(
         f"the group '{row.subject.partition(':')[2]}' stays"
         for row in write.of(Operation.GROUP)

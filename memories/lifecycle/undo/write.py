@@ -14,6 +14,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, NotFound
 from access.models import AuditEntry
 from memories.lifecycle.restore import UNDO_HOURS
+from memories.lifecycle.undo.reversals import payload_of
 from memories.lifecycle.undo.undo_id import is_genuine, read_undo_id
 from memories.models import Memory
 from memories.queries.versions import versions_of
@@ -25,9 +26,10 @@ from relations.models import Relation, RelationEvidence
 TELLING: Final = (
     Operation.PURGE, Operation.RELATE, Operation.CHECKPOINT, Operation.PROPOSE, Operation.RETRACT, Operation.RESTORE,
     Operation.EDIT, Operation.FORGET, Operation.DISPUTE, Operation.PIN, Operation.UNPIN, Operation.STORE,
-    Operation.REINFORCE, Operation.MERGE, Operation.SUPERSEDE, Operation.TRUST,
+    Operation.REINFORCE, Operation.MERGE, Operation.TRUST, Operation.SUPERSEDE,
 )  # fmt: skip
 REASON: Final = "the write was undone"
+UNDO: Final = "undo"  # the argument that errors name
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,6 @@ class PastWrite:
     def of(self, operation: Operation) -> list[AuditEntry]:
         """The rows of one operation."""
         return [row for row in self.rows if row.operation == operation]
-
-
-def payload_of(entry: AuditEntry) -> dict[str, Any]:
-    """The payload of a row."""
-    payload: dict[str, Any] = entry.payload_row.payload
-    return payload
 
 
 def telling_operation(operations: Iterable[str]) -> Operation | None:
@@ -82,15 +78,15 @@ def find_write(actor: Actor, undo_id: str) -> PastWrite:
         raise NotFound(
             "No write of this token has that undo id.",
             hint="Pass 'undo' of the answer to your own write.",
-            field="undo",
+            field=UNDO,
         )
     if found[0].at <= timezone.now() - timedelta(hours=UNDO_HOURS):
         raise Conflict(
-            f"An undo id is good for {UNDO_HOURS} hours.", hint="Use a verb, or ask a curator.", field="undo"
+            f"An undo id is good for {UNDO_HOURS} hours.", hint="Use a verb, or ask a curator.", field=UNDO
         )
     operation = telling_operation(row.operation for row in found)
     if operation is None or not all(hasattr(row, "payload_row") for row in found):
-        raise Conflict("This write cannot be undone any more: its text was purged.", field="undo")
+        raise Conflict("This write cannot be undone any more: its text was purged.", field=UNDO)
     return PastWrite(found, operation)
 
 
@@ -101,7 +97,7 @@ def refuse_held(actor: Actor, change: Change, memory: Memory) -> None:
         raise Conflict(
             f"It cannot be undone: {why}.",
             hint="Nothing was changed. Ask a curator of the group.",
-            field="undo",
+            field=UNDO,
         )
 
 
@@ -114,7 +110,7 @@ def refuse_changed(actor: Actor, write: PastWrite, memory: Memory) -> None:
         raise Conflict(
             f"Somebody else has changed {memory.id} since: {Operation(other.operation).label}.",
             hint="Nothing was changed. Inspect the memory, and correct it as it is now.",
-            field="undo",
+            field=UNDO,
         )
 
 
@@ -123,7 +119,7 @@ def refuse_used(memory: Memory, *, besides: Iterable[int] = ()) -> None:
     use = find_use(memory, besides=besides)
     if use:
         raise Conflict(
-            f"{memory.id} is in use since: {use}.", hint="Nothing was changed. Undo that first.", field="undo"
+            f"{memory.id} is in use since: {use}.", hint="Nothing was changed. Undo that first.", field=UNDO
         )
 
 
@@ -143,12 +139,3 @@ def find_use(memory: Memory, *, besides: Iterable[int] = ()) -> str:
 def hidden_values() -> dict[str, Any]:
     """The fields of a memory that is hidden as if it had never been stored."""
     return {"state": State.FORGOTTEN, "retired_at": timezone.now(), "superseded_by": None}
-
-
-def changed_since(memory: Memory) -> Conflict:
-    """The error of undoing a write whose result is no longer as the write left it."""
-    return Conflict(
-        f"{memory.id} has changed since: it is {memory.state} and {memory.trust}.",
-        hint="Nothing was changed. The write was undone already, or something else changed the memory.",
-        field="undo",
-    )

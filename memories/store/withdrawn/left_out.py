@@ -80,8 +80,8 @@ def is_left_out(row: Memory, mark: Mark) -> bool:
     return row.group_id != mark.group or row.created_at < mark.at
 
 
-def coming_to_tell(memories: Iterable[Memory], visibility: Visibility) -> dict[int, Memory]:
-    """coming_after() without the successors that the group has withdrawn."""
+def find_visible_coming(memories: Iterable[Memory], visibility: Visibility) -> dict[int, Memory]:
+    """The coming successors of memories by key, without those that the group has withdrawn."""
     coming = coming_after(memories, visibility)
     hidden = find_left_out(coming.values(), visibility) if coming else set()
     return {key: memory for key, memory in coming.items() if memory.key not in hidden}

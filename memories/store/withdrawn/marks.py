@@ -25,6 +25,7 @@ from memories.store.withdrawn.tombstones import (
     spelling_hmac,
     tombstone_hmac,
 )
+from memories.types import Scope
 
 MAX_CACHED_TEXTS = 20_000
 
@@ -73,16 +74,21 @@ class Withdrawn:
         """True if the new text is refused."""
         return self.effect is Effect.REFUSED
 
+    @property
+    def place(self) -> str:
+        """Where it was withdrawn, in words; only for those who may read there."""
+        return "here" if self.is_own else f"in the group '{self.tombstone.group.slug}'"
+
     def describe(self, actor: Actor) -> str:
         """What was withdrawn where, and who can lift it. Elsewhere only as much as the actor may read."""
         mark = self.tombstone
-        why = f"this text was {mark.kind} here before: {mark.reason or 'no reason was given'}"
+        if not self.is_own and not actor.may(READ, mark.group_id):
+            return "this text was withdrawn in another group, for all groups. A curator there can lift that."
+        reason = mark.reason or "no reason was given"
+        why = f"this text was {mark.kind} {self.place} before: {reason}."
         if self.is_own:
-            return f"{why}. A curator can lift the tombstone."
-        if actor.may(READ, mark.group_id):
-            why = why.replace(" here ", f" in the group '{mark.group.slug}' ", 1)
-            return f"{why}. It bars global memories of every group; a curator there can lift the tombstone."
-        return "this text was withdrawn in another group, for all groups. A curator there can lift that."
+            return f"{why} A curator can lift the tombstone."
+        return f"{why} It bars global memories of every group; a curator there can lift the tombstone."
 
     def doubt(self, actor: Actor) -> str:
         """Why a text in other dress waits, in the words that the actor may read."""
@@ -90,8 +96,7 @@ class Withdrawn:
         if not self.is_own and not actor.may(READ, mark.group_id):
             return "it restates a text that was withdrawn in another group; a curator decides"
         if mark.kind == TombstoneKind.PURGED:
-            where = "here" if self.is_own else f"in the group '{mark.group.slug}'"
-            return f"it has the letters and digits of a text that was purged {where}; a curator decides"
+            return f"it has the letters and digits of a text that was purged {self.place}; a curator decides"
         return f"it restates {mark.memory_id}, which was {mark.kind}; a curator decides"
 
 
@@ -139,7 +144,7 @@ def read_marks() -> Marks:
         dict(exact),
         dict(dressed),
         frozenset(mark.group for mark in every),
-        any(mark.scope == "global" for mark in every),
+        any(mark.scope == Scope.GLOBAL for mark in every),
     )
     return _current
 

@@ -7,6 +7,7 @@ has no memory left, so only its marks recognise it.
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 from uuid import UUID
 
@@ -46,14 +47,22 @@ class WithdrawnRows:
     stamp: str = ""
     rows: Mapping[int, WithdrawnRow] = field(default_factory=dict)
 
+    @cached_property
+    def keys_by_place(self) -> dict[tuple[int, str], frozenset[int]]:
+        """The memories by the group that withdrew them and their scope: every store asks, and there may be thousands."""
+        found = defaultdict[tuple[int, str], set[int]](set)
+        for key, row in self.rows.items():
+            found[row.group, row.scope].add(key)
+        return {place: frozenset(keys) for place, keys in found.items()}
+
     def keys_in_reach(self, group: int, scope: str = "") -> frozenset[int]:
         """The memories that a text of the group with this scope may restate; without a scope, with either."""
-        scopes = (scope,) if scope else tuple(Scope)
-        return frozenset(
-            key
-            for key, row in self.rows.items()
-            if any(bars(row.scope, is_own=row.group == group, scope=each) for each in scopes)
+        reached = (
+            keys
+            for (withdrawn_in, withdrawn), keys in self.keys_by_place.items()
+            if bars_either(withdrawn, is_own=withdrawn_in == group, scope=scope)
         )
+        return frozenset().union(*reached)
 
 
 @dataclass(frozen=True)
@@ -171,18 +180,21 @@ class WithdrawnTexts:
                 )
                 if neighbour.is_withdrawn
                 and neighbour.is_near
-                and self._bars(neighbour, text.scope)
+                and bars_either(
+                    neighbour.memory.scope,
+                    is_own=neighbour.memory.group_id == self._group,
+                    scope=text.scope,
+                )
                 # All emoji look alike to the model.
                 and has_letters_or_digits(neighbour.memory.content)
             )
             for (text, _), found in zip(texts, hits, strict=True)
         ]
 
-    def _bars(self, neighbour: Neighbour, scope: str) -> bool:
-        is_own, withdrawn = neighbour.memory.group_id == self._group, neighbour.memory.scope
-        return any(
-            bars(withdrawn, is_own=is_own, scope=each) for each in ((scope,) if scope else tuple(Scope))
-        )
+
+def bars_either(withdrawn_scope: str, *, is_own: bool, scope: str) -> bool:
+    """bars() for a text with this scope; without one, for either."""
+    return any(bars(withdrawn_scope, is_own=is_own, scope=each) for each in ((scope,) if scope else Scope))
 
 
 def guard(neighbour: Neighbour, text: str) -> Neighbour:

@@ -1,10 +1,8 @@
 """What a rejection leaves behind: a tombstone of the text, lifted again when the decision is taken back."""
 
-from django.utils import timezone
-
 from access.actor import Actor
 from memories.models import Memory, TombstoneKind
-from memories.store.withdrawn.tombstones import find_tombstones, lay_tombstone
+from memories.store.withdrawn.tombstones import find_tombstones, lay_tombstone, lift
 from memories.types import Trust
 
 
@@ -23,5 +21,4 @@ def lift_rejection(actor: Actor, memory: Memory) -> None:
     """Lift the tombstone that a rejection of the memory's text laid; former texts of its chain stay barred."""
     mark = find_tombstones(memory.group, [memory.content]).get(memory.content)
     if mark is not None and mark.kind == TombstoneKind.REJECTED:
-        mark.lifted_at, mark.lifted_by = timezone.now(), actor.name
-        mark.save(update_fields=["lifted_at", "lifted_by"])
+        lift(actor, mark)

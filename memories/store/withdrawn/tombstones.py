@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Count
+from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import Unavailable
@@ -89,10 +90,17 @@ def find_tombstones(group: Group, texts: Sequence[str]) -> dict[str, Tombstone]:
     """The group's tombstones of exactly these texts, whatever their spelling, by text; no hashing if it has none."""
     if not _ANY_TOMBSTONE.rows(group.key):
         return {}
-    tombstones = {t.hmac: t for t in Tombstone.objects.filter(group=group, lifted_at=None)}
     keys = read_keys()
-    marked = ((text, tombstone_hmac(key, text)) for text in texts for key in keys)
+    marked = [(text, tombstone_hmac(key, text)) for text in texts for key in keys]
+    rows = Tombstone.objects.filter(group=group, lifted_at=None, hmac__in={mark for _, mark in marked})
+    tombstones = {row.hmac: row for row in rows}
     return {text: tombstones[mark] for text, mark in marked if mark in tombstones}
+
+
+def lift(actor: Actor, tombstone: Tombstone) -> None:
+    """Mark a tombstone as lifted by the actor: it bars nothing any more."""
+    tombstone.lifted_at, tombstone.lifted_by = timezone.now(), actor.name
+    tombstone.save(update_fields=["lifted_at", "lifted_by"])
 
 
 def purged_texts(texts: Iterable[str]) -> set[str]:

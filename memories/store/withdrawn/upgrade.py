@@ -26,7 +26,7 @@ def lay_marks(tombstones: Any, memories: Any, states: Any) -> None:
     states.objects.update_or_create(name="withdrawn", defaults={"value": token_hex(8)})
     counts = add_second_marks(tombstones, memories)
     laid = bar_rejected(tombstones, memories)
-    told = (
+    notes = (
         (laid, "Laid {} for texts that were rejected before."),
         (counts["marked"], "Added a mark to {}, so that the text is recognised in other dress."),
         (
@@ -35,7 +35,7 @@ def lay_marks(tombstones: Any, memories: Any, states: Any) -> None:
         ),
         (counts["unknown"], "{} cannot get that mark, since the memory or the key is not here."),
     )
-    _notes.extend(text.format(format_count(count, "tombstone")) for count, text in told if count)
+    _notes.extend(text.format(format_count(count, "tombstone")) for count, text in notes if count)
 
 
 def take_notes() -> list[str]:

@@ -9,12 +9,13 @@ from django.utils import timezone
 from access import audit
 from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
-from access.errors import Conflict, NotPermitted
+from access.errors import Conflict
 from access.models import AuditEntry
 from memories.lifecycle.target import change_fields, find_version
-from memories.lifecycle.undo.write import REASON, PastWrite, find_use, hidden_values, refuse_changed
+from memories.lifecycle.undo.write import REASON, UNDO, PastWrite, find_use, hidden_values, refuse_changed
 from memories.models import Checkpoint
 from memories.queries.snapshot import as_json
+from memories.store.policy import refuse_write
 from memories.types import State
 from relations.models import Relation, RelationEvidence
 
@@ -24,15 +25,15 @@ def undo_relation(actor: Actor, write: PastWrite) -> tuple[str, ...]:
     subject, payload = write.main.subject, write.payload
     relation = Relation.objects.select_related("group").filter(id=UUID(subject.partition(":")[2])).first()
     if relation is None or relation.retired_at is not None:
-        raise Conflict("The relation is gone.", hint="Nothing was changed.", field="undo")
+        raise Conflict("The relation is gone.", hint="Nothing was changed.", field=UNDO)
     if not actor.may(WRITE, relation.group_id):
-        raise NotPermitted(f"You may not write in the group '{relation.group.slug}'.")
+        refuse_write(relation.group.slug)
     later = AuditEntry.objects.filter(
         origin=audit.OWN, operation=Operation.RELATE, subject=subject, key__gt=write.main.key
     )
     if later.exclude(actor=actor.name, token=actor.token_id).exists():
         raise Conflict(
-            "Somebody else has stored the relation since.", hint="Nothing was changed.", field="undo"
+            "Somebody else has stored the relation since.", hint="Nothing was changed.", field=UNDO
         )
     roots = [find_version(actor, id_, right=READ).root_key for id_ in payload.get("evidence_added", [])]
     RelationEvidence.objects.filter(relation=relation, memory__in=roots).delete()
@@ -52,7 +53,7 @@ def set_back(relation: Relation, payload: dict[str, Any]) -> None:
     """Set the fields of a known relation back; one that has changed since is a Conflict."""
     for name, (_, after) in payload.get("changes", {}).items():
         if as_json(getattr(relation, name)) != after:
-            raise Conflict("The relation has changed since.", hint="Nothing was changed.", field="undo")
+            raise Conflict("The relation has changed since.", hint="Nothing was changed.", field=UNDO)
     values: dict[str, Any] = {name: before for name, (before, _) in payload.get("changes", {}).items()}
     for name in ("valid_to", "valid_to_known_at"):
         if values.get(name):
@@ -84,9 +85,9 @@ def undo_checkpoint(actor: Actor, write: PastWrite) -> tuple[str, ...]:
         id=UUID(write.main.subject.partition(":")[2])
     ).first()  # fmt: skip
     if checkpoint is None:
-        raise Conflict("The checkpoint is gone.", hint="Nothing was changed.", field="undo")
+        raise Conflict("The checkpoint is gone.", hint="Nothing was changed.", field=UNDO)
     if not actor.may(WRITE, checkpoint.group_id):
-        raise NotPermitted(f"You may not write in the group '{checkpoint.group.slug}'.")
+        refuse_write(checkpoint.group.slug)
     checkpoint.delete()
     audit.append(
         actor, Operation.CHECKPOINT, group=checkpoint.group.id, subject=write.main.subject,
