@@ -174,6 +174,7 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
     sizes = {info.filename: info.file_size for info in file.infolist()}
     limits = {DATABASE: manifest.database_bytes, IDS: manifest.counts.get("memories_memory", 0) * ID_BYTES}
     wrong = [name for name in manifest.sha256 if name not in limits and not KEY_NAME.fullmatch(name)]
+    wrong += sorted(sizes.keys() - manifest.sha256.keys() - {MANIFEST, KEYS})
     wrong += [
         f"{name} is larger than the manifest says"
         for name in manifest.sha256

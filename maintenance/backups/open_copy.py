@@ -28,6 +28,7 @@ from maintenance.squashed_migrations import (
     refuse_early_store,
 )
 from memories.models import Memory
+from memories.search.schema import created_names, renew_triggers
 from memories.store.pieces import indexed_model
 
 
@@ -165,7 +166,17 @@ def migrate_copy() -> list[str]:
     pending = pending_migrations()
     if pending:
         call_command("migrate", verbosity=0, interactive=False)
+    with transaction.atomic():
+        renew_triggers(connection)  # those of a file that somebody made may do anything
     return pending
+
+
+def foreign_code() -> list[str]:
+    """Names of the opened store's triggers and views that Loci does not make: they would run at any write or read."""
+    own = set(created_names(connection.vendor))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')")
+        return sorted(name for (name,) in cursor.fetchall() if name not in own)
 
 
 def database_faults(*, is_quick: bool = False) -> list[str]:

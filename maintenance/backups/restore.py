@@ -38,10 +38,12 @@ from maintenance.backups.folder import (
     work_folder,
 )
 from maintenance.backups.open_copy import (
+    applied_migrations,
     check_database_kind,
     check_version,
     database_faults,
     database_path,
+    foreign_code,
     key_files,
     memories_by_group,
     migrate_copy,
@@ -113,6 +115,7 @@ def preview_restore(actor: Actor, archive: Path) -> RestorePreview:
         unpack(archive, folder)
         with explain_database_errors(archive), use_copy(folder / DATABASE):
             check_integrity(archive)
+            check_origin(archive, manifest)
             migrations = tuple(pending_migrations())
     ids = read_ids(archive)
     present = present_state()
@@ -166,7 +169,10 @@ def restore_backup(actor: Actor, archive: Path, *, progress: Progress | None = N
         copy = folder / DATABASE
         with explain_database_errors(archive), use_copy(copy):
             check_integrity(archive)
+            check_origin(archive, manifest)
             migrated = migrate_copy()
+            if memories_by_group() != manifest.groups:
+                raise not_as_described(archive, "other memories")
         with ExitStack() as stack:
             try:
                 stack.enter_context(exclusive_access())
@@ -247,6 +253,27 @@ def check_integrity(archive: Path) -> None:
             hint="Nothing was changed. Use another backup: 'loci backup --list'.",
             field="file",
         )
+
+
+def check_origin(archive: Path, manifest: BackupManifest) -> None:
+    """Raise InvalidInput if the opened database was not written by Loci as its manifest says."""
+    if applied_migrations() != manifest.migrations:
+        raise not_as_described(archive, "other migrations")
+    if foreign := foreign_code():
+        raise InvalidInput(
+            f"The database in {archive.name} has triggers or views that are not Loci's: {', '.join(foreign[:3])}.",
+            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
+            field="file",
+        )
+
+
+def not_as_described(archive: Path, what: str) -> InvalidInput:
+    """The error of a database that is not the one its manifest describes."""
+    return InvalidInput(
+        f"The database in {archive.name} has {what} than its manifest says.",
+        hint="Nothing was changed. Use another backup: 'loci backup --list'.",
+        field="file",
+    )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 _CREATES = re.compile(
     r"CREATE\s+(?:(?:VIRTUAL\s+)?TABLE|TRIGGER|VIEW|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I
 )
+_CODE = re.compile(r"CREATE\s+(TRIGGER|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.I)
 _WORDS_OF = re.compile(r"\{words of (\w+)\}")
 
 
@@ -81,6 +82,15 @@ def fill_search_rows(connection: BaseDatabaseWrapper) -> None:
 def apply_index_schema(connection: BaseDatabaseWrapper) -> None:
     """Create missing virtual tables, indexes, views and triggers. Idempotent; in the caller's transaction."""
     run_files(connection, FILES)
+
+
+def renew_triggers(connection: BaseDatabaseWrapper) -> None:
+    """Make every trigger and view anew, whatever the database had under their names; in the caller's transaction."""
+    with connection.cursor() as cursor:
+        for statement in reversed(statements(connection.vendor)):
+            if made := _CODE.search(statement.sql):
+                cursor.execute(f"DROP {made[1]} IF EXISTS {made[2]}")
+    apply_index_schema(connection)
 
 
 def begin_purge(connection: BaseDatabaseWrapper) -> None:

@@ -32,7 +32,10 @@ def write(path: Path, parts: Parts, manifest: Manifest) -> None:
     """Write a backup whose manifest has the hashes of its parts."""
     if isinstance(manifest.get("sha256"), dict):
         manifest["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in parts.items()}
+    hidden: dict[str, str] = manifest.pop("hidden", {})
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, text in hidden.items():
+            out.writestr(name, text)
         out.writestr(MANIFEST, json.dumps(manifest))
         for name, data in parts.items():
             out.writestr(name, data)
@@ -79,13 +82,13 @@ def cut_database(parts: Parts, manifest: Manifest, folder: Path) -> None:
 
 
 def add_trigger(parts: Parts, manifest: Manifest, folder: Path) -> None:
-    """A database with a trigger that loads a library as soon as something is logged."""
+    """A database with a trigger that changes rights as soon as something is stored."""
     path = folder / "trigger.db"
     path.write_bytes(parts[DATABASE])
     database = DRIVER.module.connect(str(path))  # type: ignore[union-attr]  # a proof has a library
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute(
-        "CREATE TRIGGER harmful AFTER INSERT ON memory_log BEGIN SELECT load_extension('/tmp/harmful'); END"
+        "CREATE TRIGGER harmful AFTER INSERT ON memories_memory BEGIN UPDATE access_apitoken SET scopes = '[]'; END"
     )
     database.commit()
     database.close()
@@ -103,6 +106,28 @@ def inflate_manifest(parts: Parts, manifest: Manifest, folder: Path) -> None:
     manifest["groups"] = {"g" * (20 * 1024 * 1024): 1}
 
 
+def replace_tables(parts: Parts, manifest: Manifest, folder: Path) -> None:
+    """Another program's database under a manifest of Loci's."""
+    path = folder / "foreign.db"
+    path.unlink(missing_ok=True)
+    database = DRIVER.module.connect(str(path))  # type: ignore[union-attr]  # a proof has a library
+    database.execute("CREATE TABLE x (y)")
+    database.commit()
+    database.close()
+    parts[DATABASE] = path.read_bytes()
+    manifest["database_bytes"] = len(parts[DATABASE])
+
+
+def claim_more(parts: Parts, manifest: Manifest, folder: Path) -> None:
+    """A manifest that claims more memories than the database has."""
+    manifest["groups"] = {name: count + 1 for name, count in manifest["groups"].items()}
+
+
+def hide_part(parts: Parts, manifest: Manifest, folder: Path) -> None:
+    """A part that the manifest does not name; write() adds it after the hashes."""
+    manifest["hidden"] = {"../../tombstone-evil.key": "0" * 64}
+
+
 FORGERIES: dict[str, Callable[[Parts, Manifest, Path], None]] = {
     "a signing key": add_signing_key,
     "a file outside": add_outside_file,
@@ -112,6 +137,9 @@ FORGERIES: dict[str, Callable[[Parts, Manifest, Path], None]] = {
     "damaged pages": damage_pages,
     "half a database": cut_database,
     "a harmful trigger": add_trigger,
+    "another program's database": replace_tables,
+    "more memories": claim_more,
+    "a part that is not named": hide_part,
     "wrong types": confuse_types,
     "a large manifest": inflate_manifest,
 }
