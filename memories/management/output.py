@@ -13,10 +13,12 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from access.errors import InvalidInput, LociError, TooLarge
 from memories.embedding import ModelUnavailable, get_encoder
 from memories.recall.recall_log import COUNTER
+from storage.faults import find_storage_fault
 
 NOTHING_FOUND = 3  # exit status of a recall without an answer
 MODEL_WAIT_S = 120.0
@@ -55,9 +57,19 @@ class FaceCommand(BaseCommand):
                 self.print_json(error.as_dict())
             raise CommandError(printable(str(error), keep_lines=True)) from error
         finally:
-            COUNTER.flush()
+            self.count_recalls()
         if status:
             sys.exit(status)
+
+    def count_recalls(self) -> None:
+        """Write the recall counts; a full disk does not take back an answer that was given."""
+        try:
+            COUNTER.flush()
+        except DatabaseError as error:
+            fault = find_storage_fault(error)
+            if fault is None:
+                raise
+            self.stderr.write(f"The recall was not counted: {fault}.")
 
     def act(self, options: dict[str, Any]) -> int:
         """Do the work, print the result and return the exit status."""

@@ -5,7 +5,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from access.models import Group
 from loci_site.server.write_probe import WATCH
 from memories.models import Memory
 from storage.faults import COMMIT_HOOKS, StorageFault, find_storage_fault
+from storage.sqlite.driver import DRIVER
 from tests.fresh_homes import with_tables
 from tests.loci_site.api.conftest import Caller, caller
 from tests.loci_site.mcp.people import Agent
@@ -184,6 +185,7 @@ def test_only_faults_of_the_disk_are_taken_for_such(error: Exception, fault: Sto
 
 
 LIMITED = 64 * 1024
+PAGE = 4096
 
 
 def limited(home: Path, *words: str, most: int = LIMITED) -> subprocess.CompletedProcess[str]:
@@ -198,6 +200,17 @@ def limited(home: Path, *words: str, most: int = LIMITED) -> subprocess.Complete
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
     )
+
+
+def test_a_recall_that_cannot_be_counted_is_answered(tmp_path: Path) -> None:
+    home = with_tables(tmp_path / "home")
+    stored = limited(home, "remember", "The port is 8081.", "--group", "ledger", most=1 << 30)
+    assert stored.returncode == 0, stored.stderr
+    with closing(DRIVER.module.connect(home / "memory.db")) as reader:  # keeps the files beside the database
+        reader.execute("SELECT count(*) FROM memories_memory").fetchone()
+        done = limited(home, "recall", "which port", "--group", "ledger", most=PAGE)
+    assert (done.returncode, "The port is 8081." in done.stdout) == (0, True), done.stderr
+    assert "The recall was not counted: " in done.stderr
 
 
 @pytest.mark.parametrize(
