@@ -3,7 +3,7 @@
 import re
 
 TIMES = re.compile(
-    r"\b\d+(\.\d+)? ms\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?|\b\d\d:\d\d(:\d\d)?\b"
+    r"\b\d+(\.\d+)? (?:ms|[kMGT]B)\b|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?|\b\d\d:\d\d(:\d\d)?\b"
 )
 NAMES = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{16}…"
@@ -14,7 +14,7 @@ TOKENS = re.compile(
 
 
 def steady_text(text: str) -> str:
-    """A text whose ids and hashes are numbered by their first place, and without times."""
+    """A text whose ids and hashes are numbered by their first place, without times and free space."""
     seen: dict[str, str] = {}
     text = TIMES.sub("TIME", TOKENS.sub("", text))
     return NAMES.sub(lambda found: seen.setdefault(found[0], f"ID{len(seen)}"), text)
