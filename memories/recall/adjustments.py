@@ -7,7 +7,7 @@ from math import log2
 from typing import NamedTuple
 
 from memories.recall.candidates import Candidate
-from memories.recall.dates import NamedDate, mentions_time
+from memories.recall.dates import NamedTime, local_day, mentions_time
 from memories.recall.fusion import vector_share
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
@@ -175,17 +175,13 @@ def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> 
     return 0.0
 
 
-def is_dated(row: RankingFields, dates: Sequence[NamedDate]) -> bool:
-    """Whether one of the dates fits the memory's own in each part that it names."""
-    moment = row.valid_from
+def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
+    """Whether one of the times covers the day of a memory: its own, or that on which it was stored."""
+    moment = row.valid_from or row.created_at
     if moment is None:
         return False
-    return any(
-        (date.year in (None, moment.year))
-        and (date.month in (None, moment.month))
-        and (date.day in (None, moment.day))
-        for date in dates
-    )
+    day = local_day(moment)
+    return any(time.covers(day) for time in dates)
 
 
 def speaker_of(content: str) -> frozenset[str]:

@@ -105,6 +105,11 @@ TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0
 # At most, so that scripts without spaces and addresses are no one-word texts; set by hand
 CHARS_PER_WORD: Final = 10
 
+# Memories of the time that a question names, newest first: candidates beside those of the searches, and listed if the
+# question asks for that time alone.
+DATED_CANDIDATES: Final = 200
+MAX_LISTED: Final = 30
+
 # Relations: bounds on the work of one question, set by hand
 MAX_RELATIONS: Final = 50  # the surest first
 MAX_ENTITIES: Final = 20  # a question that names more is a text
