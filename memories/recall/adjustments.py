@@ -122,7 +122,7 @@ def candidate_adjustments(
     return Adjustments(
         thread=tuning.thread_share * (scores.thread - scores.own) if scores.thread is not None else 0.0,
         beside=tuning.beside_share * scores.beside,
-        date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
+        date=date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
         time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
         said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
@@ -173,6 +173,16 @@ def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> 
     if is_turn and words > LONG_TURN_WORDS:
         return -tuning.length_penalty * log2(words / LONG_TURN_WORDS)
     return 0.0
+
+
+def date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuning = TUNING) -> float:
+    """The boost of a memory of the time that the question names, smaller inside a bound.
+
+    What was so as of a day is told best on that day.
+    """
+    if is_dated(row, [exact for time in dates if (exact := time.exact) is not None]):
+        return tuning.date_boost
+    return tuning.bound_boost if is_dated(row, dates) else 0.0
 
 
 def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:

@@ -13,7 +13,7 @@ from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import TUNING, Tuning
+from memories.recall.weights import FEW_OF_A_DAY, TUNING, Tuning
 from memories.search.base import RankingFields, search_index
 
 
@@ -120,6 +120,8 @@ def score_candidates(
         return list_in_order(gathered)
     if not tuning.date_boost:
         gathered = gathered.without_dates()
+    elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
+        tuning = replace(tuning, date_boost=tuning.day_boost)
     if not tuning.by_relations:
         gathered = gathered.without_relations()
     options = settings.LOCI.retrieval

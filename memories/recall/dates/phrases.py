@@ -16,7 +16,7 @@ class Phrases:
     """A text, the times found in it, and the words that name each."""
 
     def __init__(self, text: str) -> None:
-        self.text = _ANY.sub(" ", text)
+        self.text = " ".join(_ANY.sub(" ", text).split())
         self._times: list[NamedTime] = []
         self._words: list[str] = []
 
@@ -30,7 +30,7 @@ class Phrases:
             if time is None:
                 return match[0]
             self._times.append(time)
-            self._words.append(_ANY.sub(lambda mark: self.words_of(mark[0]), match[0]))
+            self._words.append(self.restore(match[0]))
             return chr(_FIRST_MARK + len(self._times) - 1)
 
         self.text = pattern.sub(replace, self.text)
@@ -39,9 +39,9 @@ class Phrases:
         """The time that a mark stands for."""
         return self._times[ord(mark) - _FIRST_MARK]
 
-    def words_of(self, mark: str) -> str:
-        """The words that a mark stands for."""
-        return self._words[ord(mark) - _FIRST_MARK]
+    def restore(self, text: str) -> str:
+        """A text with the words that its marks stand for."""
+        return _ANY.sub(lambda mark: self._words[ord(mark[0]) - _FIRST_MARK], text)
 
     def found(self) -> list[str]:
         """The marks that are left in the text, each once, in order."""

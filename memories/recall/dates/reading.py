@@ -14,7 +14,7 @@ from memories.recall.dates.written import mark_written
 
 # Without one of these no text names a time: most questions end here.
 _MAY_NAME = re.compile(
-    r"\d{4}|\d/\d|\bQ[1-4]\b|\b(?:kw|cw|week) ?\d|yesterday|today|tonight|tomorrow|\bago\b|\bback\b|\bearlier\b"
+    r"\d{4}|\d/\d|\bQ[1-4]\b|\b(?:kw|cw|week) ?\d|yesterday|today|tonight|tomorrow|\bago\b"
     r"|\b(?:last|past|previous|this|current|next) \w"
     r"|\bon (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:since|before|after|until|by) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[.\b]|\b|[a-z]{1,6}\b)|\bim m",
@@ -191,6 +191,6 @@ def result_of(text: str, phrases: Phrases) -> ReadTimes:
     words = {word.lower() for word in _WORDS.findall(phrases.rest())}
     return ReadTimes(
         tuple(dict.fromkeys(phrases.time_of(mark) for mark in found)),
-        " ".join(phrases.words_of(mark) for mark in found),
+        phrases.restore(" ".join(found)),
         words <= _EMPTY_WORDS and _YEAR_ALONE.match(text) is None,
     )

@@ -19,9 +19,10 @@ _NEAR_DAY = re.compile(
     re.I,
 )
 _NEAR_DAYS = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "day after tomorrow": 2}  # fmt: skip
-_AGO = re.compile(rf"\b(?:(?:a|the) )?{_NUMBER} {_UNIT}s? (?:ago|back|earlier)\b", re.I)
-_ROLLING = re.compile(
-    rf"\b(?:in|over|within|during|for|from) (?:the )?(?:last|past|previous)(?: {_NUMBER})? {_UNIT}s?\b", re.I
+_AGO = re.compile(rf"\b(?:a )?(?!few){_NUMBER} {_UNIT}s? ago\b", re.I)  # "a few years ago" names no year
+_ROLLING = re.compile(  # "in the last week" are seven days, "last week" and "from last week" are a week
+    rf"\b(?:in|over|within|during|for|from) (?:(?:the )?(?:last|past|previous) {_NUMBER}|the (?:last|past|previous)|past) {_UNIT}s?\b",
+    re.I,
 )
 _LAST_SOME = re.compile(rf"\b(?:the )?(?:last|past|previous) {_NUMBER} {_UNIT}s\b", re.I)
 _NAMES = f"{_WEEKDAY[1:-1]}|{'|'.join(MONTHS)}|{'|'.join(SEASON_MONTH)}"
@@ -29,7 +30,8 @@ _WHICH = re.compile(
     rf"\b(last|past|previous|this|current|next) (week(?:end)?|month|quarter|year|{_NAMES})\b", re.I
 )
 _ON_WEEKDAY = re.compile(
-    rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b", re.I
+    rf"\b(?:on |(?<=since )|(?<=before )|(?<=after )|(?<=until )|(?<=by )){_WEEKDAY}\b(?! (?:and|or) |[ /]\w+(?:ing|noon|night)s\b)",
+    re.I,
 )
 # Beside another date.
 _SOME_BESIDE = re.compile(rf"\b{_NUMBER} {_UNIT}s? (before|after) ({PHRASE})", re.I)

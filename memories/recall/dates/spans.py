@@ -41,6 +41,13 @@ class TimeSpan:
         return self
 
     @property
+    def exact(self) -> "TimeSpan | None":
+        """The span; of one without a beginning its last day, and None of one without an end."""
+        if self.first is None and self.last is not None:
+            return day_of(self.last)
+        return None if self.last is None else self
+
+    @property
     def is_open(self) -> bool:
         """Whether one end is open."""
         return self.first is None or self.last is None
@@ -80,6 +87,11 @@ class NamedDate:
         spans = self.spans(today)
         begun = [span for span in spans if span.first is not None and span.first <= today]
         return begun[0] if self.year is None and begun else spans[0]
+
+    @property
+    def exact(self) -> "NamedDate":
+        """The date itself."""
+        return self
 
     @property
     def is_open(self) -> bool:
@@ -150,10 +162,10 @@ def local_day(moment: datetime) -> date:
 def moments_of(span: TimeSpan) -> tuple[datetime | None, datetime | None]:
     """The first moment of a span, and the first after it. Where the zone is not UTC it is some hours wider than local_day()."""
     zone = timezone.get_current_timezone()
-    first, after = span.first, span.last and span.last + ONE_DAY
+    first, last = span.first, span.last
     return (
         min(midnight(first, UTC), midnight(first, zone)) if first else None,
-        max(midnight(after, UTC) - ONE_DAY + ONE_SECOND, midnight(after, zone)) if after else None,
+        max(midnight(last, UTC) + ONE_SECOND, midnight(last + ONE_DAY, zone)) if last else None,
     )
 
 

@@ -18,7 +18,7 @@ from memories.recall.dates.spans import (
 )
 
 Match = re.Match[str]
-DATE_ORDERS = ("dmy", "mdy")
+MAX_YEARS_AHEAD = 10  # a later number is no year: Cyberpunk 2077
 
 _ALONE, _END = r"(?<![\w.:/-])", r"(?![\w/:-]|\.\d)"  # no part of a version, an address or a path
 _YEAR_FIRST = re.compile(rf"{_ALONE}(\d{{4}})([-/.])(\d\d?)\2(\d\d?)(?:[T ]\d\d:\d\d\S*)?{_END}")
@@ -84,7 +84,10 @@ def mark_written(phrases: Phrases, *, today: date, order: str) -> None:
         (_DAY_FIRST, lambda m: valid_date(int(m[3]) if m[3] else None, EVERY_MONTH[m[2].lower()], int(m[1]))),
         (_MONTH_FIRST, month_first),
         (_SEASON, lambda m: months_of(int(m[2]), SEASON_MONTH[m[1].lower()], 3)),
-        (_BARE_YEAR, lambda m: NamedDate(year=int(m[1]))),
+        (
+            _BARE_YEAR,
+            lambda m: NamedDate(year=int(m[1])) if int(m[1]) <= today.year + MAX_YEARS_AHEAD else None,
+        ),
         (_PART, lambda m: part_of(m, phrases, today)),
     ]
     for pattern, read in readers:

@@ -99,6 +99,7 @@ BOUNDS = {
     "Who led the team as of November 2023?": "..2023-11-30",
     "Who led the team as of 27 March, 2022?": "..2022-03-27",
     "Who led the team before 2020?": "..2019-12-31",
+    "Did Vanessa attend competitions before  January 1st, 2024?": "..2023-12-31",
     "What was shipped between 3 May 2026 and 9 May 2026?": "2026-05-03..2026-05-09",
     "What was shipped from March to May 2026?": "2026-03-01..2026-05-31",
     "What did John do the week before August 3, 2023?": "2023-07-27..2023-08-03",
@@ -138,6 +139,10 @@ UNDATED = [
     "How many people die per year?",
     "Which timeout is 30 seconds?",
     "Who sat on the mon?",
+    # found in the development sets, after the first measurement
+    "In which country did Elise ski a few years ago?",
+    "When did James try Cyberpunk 2077 game?",
+    "When did I begin blocking time for self-care on Tuesday and Thursday mornings?",
 ]
 # Questions that ask for nothing but a time.
 TIME_ALONE = [
