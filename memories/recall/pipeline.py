@@ -71,10 +71,8 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
     limit = settings.LOCI.retrieval.candidates
     dated = find_dated(question, visibility, mode=mode, trace=trace)
     if question.is_time_alone and dated.all:
-        found = search_index().find(None, None, visibility, limit=limit, also=dated.listed)
-        return CandidateSet(
-            [Candidate(key) for key in dated.listed if key in found.rows], found.rows, dated=dated
-        )
+        read = search_index().find(None, None, visibility, limit=limit, also=dated.listed).rows
+        return CandidateSet([Candidate(key) for key in dated.listed if key in read], read, dated=dated)
     related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
     also = {*related.reasons, *dated.all}
     candidates, rows = find_candidates(

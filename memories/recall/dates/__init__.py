@@ -3,7 +3,7 @@
 from memories.recall.dates.mentions import asks_when, mentions_time
 from memories.recall.dates.months import MONTH_NUMBER
 from memories.recall.dates.reading import NO_TIMES, ReadTimes, named_times, read_times
-from memories.recall.dates.spans import NamedDate, NamedTime, TimeSpan, local_day, moments_of
+from memories.recall.dates.spans import NamedDate, NamedTime, DaySpan, local_day, moments_of
 
 __all__ = [
     "MONTH_NUMBER",
@@ -11,7 +11,7 @@ __all__ = [
     "NamedDate",
     "NamedTime",
     "ReadTimes",
-    "TimeSpan",
+    "DaySpan",
     "asks_when",
     "local_day",
     "mentions_time",

@@ -6,7 +6,7 @@ from datetime import date
 
 from memories.recall.dates.months import MONTH_NUMBER, MONTHS, NUMBERS, SEASON_MONTH, WEEKDAYS, any_of
 from memories.recall.dates.phrases import PHRASE, Phrases
-from memories.recall.dates.spans import ONE_DAY, NamedTime, TimeSpan, day_of, month_of, months_of, week_of
+from memories.recall.dates.spans import ONE_DAY, NamedTime, DaySpan, day_of, month_of, months_of, week_of
 
 Match = re.Match[str]
 
@@ -58,8 +58,8 @@ def mark_beside(phrases: Phrases, *, today: date) -> None:
         anchor = phrases.time_of(m[4]).latest(today)
         days = number(m[1]) * UNIT_DAYS[m[2].lower()]
         if m[3].lower() == "before":
-            return TimeSpan(anchor.first - ONE_DAY * days, anchor.first) if anchor.first else None
-        return TimeSpan(anchor.last, anchor.last + ONE_DAY * days) if anchor.last else None
+            return DaySpan(anchor.first - ONE_DAY * days, anchor.first) if anchor.first else None
+        return DaySpan(anchor.last, anchor.last + ONE_DAY * days) if anchor.last else None
 
     def beside(m: Match) -> NamedTime | None:
         anchor = phrases.time_of(m[3]).latest(today)
@@ -71,19 +71,19 @@ def mark_beside(phrases: Phrases, *, today: date) -> None:
     phrases.mark(_BESIDE, beside)
 
 
-def span_beside(unit: str, side: str, first: date, last: date) -> TimeSpan | None:
+def span_beside(unit: str, side: str, first: date, last: date) -> DaySpan | None:
     """The week, weekend, day, month or weekday before, after or of a span of days, with the days in between."""
     if unit == "week" and side == "of":
         return week_of(first)
     if unit in UNIT_DAYS and side in ("before", "after"):
         days = ONE_DAY * UNIT_DAYS[unit]
-        return TimeSpan(first - days, first) if side == "before" else TimeSpan(last, last + days)
+        return DaySpan(first - days, first) if side == "before" else DaySpan(last, last + days)
     if unit == "weekend":
         sunday = first - ONE_DAY * (first.isoweekday() % 7 or 7)
-        return TimeSpan(sunday - ONE_DAY, first) if side == "before" else None
+        return DaySpan(sunday - ONE_DAY, first) if side == "before" else None
     if unit in WEEKDAYS and side in ("before", "on"):
         back = (first.weekday() - WEEKDAYS.index(unit)) % 7
-        return TimeSpan(first - ONE_DAY * (back or (7 if side == "before" else 0)), first)
+        return DaySpan(first - ONE_DAY * (back or (7 if side == "before" else 0)), first)
     return None
 
 
@@ -109,36 +109,36 @@ def number(word: str) -> int:
     return NUMBERS.get(word.lower()) or int(word)
 
 
-def span_ago(count: int, unit: str, today: date) -> TimeSpan | None:
+def span_ago(count: int, unit: str, today: date) -> DaySpan | None:
     """So many units ago: the day, or the seven days around it, the month, the quarter or the year."""
     if unit == "day":
         return day_of(today - ONE_DAY * count)
     if unit == "week":
         middle = today - ONE_DAY * 7 * count
-        return TimeSpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
+        return DaySpan(middle - ONE_DAY * 3, middle + ONE_DAY * 3)
     if unit in ("hour", "minute"):
         return (
-            TimeSpan(today - ONE_DAY * -(-count // 24), today)
+            DaySpan(today - ONE_DAY * -(-count // 24), today)
             if unit == "hour" and count > 1
             else day_of(today)
         )
     return calendar_span(unit, -count, today)
 
 
-def rolling(count: int, unit: str, today: date) -> TimeSpan | None:
+def rolling(count: int, unit: str, today: date) -> DaySpan | None:
     """The days up to today that so many units reach back."""
     if unit in ("hour", "minute"):
         return span_ago(count, unit, today)
     if unit in ("day", "week"):
-        return TimeSpan(today - ONE_DAY * count * UNIT_DAYS[unit], today)
+        return DaySpan(today - ONE_DAY * count * UNIT_DAYS[unit], today)
     months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
     month = month_of(today.year, today.month - months)
     if month.first is None or month.last is None:
         return None
-    return TimeSpan(month.first.replace(day=min(today.day, month.last.day)), today)
+    return DaySpan(month.first.replace(day=min(today.day, month.last.day)), today)
 
 
-def calendar_span(unit: str, steps: int, today: date) -> TimeSpan | None:
+def calendar_span(unit: str, steps: int, today: date) -> DaySpan | None:
     """The week, weekend, month, quarter or year of today, or so many steps from it."""
     if unit == "week":
         return week_of(today + ONE_DAY * 7 * steps)
@@ -149,10 +149,10 @@ def calendar_span(unit: str, steps: int, today: date) -> TimeSpan | None:
     if unit == "year":
         return months_of(today.year + steps, 1, 12)
     monday = today + ONE_DAY * (7 * steps - today.weekday())
-    return TimeSpan(monday + ONE_DAY * 5, monday + ONE_DAY * 6)
+    return DaySpan(monday + ONE_DAY * 5, monday + ONE_DAY * 6)
 
 
-def which_span(which: str, name: str, today: date) -> TimeSpan | None:
+def which_span(which: str, name: str, today: date) -> DaySpan | None:
     """The last, this or the next week, weekend, month, quarter, year, weekday, month by name, or season."""
     steps = {"this": 0, "current": 0, "next": 1}.get(which, -1)
     if name in ("week", "weekend", "month", "quarter", "year"):
@@ -173,15 +173,15 @@ def which_span(which: str, name: str, today: date) -> TimeSpan | None:
     return this if this.first > today else months_of(today.year + 1, month, count)
 
 
-def on_weekday(m: Match, today: date) -> TimeSpan:
+def on_weekday(m: Match, today: date) -> DaySpan:
     """The last such day, or with "by" and "until" the next; loose unless the question is about the past."""
     is_past = _PAST.search(m.string) is not None
     wanted = WEEKDAYS.index(m[1].lower())
     before = m.string[: m.start()].lower()
     if before.endswith(("by ", "until ")) and not is_past:
-        return TimeSpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=True)
+        return DaySpan(day := today + ONE_DAY * ((wanted - today.weekday()) % 7), day, is_loose=True)
     day = today - ONE_DAY * ((today.weekday() - wanted) % 7)
-    return TimeSpan(day, day, is_loose=not is_past)
+    return DaySpan(day, day, is_loose=not is_past)
 
 
 def mark_bounds(phrases: Phrases, *, today: date) -> None:
@@ -190,18 +190,18 @@ def mark_bounds(phrases: Phrases, *, today: date) -> None:
     def between(m: Match) -> NamedTime | None:
         last = phrases.time_of(m[2]).latest(today)
         first = phrases.time_of(m[1]).latest(last.last or today)
-        return TimeSpan(first.first, last.last) if not (first.is_open or last.is_open) else None
+        return DaySpan(first.first, last.last) if not (first.is_open or last.is_open) else None
 
     def bound(m: Match) -> NamedTime | None:
         word, span = m[1].lower(), phrases.time_of(m[2]).latest(today)
         if word in ("since", "from", "starting"):
             is_bound = word == "since" or m[0].lower().endswith(("on", "onward", "onwards"))
-            return TimeSpan(span.first, None) if span.first and is_bound else None
+            return DaySpan(span.first, None) if span.first and is_bound else None
         if word == "after":
-            return TimeSpan(span.last + ONE_DAY, None) if span.last else None
+            return DaySpan(span.last + ONE_DAY, None) if span.last else None
         if word in ("before", "prior to"):
-            return TimeSpan(None, span.first - ONE_DAY) if span.first else None
-        return TimeSpan(None, span.last) if span.last else None
+            return DaySpan(None, span.first - ONE_DAY) if span.first else None
+        return DaySpan(None, span.last) if span.last else None
 
     phrases.mark(_BETWEEN, between)
     phrases.mark(_BOUND, bound)

@@ -13,7 +13,7 @@ YEARS_BACK = 20
 
 
 @dataclass(frozen=True)
-class TimeSpan:
+class DaySpan:
     """Days from `first` to `last`, both included; None leaves that end open.
 
     `is_loose` marks a day that may as well be another one: "on Friday" is the last Friday, or every Friday.
@@ -32,16 +32,16 @@ class TimeSpan:
         """Whether a day lies in the span."""
         return (self.first is None or self.first <= day) and (self.last is None or day <= self.last)
 
-    def spans(self, _: date) -> list["TimeSpan"]:
+    def spans(self, _: date) -> list["DaySpan"]:
         """The span itself."""
         return [self]
 
-    def latest(self, _: date) -> "TimeSpan":
+    def latest(self, _: date) -> "DaySpan":
         """The span itself."""
         return self
 
     @property
-    def exact(self) -> "TimeSpan | None":
+    def exact(self) -> "DaySpan | None":
         """The span; of one without a beginning its last day, and None of one without an end."""
         if self.first is None and self.last is not None:
             return day_of(self.last)
@@ -75,14 +75,14 @@ class NamedDate:
             self.year in (None, day.year) and self.month in (None, day.month) and self.day in (None, day.day)
         )
 
-    def spans(self, today: date) -> list[TimeSpan]:
+    def spans(self, today: date) -> list[DaySpan]:
         """The days that are meant, latest first: one span, or without a year one of each year."""
         years = (
             [self.year] if self.year is not None else range(today.year + 1, today.year - YEARS_BACK - 1, -1)
         )
         return [span for year in years if (span := self._within(year)) is not None]
 
-    def latest(self, today: date) -> TimeSpan:
+    def latest(self, today: date) -> DaySpan:
         """The span; without a year, the latest that has begun."""
         spans = self.spans(today)
         begun = [span for span in spans if span.first is not None and span.first <= today]
@@ -103,19 +103,19 @@ class NamedDate:
         """Whether it names a day."""
         return self.day is not None
 
-    def _within(self, year: int) -> TimeSpan | None:
+    def _within(self, year: int) -> DaySpan | None:
         if self.month is None:
-            return TimeSpan(date(year, 1, 1), date(year, 12, 31))
+            return DaySpan(date(year, 1, 1), date(year, 12, 31))
         if self.day is None:
             return month_of(year, self.month)
         try:
             day = date(year, self.month, self.day)
         except ValueError:  # 29 February of another year
             return None
-        return TimeSpan(day, day)
+        return DaySpan(day, day)
 
 
-NamedTime = NamedDate | TimeSpan
+NamedTime = NamedDate | DaySpan
 
 
 def valid_date(year: int | None, month: int, day: int | None) -> NamedDate | None:
@@ -129,26 +129,26 @@ def valid_date(year: int | None, month: int, day: int | None) -> NamedDate | Non
     return NamedDate(year, month, day)
 
 
-def month_of(year: int, month: int) -> TimeSpan:
+def month_of(year: int, month: int) -> DaySpan:
     """A month; its number may lie outside 1–12 and then counts on from the year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
-    return TimeSpan(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
+    return DaySpan(date(year, month, 1), date(year, month, monthrange(year, month)[1]))
 
 
-def months_of(year: int, month: int, count: int) -> TimeSpan:
+def months_of(year: int, month: int, count: int) -> DaySpan:
     """`count` months from a month on."""
-    return TimeSpan(month_of(year, month).first, month_of(year, month + count - 1).last)
+    return DaySpan(month_of(year, month).first, month_of(year, month + count - 1).last)
 
 
-def week_of(day: date) -> TimeSpan:
+def week_of(day: date) -> DaySpan:
     """The week, Monday to Sunday, of a day."""
     monday = day - ONE_DAY * day.weekday()
-    return TimeSpan(monday, monday + ONE_DAY * 6)
+    return DaySpan(monday, monday + ONE_DAY * 6)
 
 
-def day_of(day: date) -> TimeSpan:
+def day_of(day: date) -> DaySpan:
     """One day."""
-    return TimeSpan(day, day)
+    return DaySpan(day, day)
 
 
 def local_day(moment: datetime) -> date:
@@ -159,7 +159,7 @@ def local_day(moment: datetime) -> date:
     return moment.astimezone(timezone.get_current_timezone()).date()
 
 
-def moments_of(span: TimeSpan) -> tuple[datetime | None, datetime | None]:
+def moments_of(span: DaySpan) -> tuple[datetime | None, datetime | None]:
     """The first moment of a span, and the first after it. Where the zone is not UTC it is some hours wider than local_day()."""
     zone = timezone.get_current_timezone()
     first, last = span.first, span.last

@@ -10,7 +10,7 @@ from memories.recall.dates.spans import (
     ONE_DAY,
     NamedDate,
     NamedTime,
-    TimeSpan,
+    DaySpan,
     month_of,
     months_of,
     valid_date,
@@ -107,7 +107,7 @@ def month_first(m: Match) -> NamedDate | None:
     return valid_date(int(year) if year else None, EVERY_MONTH[name], int(day) if day else None)
 
 
-def part_of(m: Match, phrases: Phrases, today: date) -> TimeSpan | None:
+def part_of(m: Match, phrases: Phrases, today: date) -> DaySpan | None:
     """The first or last days, weeks, weekend or half of a span."""
     whole = phrases.time_of(m[4]).latest(today)
     if whole.first is None or whole.last is None:
@@ -116,20 +116,20 @@ def part_of(m: Match, phrases: Phrases, today: date) -> TimeSpan | None:
     if unit == "half":
         middle = month_middle(whole)
         return (
-            TimeSpan(whole.first, middle)
+            DaySpan(whole.first, middle)
             if which in ("first", "1st")
-            else TimeSpan(middle + ONE_DAY, whole.last)
+            else DaySpan(middle + ONE_DAY, whole.last)
         )
     if unit == "weekend":
         return weekend_of(whole, which)
     days = ONE_DAY * (count * (7 if unit == "week" else 1))
     if which == "last":
-        return TimeSpan(whole.last - days + ONE_DAY, whole.last)
+        return DaySpan(whole.last - days + ONE_DAY, whole.last)
     first = whole.first + days * (ORDINALS[which] - 1)
-    return TimeSpan(first, first + days - ONE_DAY)
+    return DaySpan(first, first + days - ONE_DAY)
 
 
-def weekend_of(whole: TimeSpan, which: str) -> TimeSpan | None:
+def weekend_of(whole: DaySpan, which: str) -> DaySpan | None:
     """A weekend of a span, counted by its Sundays."""
     if whole.first is None or whole.last is None:
         return None
@@ -137,10 +137,10 @@ def weekend_of(whole: TimeSpan, which: str) -> TimeSpan | None:
         sunday = whole.last - ONE_DAY * ((whole.last.weekday() + 1) % 7)
     else:
         sunday = whole.first + ONE_DAY * ((6 - whole.first.weekday()) + 7 * (ORDINALS[which] - 1))
-    return TimeSpan(sunday - ONE_DAY, sunday)
+    return DaySpan(sunday - ONE_DAY, sunday)
 
 
-def month_middle(whole: TimeSpan) -> date:
+def month_middle(whole: DaySpan) -> date:
     """The last day of a span's first half: the 15th of a month, the end of June of a year."""
     first, last = whole.first or date.min, whole.last or date.max
     if (last - first).days > 31:
@@ -149,17 +149,17 @@ def month_middle(whole: TimeSpan) -> date:
     return first + ONE_DAY * ((last - first).days // 2)
 
 
-def quarter(number: int, year: int) -> TimeSpan:
+def quarter(number: int, year: int) -> DaySpan:
     """A quarter of a year."""
     return months_of(year, 3 * number - 2, 3)
 
 
-def latest_quarter(number: int, today: date) -> TimeSpan:
+def latest_quarter(number: int, today: date) -> DaySpan:
     """The last quarter of this number that has begun."""
     return quarter(number, today.year if 3 * number - 2 <= today.month else today.year - 1)
 
 
-def iso_week(year: int, number: int) -> TimeSpan | None:
+def iso_week(year: int, number: int) -> DaySpan | None:
     """A week of ISO 8601; None if the year has none of this number."""
     try:
         return week_of(date.fromisocalendar(year, number, 1))
@@ -167,7 +167,7 @@ def iso_week(year: int, number: int) -> TimeSpan | None:
         return None
 
 
-def latest_week(number: int, today: date) -> TimeSpan | None:
+def latest_week(number: int, today: date) -> DaySpan | None:
     """The last week of this number that has begun."""
     year, week, _ = today.isocalendar()
     return iso_week(year if number <= week else year - 1, number)

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates import NamedDate, NamedTime, TimeSpan, read_times
+from memories.recall.dates import NamedDate, NamedTime, DaySpan, read_times
 from tests.memories.recall.dates.questions import (
     BOUNDS,
     NOW,
@@ -22,7 +22,7 @@ def read(text: str) -> tuple[NamedTime, ...]:
 
 def written(time: NamedTime) -> str:
     """A time as the lists write it."""
-    if isinstance(time, TimeSpan):
+    if isinstance(time, DaySpan):
         return str(time)
     if time.year is not None:
         return str(time.spans(NOW.date())[0])
