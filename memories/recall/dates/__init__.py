@@ -2,20 +2,19 @@
 
 from memories.recall.dates.mentions import asks_when, mentions_time
 from memories.recall.dates.months import MONTH_NUMBER
-from memories.recall.dates.reading import NO_TIMES, ReadTimes, named_times, read_times
-from memories.recall.dates.spans import NamedDate, NamedTime, DaySpan, local_day, moments_of
+from memories.recall.dates.reading import NO_TIMES, ReadTimes, read_times
+from memories.recall.dates.spans import DaySpan, NamedDate, NamedTime, local_day, moments_of
 
 __all__ = [
     "MONTH_NUMBER",
     "NO_TIMES",
+    "DaySpan",
     "NamedDate",
     "NamedTime",
     "ReadTimes",
-    "DaySpan",
     "asks_when",
     "local_day",
     "mentions_time",
     "moments_of",
-    "named_times",
     "read_times",
 ]

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 from django.conf import settings
 from django.utils import timezone
@@ -158,29 +158,20 @@ class ReadTimes:
 NO_TIMES = ReadTimes()
 
 
-def read_times(text: str, *, now: datetime | None = None, order: str | None = None) -> ReadTimes:
-    """The times that a text names, written out or told from `now`, in the order in which they are named.
+def read_times(text: str, *, today: date | None = None, order: str | None = None) -> ReadTimes:
+    """The times that a text names, written out or told from `today`, in the order in which they are named.
 
-    `now` is the asker's, by default the present in the current time zone; `order` is the setting retrieval.date_order.
+    `today` is the asker's, by default the present one in the current time zone; `order` is the setting retrieval.date_order.
     """
     if _MAY_NAME.search(text) is None:
         return NO_TIMES
-    today = (now or timezone.localtime()).date()
+    today = today or timezone.localdate()
     phrases = Phrases(text)
     mark_written(phrases, today=today, order=order or settings.LOCI.retrieval.date_order)
     mark_beside(phrases, today=today)
     mark_relative(phrases, today=today)
     mark_bounds(phrases, today=today)
     return result_of(text, phrases)
-
-
-def named_times(text: str, *, today: date) -> tuple[NamedTime, ...]:
-    """The dates written out in a text that somebody stored: what it tells from its own now is unknown."""
-    if _MAY_NAME.search(text) is None:
-        return ()
-    phrases = Phrases(text)
-    mark_written(phrases, today=today, order=settings.LOCI.retrieval.date_order)
-    return result_of(text, phrases).times
 
 
 def result_of(text: str, phrases: Phrases) -> ReadTimes:

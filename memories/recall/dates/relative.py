@@ -6,7 +6,7 @@ from datetime import date
 
 from memories.recall.dates.months import MONTH_NUMBER, MONTHS, NUMBERS, SEASON_MONTH, WEEKDAYS, any_of
 from memories.recall.dates.phrases import PHRASE, Phrases
-from memories.recall.dates.spans import ONE_DAY, NamedTime, DaySpan, day_of, month_of, months_of, week_of
+from memories.recall.dates.spans import ONE_DAY, DaySpan, NamedTime, day_of, month_of, months_of, week_of
 
 Match = re.Match[str]
 

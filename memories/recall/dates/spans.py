@@ -129,6 +129,15 @@ def valid_date(year: int | None, month: int, day: int | None) -> NamedDate | Non
     return NamedDate(year, month, day)
 
 
+def overlap(one: DaySpan, other: DaySpan) -> bool:
+    """Whether two spans share a day."""
+    first, last = (
+        max(one.first or date.min, other.first or date.min),
+        min(one.last or date.max, other.last or date.max),
+    )
+    return first <= last
+
+
 def month_of(year: int, month: int) -> DaySpan:
     """A month; its number may lie outside 1–12 and then counts on from the year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from access.visibility import Visibility
 from memories.models import Memory
-from memories.recall.dates.reading import named_times
-from memories.recall.dates.spans import NamedTime, local_day, moments_of
+from memories.recall.dates.reading import read_times
+from memories.recall.dates.spans import NamedTime, local_day, moments_of, overlap
 from memories.recall.weights import DATED_CANDIDATES, MAX_LISTED
 from memories.search.base import search_index
 from memories.types import Type
@@ -49,13 +49,17 @@ def is_past_day(time: NamedTime, today: date) -> bool:
 
 
 def tells_of(memory: Memory, times: Sequence[NamedTime], today: date) -> bool:
-    """Whether a memory of another day tells of one of the times: it names it, or is a fact that was true then."""
+    """Whether a memory of another day tells of one of the times: it names it, or is a fact that was true then.
+
+    What it tells from its own day is read from there: "yesterday" is the day before.
+    """
     if memory.type != Type.EPISODIC and memory.valid_from is not None:
         since, until = local_day(memory.valid_from), memory.valid_to and local_day(memory.valid_to)
         if any(is_true_then(since, until, time, today) for time in times):
             return True
-    named = [span for time in named_times(memory.content, today=today) for span in time.spans(today)]
-    return any(time.covers(day) for time in times for span in named for day in (span.first, span.last) if day)
+    told = read_times(memory.content, today=local_day(memory.valid_from or memory.created_at)).times
+    named = [span for time in told if not time.is_open for span in time.spans(today)]
+    return any(overlap(span, asked) for span in named for time in times for asked in time.spans(today))
 
 
 def is_true_then(since: date, until: date | None, time: NamedTime, today: date) -> bool:

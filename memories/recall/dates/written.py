@@ -8,9 +8,9 @@ from memories.recall.dates.months import EVERY_MONTH, MONTH_NUMBER, ORDINALS, SE
 from memories.recall.dates.phrases import PHRASE, Phrases
 from memories.recall.dates.spans import (
     ONE_DAY,
+    DaySpan,
     NamedDate,
     NamedTime,
-    DaySpan,
     month_of,
     months_of,
     valid_date,

@@ -59,9 +59,18 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     where, params = render(visibility)
     return {
         key: RankingFields(
-            key, group, content, thread, position, decode_moment(began), *others, created_at=decode_moment(created)
+            key,
+            group,
+            content,
+            thread,
+            position,
+            decode_moment(began),
+            sure,
+            trust,
+            place,
+            decode_moment(stored),
         )
-        for key, group, content, thread, position, began, *others, created in fetch(
+        for key, group, content, thread, position, began, sure, trust, place, stored in fetch(
             _VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params]
         )
     }

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.recall.dates import NamedDate, NamedTime, DaySpan, read_times
+from memories.recall.dates import DaySpan, NamedDate, NamedTime, read_times
 from tests.memories.recall.dates.questions import (
     BOUNDS,
     NOW,
@@ -17,7 +17,7 @@ from tests.memories.recall.dates.questions import (
 
 
 def read(text: str) -> tuple[NamedTime, ...]:
-    return read_times(text, now=NOW, order="dmy").times
+    return read_times(text, today=NOW.date(), order="dmy").times
 
 
 def written(time: NamedTime) -> str:
@@ -45,12 +45,12 @@ def test_a_question_without_a_time_gets_none(question: str) -> None:
 
 @pytest.mark.parametrize("question", TIME_ALONE)
 def test_a_question_for_a_time_alone_is_known(question: str) -> None:
-    assert read_times(question, now=NOW, order="dmy").is_alone
+    assert read_times(question, today=NOW.date(), order="dmy").is_alone
 
 
 @pytest.mark.parametrize("question", [*TIME_AND_MORE, *UNDATED])
 def test_a_question_that_asks_for_more_is_not_one_for_a_time_alone(question: str) -> None:
-    assert not read_times(question, now=NOW, order="dmy").is_alone
+    assert not read_times(question, today=NOW.date(), order="dmy").is_alone
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_question_that_asks_for_more_is_not_one_for_a_time_alone(question: str
 def test_the_order_of_day_and_month_is_a_setting_where_both_are_possible(
     question: str, order: str, expected: NamedDate
 ) -> None:
-    assert read_times(question, now=NOW, order=order).times == (expected,)
+    assert read_times(question, today=NOW.date(), order=order).times == (expected,)
 
 
 @pytest.mark.parametrize("text", ["31.02.2024", "2026-13-01", "30 February 2024", "2026-W54", "00/00/2024"])
