@@ -33,7 +33,7 @@ from memories.recall.pipeline import Ranking, current_tuning, gather, score_cand
 from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
-from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
+from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
 from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
 from memories.types import Type
@@ -229,7 +229,9 @@ def judge_and_cut(
     trace: Trace,
 ) -> dict[str, Any]:
     """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    limit = request.max_results or settings.LOCI.retrieval.max_results
+    usual = settings.LOCI.retrieval.max_results
+    # A time that is asked for alone has no best memories, only newest.
+    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
     budget = request.token_budget or settings.LOCI.retrieval.token_budget
     depth = max(limit, JUDGED_CANDIDATES)
     rows, ranking = read_best(ranking, visibility, depth, trace)

@@ -7,12 +7,14 @@ from difflib import get_close_matches
 from math import log, sqrt
 
 from django.conf import settings
+from django.utils import timezone
 
 from memories.language.cleaning import without_marks
 from memories.language.word_forms import DOT, ROOT_CHARS, SIGNS, contains_run, list_forms, root
 from memories.models import Memory
 from memories.recall.adjustments import SPEAKERS, elsewhere_adjustment, is_dated, speaker_of
 from memories.recall.candidates import Candidate
+from memories.recall.dates.stored import is_past_day, tells_of
 from memories.recall.pipeline import Ranking
 from memories.recall.question import Question
 from memories.recall.trace import Trace
@@ -87,6 +89,13 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
         trace.add("relevance", answerable=False, why="there are no candidates")
         return False
     judged = best[:JUDGED_CANDIDATES]
+    if question.is_time_alone and ranking.dated.all:
+        trace.add("relevance", answerable=True, why="these are the memories of that time")
+        return True
+    if is_time_empty(question, ranking, judged):
+        times = ", ".join(str(time) for time in question.dates)
+        trace.add("relevance", answerable=False, why=f"nothing is stored of {times}")
+        return False
     cosines = {key: c.vector for key, c in ranking.candidates.items() if c.vector}
     limits = choose_limits(ranking, [memory.key for memory in judged], vectors=len(cosines))
     wanted = small_store_limit(len(cosines)) if limits is FEW else limits.wanted
@@ -103,6 +112,19 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     rounded = {name: round(number, 4) for name, number in numbers.items()}
     trace.add("relevance", answerable=answerable, kind=limits.kind, **rounded)
     return answerable
+
+
+def is_time_empty(question: Question, ranking: Ranking, judged: Sequence[Memory]) -> bool:
+    """Whether the question names a past day, or a time and nothing else, of which nothing is stored.
+
+    A memory of another day may still tell of it. Without rows (modes for comparison) only a time alone is judged.
+    """
+    times, today = question.dates, timezone.localdate()
+    if ranking.dated.all or not times or not (ranking.rows or question.is_time_alone):
+        return False
+    if not question.is_time_alone and not all(is_past_day(time, today) for time in times):
+        return False
+    return not any(tells_of(memory, times, today) for memory in judged)
 
 
 def measure_nearness(
@@ -137,10 +159,11 @@ def measure_nearness(
 
 def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question: Question) -> str:
     """The content, with its date in the words that the model reads if the question names that date."""
-    moment = rows[memory.key].valid_from if memory.key in rows else None
+    row = rows.get(memory.key)
+    moment = (row.valid_from or row.created_at) if row else None
     if moment is None or not is_dated(rows[memory.key], question.dates):
         return memory.content
-    return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d}"
+    return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d} {question.time_words}"
 
 
 # Limits by kind of text

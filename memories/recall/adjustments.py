@@ -7,7 +7,7 @@ from math import log2
 from typing import NamedTuple
 
 from memories.recall.candidates import Candidate
-from memories.recall.dates import NamedDate, mentions_time
+from memories.recall.dates import NamedTime, local_day, mentions_time
 from memories.recall.fusion import vector_share
 from memories.recall.question import Question, Speakers
 from memories.recall.trace import Trace
@@ -122,7 +122,7 @@ def candidate_adjustments(
     return Adjustments(
         thread=tuning.thread_share * (scores.thread - scores.own) if scores.thread is not None else 0.0,
         beside=tuning.beside_share * scores.beside,
-        date=tuning.date_boost if question.dates and is_dated(row, question.dates) else 0.0,
+        date=date_adjustment(row, question.dates, tuning) if question.dates else 0.0,
         time=tuning.time_boost if question.asks_when and mentions_time(row.content) else 0.0,
         speaker=tuning.speaker_boost if question.names & speaker else 0.0,
         said=tuning.said_boost if speaker and speaker <= SPEAKERS[question.said_by] else 0.0,
@@ -175,17 +175,23 @@ def length_adjustment(words: int, *, is_turn: bool, tuning: Tuning = TUNING) -> 
     return 0.0
 
 
-def is_dated(row: RankingFields, dates: Sequence[NamedDate]) -> bool:
-    """Whether one of the dates fits the memory's own in each part that it names."""
-    moment = row.valid_from
+def date_adjustment(row: RankingFields, dates: Sequence[NamedTime], tuning: Tuning = TUNING) -> float:
+    """The boost of a memory of the time that the question names, smaller inside a bound.
+
+    What was so as of a day is told best on that day.
+    """
+    if is_dated(row, [exact for time in dates if (exact := time.exact) is not None]):
+        return tuning.date_boost
+    return tuning.bound_boost if is_dated(row, dates) else 0.0
+
+
+def is_dated(row: RankingFields, dates: Sequence[NamedTime]) -> bool:
+    """Whether one of the times covers the day of a memory: its own, or that on which it was stored."""
+    moment = row.valid_from or row.created_at
     if moment is None:
         return False
-    return any(
-        (date.year in (None, moment.year))
-        and (date.month in (None, moment.month))
-        and (date.day in (None, moment.day))
-        for date in dates
-    )
+    day = local_day(moment)
+    return any(time.covers(day) for time in dates)
 
 
 def speaker_of(content: str) -> frozenset[str]:

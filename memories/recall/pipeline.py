@@ -1,6 +1,6 @@
 """From a question to ranked memories: candidates with everything known of them, then their scores."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -8,11 +8,12 @@ from django.conf import settings
 from access.visibility import Visibility
 from memories.recall.adjustments import adjust
 from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
+from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
 from memories.recall.fusion import FusionSettings, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
-from memories.recall.weights import TUNING, Tuning
+from memories.recall.weights import FEW_OF_A_DAY, TUNING, Tuning
 from memories.search.base import RankingFields, search_index
 
 
@@ -20,33 +21,43 @@ from memories.search.base import RankingFields, search_index
 class CandidateSet:
     """The candidates for a question; in mode hybrid also their `rows` by key and the `related` memories.
 
-    `group_key` is the one group of the request, None for all.
+    `dated` are those of the time that the question names, `group_key` is the one group of the request, None for all.
     """
 
     candidates: list[Candidate]
     rows: Mapping[int, RankingFields]
     related: RelatedMemories = NO_RELATIONS
+    dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
 
     def without_relations(self) -> "CandidateSet":
         """The set without the candidates that only a relation led to."""
-        candidates = [c for c in self.candidates if c.is_found]
+        return replace(self._only({*self.dated.all}), related=NO_RELATIONS)
+
+    def without_dates(self) -> "CandidateSet":
+        """The set without the candidates that only the question's time led to."""
+        return replace(self._only({*self.related.reasons}), dated=NOTHING_OF_THAT_TIME)
+
+    def _only(self, also: Collection[int]) -> "CandidateSet":
+        """The set with the candidates that a search found, and with those of these keys."""
+        candidates = [c for c in self.candidates if c.is_found or c.key in also]
         rows = {c.key: self.rows[c.key] for c in candidates if c.key in self.rows}
-        return replace(self, candidates=candidates, rows=rows, related=NO_RELATIONS)
+        return replace(self, candidates=candidates, rows=rows)
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
-    `requested` are the memories that prove, or are the other end of, a relation that the question asks for; `group_key`
-    is the CandidateSet's.
+    `requested` are the memories that prove, or are the other end of, a relation that the question asks for, or those of
+    the time that it asks for alone; `dated` and `group_key` are the CandidateSet's.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, RankingFields]
     requested: frozenset[int] = frozenset()
+    dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
 
 
@@ -58,9 +69,14 @@ def current_tuning() -> Tuning:
 def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> CandidateSet:
     """The candidates inside the Visibility; every query of ranking happens here."""
     limit = settings.LOCI.retrieval.candidates
+    dated = find_dated(question, visibility, mode=mode, trace=trace)
+    if question.is_time_alone and dated.all:
+        read = search_index().find(None, None, visibility, limit=limit, also=dated.listed).rows
+        return CandidateSet([Candidate(key) for key in dated.listed if key in read], read, dated=dated)
     related = find_related(question, visibility) if mode == "hybrid" else NO_RELATIONS
+    also = {*related.reasons, *dated.all}
     candidates, rows = find_candidates(
-        search_index(), question, visibility, mode=mode, limit=limit, also=related.reasons, trace=trace
+        search_index(), question, visibility, mode=mode, limit=limit, also=also, trace=trace
     )
     if mode != "hybrid":
         return CandidateSet(candidates, {})
@@ -70,13 +86,40 @@ def gather(question: Question, visibility: Visibility, *, mode: str, trace: Trac
     # Separately: a memory that only a relation led to makes no turn of a search's hit.
     complete = [*add_lengths_and_turns(found, own), *add_lengths_and_turns(beside, own)]
     groups = visibility.groups or ()
-    return CandidateSet(complete, own, related, next(iter(groups)) if len(groups) == 1 else None)
+    return CandidateSet(complete, own, related, dated, next(iter(groups)) if len(groups) == 1 else None)
+
+
+def find_dated(question: Question, visibility: Visibility, *, mode: str, trace: Trace) -> OfThatTime:
+    """The memories of the time that the question names; with other words in it, only in mode hybrid and of a time with an end."""
+    times = question.dates
+    if not question.is_time_alone:
+        times = tuple(time for time in times if not time.is_open) if mode == "hybrid" else ()
+    if not times:
+        return NOTHING_OF_THAT_TIME
+    dated = memories_of(times, visibility)
+    trace.add("dates", dates=[str(time) for time in times], found=len(dated.all), events=len(dated.events))
+    return dated
+
+
+def list_in_order(gathered: CandidateSet) -> Ranking:
+    """The memories of a time, newest first: there is nothing else to rank them by."""
+    keys = [c.key for c in gathered.candidates]
+    scores = [(key, 1 - at / (len(keys) + 1)) for at, key in enumerate(keys)]
+    return Ranking(
+        scores, {c.key: c for c in gathered.candidates}, gathered.rows, frozenset(keys), gathered.dated
+    )
 
 
 def score_candidates(
     gathered: CandidateSet, question: Question, *, mode: str, tuning: Tuning, trace: Trace
 ) -> Ranking:
     """Fuse and adjust the candidates' scores; no queries."""
+    if question.is_time_alone and gathered.dated.all:
+        return list_in_order(gathered)
+    if not tuning.date_boost:
+        gathered = gathered.without_dates()
+    elif 0 < len(gathered.dated.all) <= FEW_OF_A_DAY and all(time.is_day for time in question.dates):
+        tuning = replace(tuning, date_boost=tuning.day_boost)
     if not tuning.by_relations:
         gathered = gathered.without_relations()
     options = settings.LOCI.retrieval
@@ -95,4 +138,4 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
-    return Ranking(best_first, by_key, gathered.rows, requested, gathered.group_key)
+    return Ranking(best_first, by_key, gathered.rows, requested, gathered.dated, gathered.group_key)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memories.embedding import Encoder
-from memories.recall.dates import MONTH_NUMBER, NamedDate, asks_when, named_dates
+from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
 from memories.search.query_terms import STOP_WORDS, Match, match_for
@@ -68,13 +68,16 @@ _ENDING = re.compile(r"['’](?:s|m|d|ll|re|ve)$")  # Maria's, I'm
 class Question:
     """A question, understood. `match` is None if it has no word to search for.
 
-    `vector` may still be computed; it is None without a model.
+    `vector` may still be computed; it is None without a model. `dates` are the times that it names, in its own
+    `time_words`; `is_time_alone` if it asks for nothing else.
     """
 
     text: str
     match: Match | None
     vector: Future[Vector] | None
-    dates: tuple[NamedDate, ...] = ()
+    dates: tuple[NamedTime, ...] = ()
+    time_words: str = ""
+    is_time_alone: bool = False
     names: frozenset[str] = frozenset()
     certain_names: frozenset[str] = frozenset()  # without the first word, which always has a capital
     asks_when: bool = False
@@ -85,11 +88,14 @@ class Question:
 def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
     """The question with its words, vector, dates, names (lower case), speaker, and whether it asks for a time."""
     subject = subject_of(text) if tuning.by_subject else text
+    read = read_times(text)
     return Question(
         text=text,
         match=match_for(subject),
         vector=encoder.question_vector(subject) if encoder else None,
-        dates=named_dates(text),
+        dates=read.times,
+        time_words=read.words,
+        is_time_alone=read.is_alone,
         names=names_in(text),
         certain_names=names_in(_FIRST_WORD.sub("", text)),
         asks_when=asks_when(text),

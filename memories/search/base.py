@@ -1,6 +1,6 @@
 """Search engine protocol: the only interface between recall and the database's indexes."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -42,6 +42,18 @@ class RankingFields(NamedTuple):
     confidence: float
     trust: str
     place: int = 0
+    created_at: datetime | None = None
+
+
+class DatedRow(NamedTuple):
+    """A memory's key and moment: its own, or when it was stored. `is_event` is false for a fact without a moment of its own."""
+
+    key: int
+    moment: datetime
+    is_event: bool
+
+
+Period = tuple[datetime | None, datetime | None]  # from the first moment, up to the second; None is open
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,9 @@ class SearchIndex(Protocol):
 
     def nearest(self, vector: Vector, visibility: Visibility, *, limit: int) -> list[Hit]:
         """The `limit` memories whose best piece is nearest to `vector` (float32[384]) by cosine, best first."""
+
+    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
+        """The newest `limit` memories of the periods, newest first; entities have no time."""
 
     def missing_objects(self) -> list[str]:
         """Names of the indexes' database objects that are missing."""

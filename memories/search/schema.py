@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 SQL_DIR = Path(__file__).resolve().parent.parent / "migrations" / "sql"
-FILES = ("rows.sql", "fulltext.sql", "search_rows.sql", "vectors.sql", "withdrawn.sql")
+FILES = ("rows.sql", "fulltext.sql", "search_rows.sql", "moments.sql", "vectors.sql", "withdrawn.sql")
 FILL_SEARCH_ROWS = ("fill_search_rows.sql",)
 BEFORE_PURGE, AFTER_PURGE = ("purge_before.sql",), ("purge_after.sql",)
 # Objects that a database must have, for the check and `doctor`.

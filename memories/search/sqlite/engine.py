@@ -1,6 +1,6 @@
 """Search engine on SQLite: FTS5 for words, vec0 for vectors."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,13 +9,14 @@ from django.db import connection, transaction
 
 from access.visibility import Visibility
 from memories.queries.visibility import is_as_of_now
-from memories.search.base import AnyVector, Hit, HybridHits, Vector, resolve_vector
+from memories.search.base import AnyVector, DatedRow, Hit, HybridHits, Period, Vector, resolve_vector
 from memories.search.in_memory.overlay import AnyTable
 from memories.search.in_memory.sync import current_table
 from memories.search.query_terms import Match
 from memories.search.schema import apply_index_schema, created_names, fill_search_rows, statements, words_sql
 from memories.search.sqlite.hybrid import HybridQuery, find_hybrid, find_nearest, score_vectors
 from memories.search.sqlite.keyword import NO_MATCHES, best_words, find_matches
+from memories.search.sqlite.moments import find_dated
 from memories.search.sqlite.reindex import switch_model
 from memories.search.sqlite.rows import RowReader, placeholders, read_visible, render
 from memories.search.sqlite.vectors import fetch_rows, read_progress
@@ -101,6 +102,10 @@ class Engine:
             if len(hits) >= limit or len(rows) < k or k == MAX_K:
                 return hits[:limit]
             k = min(k * 2, MAX_K)
+
+    def dated(self, periods: Sequence[Period], visibility: Visibility, *, limit: int) -> list[DatedRow]:
+        """The newest `limit` memories of the periods, newest first."""
+        return find_dated(periods, visibility, limit=limit)
 
     def missing_objects(self) -> list[str]:
         """Missing virtual tables, views and triggers."""

@@ -16,7 +16,7 @@ from storage.compiled_queries import fetch
 
 Params = list[Any]
 
-_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name != "place")
+_COLUMNS = ", ".join(f"m.{name}" for name in RankingFields._fields if name not in ("place", "created_at"))
 _IS_KEY = "m.key IN (SELECT value FROM json_each(%s))"
 # What counts now, as memories.queries.visibility.counts_at() says it: not expired; an event, or begun and not ended; live,
 # or superseded by a memory dated ahead.
@@ -29,7 +29,7 @@ _COUNTS = (
 )
 # A place among rows that the caller may not see would tell of them.
 _VISIBLE = f"""
-SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END
+SELECT {_COLUMNS}, CASE WHEN {{in_group}} THEN s.place ELSE s.global_place END, m.created_at
 FROM memories_memory AS m JOIN search_row AS s ON s.key = m.key
 WHERE m.key IN (SELECT value FROM json_each(%s)) AND {{where}}
 """  # noqa: S608 - constants alone
@@ -58,8 +58,19 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
     return {
-        key: RankingFields(key, group, content, thread, position, _moment(began), *others)
-        for key, group, content, thread, position, began, *others in fetch(
+        key: RankingFields(
+            key,
+            group,
+            content,
+            thread,
+            position,
+            decode_moment(began),
+            sure,
+            trust,
+            place,
+            decode_moment(stored),
+        )
+        for key, group, content, thread, position, began, sure, trust, place, stored in fetch(
             _VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params]
         )
     }
@@ -124,17 +135,17 @@ def time_sql(v: Visibility) -> tuple[str, Params]:
         params += values
     elif v.states == {State.LIVE}:
         parts.append(_COUNTS)
-        params += [_stamp(v.now)] * 4
+        params += [encode_moment(v.now)] * 4
     for operator, moment in ((">=", v.after), ("<=", v.before)):
         if moment:
             parts.append(f"COALESCE(m.valid_from, m.created_at) {operator} %s")
-            params.append(_stamp(moment))
+            params.append(encode_moment(moment))
     return " AND ".join(parts), params
 
 
 def history_sql(v: Visibility) -> tuple[str, Params]:
     """Condition for what was true at `as_of`, as Loci knew it at `known_at`."""
-    at = _stamp(v.as_of or v.known_at or v.now)
+    at = encode_moment(v.as_of or v.known_at or v.now)
     is_true = f"m.type = '{Type.EPISODIC}' OR m.valid_to IS NULL OR m.valid_to > %s"
     began = "(m.valid_from IS NULL OR m.valid_from <= %s)"
     unexpired = "(m.expires_at IS NULL OR m.expires_at > %s)"
@@ -142,7 +153,7 @@ def history_sql(v: Visibility) -> tuple[str, Params]:
     states = sorted(NOT_WITHDRAWN)
     if v.known_at is None:
         return f"{began} AND ({is_true}) AND {unexpired} AND ({is_believed})", [at, at, at, *states]
-    known = _stamp(v.known_at)
+    known = encode_moment(v.known_at)
     hidden = [json.dumps(sorted(v.hidden_then))] if v.hidden_then else []
     not_hidden = f" AND NOT {_IS_KEY}" if hidden else ""
     sql = (
@@ -157,11 +168,11 @@ def placeholders(values: Sized) -> str:
     return ", ".join(["%s"] * len(values))
 
 
-def _moment(moment: datetime | None) -> datetime | None:
+def decode_moment(moment: datetime | None) -> datetime | None:
     """The timestamp with its zone: Django stores UTC without one."""
     return moment.replace(tzinfo=UTC) if moment else None
 
 
-def _stamp(moment: datetime) -> str:
+def encode_moment(moment: datetime) -> str:
     """The timestamp as Django stores it in SQLite, so that texts compare as times."""
     return str(connection.ops.adapt_datetimefield_value(moment))
