@@ -1,6 +1,7 @@
 """Sentences parsed into claims: subject, predicate, object, denied or not. Word tables only, no model."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -49,6 +50,7 @@ _PHRASES: Final = tuple(
         (r"do not|don't|does not|doesn't|did not|didn't", "not"),
     )
 )
+_NOUNS: Final = parse_words(_TABLES["nouns"])
 _PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in PREDICATES)
 _OF: Final = frozenset({"of", "for"})
 
@@ -60,6 +62,7 @@ class Word:
     norm: str
     raw: str
     quantity: Quantity | None = None
+    is_definite: bool = False  # follows "the": the one of its kind
 
 
 @dataclass(frozen=True)
@@ -110,14 +113,16 @@ def normalize_words(sentence: str) -> list[Word]:
     words: list[Word] = []
     for raw in expand_colon(sentence.split()):
         words += split_short_form(raw)
-    return join_quantities(
-        [
-            w
-            for at, w in enumerate(words)
-            # The A of "Service A" is not an article.
-            if w.raw.casefold() not in _FILLERS and not (w.norm in _ARTICLES and (at == 0 or w.raw != "A"))
-        ]
-    )
+    kept: list[Word] = []
+    is_definite = False
+    for at, word in enumerate(words):
+        # The A of "Service A" is not an article.
+        if word.norm in _ARTICLES and (at == 0 or word.raw != "A"):
+            is_definite = word.norm == "the"
+        elif word.raw.casefold() not in _FILLERS:
+            kept.append(replace(word, is_definite=True) if is_definite else word)
+            is_definite = False
+    return join_quantities(kept)
 
 
 def expand_colon(raws: list[str]) -> list[str]:
@@ -187,7 +192,7 @@ def parse_claim(words: list[Word]) -> Claim:
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
     words = [w for w in words if w.norm not in ("not", "do", "formerly")]
-    found = find_predicate([w.norm for w in words])
+    found = find_predicate(words)
     if found is None:
         return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
     start, length, name, takes = found
@@ -195,13 +200,23 @@ def parse_claim(words: list[Word]) -> Claim:
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-def find_predicate(norms: list[str]) -> tuple[int, int, str, Takes] | None:
-    """The first known predicate: its index, its number of words, its name and how many objects it takes."""
+def find_predicate(words: Sequence[Word]) -> tuple[int, int, str, Takes] | None:
+    """The first known predicate: its index, its number of words, its name and how many objects it takes.
+
+    A noun that looks like a predicate gives way to a later verb.
+    """
+    norms = [w.norm for w in words]
+    noun: tuple[int, int, str, Takes] | None = None
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue
         for length in (4, 3, 2, 1):
             found = PREDICATES.get(tuple(norms[start : start + length]))
-            if found is not None and len(norms[start : start + length]) == length:
+            if found is None or len(norms[start : start + length]) != length:
+                continue
+            is_noun = norm in _NOUNS and not words[start].raw.endswith("s")
+            if not is_noun and (length > 1 or norms[start + 1 : start + 2] != ["is"]):
                 return start, length, *found
-    return None
+            noun = noun or (start, length, *found)
+            break
+    return noun
