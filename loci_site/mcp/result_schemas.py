@@ -40,6 +40,7 @@ class NearMemory(Answer):
     id: str
     content: str
     why: str
+    next: str = Field(description="if yours is right: supersede, retract (it was wrong) or nothing")
     sameness: str
     cosine: float
     group: str
@@ -72,6 +73,14 @@ class ComingMemory(Answer):
     content: str
 
 
+class OpenConflict(Answer):
+    """A memory that contradicts this one, with the value of each."""
+
+    id: str
+    own: str = ""
+    other: str = ""
+
+
 class RecalledMemory(Answer):
     """One memory in an answer."""
 
@@ -89,6 +98,7 @@ class RecalledMemory(Answer):
     is_cut: bool = Field(False, description="read it whole with ids")
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
+    conflicts: list[OpenConflict] = []
 
 
 class RecallAnswer(Answer):
@@ -179,6 +189,12 @@ class RelationAnswer(WriteAnswer):
     why: str = ""
 
 
+class PackConflict(OpenConflict):
+    """An open conflict of a memory in the pack."""
+
+    memory: str
+
+
 class PackSection(Answer):
     """A part of a context pack."""
 
@@ -195,6 +211,7 @@ class ContextAnswer(Answer):
     left_out: int
     sections: list[PackSection]
     degraded: str = ""
+    conflicts: list[PackConflict] = []
 
 
 class CheckpointAnswer(WriteAnswer):

@@ -12,6 +12,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
@@ -19,7 +20,7 @@ from memories.recall.trace import Trace
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
-from memories.store.neighbours import Neighbour
+from memories.store.neighbours import Neighbour, NextStep
 from memories.types import Trust
 
 Json = dict[str, Any]
@@ -72,8 +73,8 @@ _ROUNDED = tuple(
 )
 
 
-def neighbour_json(neighbour: Neighbour) -> Json:
-    """A neighbour of a stored text: its cosine, and whether it states the same."""
+def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
+    """A neighbour of a stored text: its cosine, whether it states the same, and what to do about it."""
     return {
         "id": str(neighbour.id),
         "content": content_for(neighbour.memory, is_person=False),
@@ -82,6 +83,7 @@ def neighbour_json(neighbour: Neighbour) -> Json:
         "cosine": round(neighbour.cosine, 4),
         "sameness": neighbour.comparison.sameness.value,
         "why": neighbour.why,
+        "next": stored.next_steps.get(neighbour.id, NextStep.NOTHING).value,
     }
 
 
@@ -98,7 +100,7 @@ def stored_json(stored: StoreResult) -> Json:
         "confidence": round(stored.memory.confidence, 4) if stored.memory else None,
         "superseded": str(stored.superseded) if stored.superseded else None,
         "why": stored.why,
-        "near": [neighbour_json(neighbour) for neighbour in stored.neighbours],
+        "near": [neighbour_json(neighbour, stored) for neighbour in stored.neighbours],
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
@@ -112,7 +114,14 @@ def item_json(item: Item) -> Json:
     if (coming := item.coming) is not None:
         text = content_for(coming, is_person=False)
         extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
+    if item.conflicts:
+        extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
     return memory_json(item.memory, text=item.text) | extra
+
+
+def conflict_json(conflict: OpenConflict) -> Json:
+    """An open conflict of a memory: the other memory's id, and the value of each."""
+    return {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
 
 
 def recall_json(result: RecallResult) -> Json:
@@ -286,6 +295,11 @@ def pack_json(pack: ContextPack) -> Json:
         "tokens": pack.tokens,
         "left_out": pack.left_out,
         "degraded": pack.degraded,
+        "conflicts": [
+            {"memory": str(id_), **conflict_json(conflict)}
+            for id_, conflicts in pack.conflicts.items()
+            for conflict in conflicts
+        ],
     }
 
 

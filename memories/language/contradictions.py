@@ -167,7 +167,9 @@ def is_exclusive(
     if is_country[0] != is_country[1]:
         return False
     if claim.takes is Takes.ONE:
-        return is_name(left[0]) == is_name(right[0])  # "in Vault" and "in encrypted form" answer two questions
+        return is_name(left[0]) == is_name(
+            right[0]
+        )  # "in Vault" and "in encrypted form" answer two questions
     if claim.takes is Takes.ONE_NAME:
         return all(is_name(w) for w in (*left, *right)) and len(left) == len(right)
     if claim.takes is Takes.MANY:
@@ -192,7 +194,13 @@ def are_alternatives(
                 cosine >= ALTERNATIVE_COSINE and len(left) == len(right) == 1
             )
     # "Uses Jira for tickets", "uses Linear for tickets": one purpose, two tools.
-    return claim.name in ("use", "must use") and bool(after) and after[0].norm in ("for", "as") and len(left) <= 2 and len(right) <= 2
+    return (
+        claim.name in ("use", "must use")
+        and bool(after)
+        and after[0].norm in ("for", "as")
+        and len(left) <= 2
+        and len(right) <= 2
+    )
 
 
 def share_class(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:

@@ -23,6 +23,7 @@ from memories.language.cleaning import clean_text
 from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
+from memories.queries.conflicts import OpenConflict, find_open_conflicts
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -69,7 +70,7 @@ class RecallRequest:
 class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
-    `coming` is the memory that takes its place on a day to come.
+    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it.
     """
 
     memory: Memory
@@ -79,6 +80,7 @@ class Item:
     is_cut: bool = False
     numbers: dict[str, float] = field(default_factory=dict)
     coming: Memory | None = None
+    conflicts: tuple[OpenConflict, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,10 @@ def judge_and_cut(
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
+    conflicts = conflicts_of([portion.memory for portion in portions], visibility)
+    items = to_items(
+        portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming, conflicts
+    )
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
@@ -261,8 +266,9 @@ def to_items(
     scores: Mapping[int, float],
     numbers: Mapping[int, dict[str, float]],
     coming: Mapping[int, Memory],
+    conflicts: Mapping[int, tuple[OpenConflict, ...]],
 ) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores, numbers and successors to come by key."""
+    """The portions with their labels, and their scores, numbers, successors to come and conflicts by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -272,9 +278,15 @@ def to_items(
             is_cut=portion.is_cut,
             numbers=numbers.get(portion.memory.key, {}),
             coming=coming.get(portion.memory.key),
+            conflicts=conflicts.get(portion.memory.key, ()),
         )
         for portion in portions
     )
+
+
+def conflicts_of(memories: Sequence[Memory], visibility: Visibility) -> dict[int, tuple[OpenConflict, ...]]:
+    """The open conflicts of memories with others that the caller may recall, by key."""
+    return find_open_conflicts(memories, visibility, leave_out=find_left_out)
 
 
 def trace_left_out(
@@ -308,8 +320,9 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         else:
             coming = find_visible_coming([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
+    conflicts = conflicts_of([item.memory for item in items.values()], visibility)
     answer = RecallResult(
-        tuple(items.values()),
+        tuple(replace(item, conflicts=conflicts.get(key, ())) for key, item in items.items()),
         group.slug if group else "",
         "ids",
         missing=tuple(missing),

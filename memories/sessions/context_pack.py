@@ -1,9 +1,10 @@
 """The context pack: what an agent should know at the start of a session, fenced, within a budget, stable across calls."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -16,9 +17,10 @@ from memories.embedding import Encoder
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
+from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, conflicts_of, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint
@@ -47,7 +49,10 @@ class Section:
 
 @dataclass(frozen=True)
 class ContextPack:
-    """A pack as text, its sections, its tokens, and the number of memories and texts that did not fit."""
+    """A pack as text, its sections, its tokens, and the number of memories and texts that did not fit.
+
+    `conflicts` are the open ones of its memories, by their ids.
+    """
 
     text: str
     group: str
@@ -55,6 +60,7 @@ class ContextPack:
     tokens: int
     left_out: int
     degraded: str = ""
+    conflicts: Mapping[UUID, tuple[OpenConflict, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -67,6 +73,8 @@ class PackBuilder:
     seen: set[int] = field(default_factory=set)
     left_out: int = 0
     coming: dict[int, Memory] = field(default_factory=dict)  # successors that are dated ahead
+    conflicts: dict[int, tuple[OpenConflict, ...]] = field(default_factory=dict)  # by key
+    told: dict[UUID, tuple[OpenConflict, ...]] = field(default_factory=dict)  # of the memories in the pack
 
     def add_text(self, title: str, text: str) -> None:
         """Add a section if the text is not empty and fits."""
@@ -78,7 +86,8 @@ class PackBuilder:
             self.left_out += 1
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
-        """add_memories(), each with the successor that is dated ahead."""
+        """add_memories(), each with the successor that is dated ahead and its open conflicts."""
+        self.conflicts |= conflicts_of([memory for memory, _ in memories], visibility)
         self.coming |= find_visible_coming((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 
@@ -89,7 +98,8 @@ class PackBuilder:
         for memory, text in memories:
             if memory.key in self.seen:
                 continue
-            block = fence(memory, text, label=label_of(memory))
+            conflicts = self.conflicts.get(memory.key, ())
+            block = fence(memory, text, label=label_of(memory), conflicts=conflicts)
             if (later := self.coming.get(memory.key)) is not None:
                 later_text = fence(later, later.content, label=label_of(later))
                 block = f"{block}\n{describe_start(later)}:\n{later_text}"
@@ -101,6 +111,8 @@ class PackBuilder:
             self.tokens_left -= cost
             blocks.append(block)
             ids.append(str(memory.id))
+            if conflicts:
+                self.told[memory.id] = conflicts
         if blocks:
             self.sections.append(Section(title, "\n".join(blocks), tuple(ids)))
 
@@ -146,7 +158,13 @@ def get_context(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]
     )
     return ContextPack(
-        text, found.slug, tuple(builder.sections), count_tokens(text, encoder), builder.left_out, degraded
+        text,
+        found.slug,
+        tuple(builder.sections),
+        count_tokens(text, encoder),
+        builder.left_out,
+        degraded,
+        conflicts=builder.told,
     )
 
 

@@ -103,6 +103,7 @@ class Command(FaceCommand):
             f"{when:%Y-%m-%d}",
             f"score {item.score:.4f}",
             item.label,
+            *(conflict.note for conflict in item.conflicts),
         ]
         self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
         if item.coming is not None:
