@@ -19,6 +19,8 @@ from storage.compiled_queries import CompiledQuery
 
 MAX_NAMED: Final = 3  # conflicts of one memory
 MAX_VALUE_CHARS: Final = 60
+# Leaving these out asks for the ends' indexes; asking for conflicts made SQLite read all conflicts instead.
+_OTHER_KINDS: Final = sorted(set(LinkKind) - {LinkKind.CONFLICT})
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def live_heads(roots: set[int], visibility: Visibility) -> dict[int, Memory]:
 def _links_query(count: int) -> CompiledQuery[tuple[Any, ...]]:
     return CompiledQuery(
         lambda *roots: (
-            Link.objects.filter(Q(source__in=roots) | Q(target__in=roots), kind=LinkKind.CONFLICT)
+            Link.objects.filter(Q(source__in=roots) | Q(target__in=roots))
+            .exclude(kind__in=_OTHER_KINDS)
             .order_by()
             .values_list("source_id", "target_id", "status", "evidence", "key")
         ),
