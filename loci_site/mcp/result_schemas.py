@@ -101,12 +101,24 @@ class RecalledMemory(Answer):
     conflicts: list[OpenConflict] = []
 
 
+class RelationLine(Answer):
+    """A relation that the question asks for."""
+
+    id: str
+    line: str
+    group: str
+    confidence: float
+    date: str
+    evidence: list[str] = []
+
+
 class RecallAnswer(Answer):
     """The memories found, best first."""
 
     count: int
     group: str
     mode: str
+    relations: list[RelationLine] = []
     results: list[RecalledMemory]
     abstained: bool = Field(False, description="nothing stored answers this")
     nearest: list[RecalledMemory] = []

@@ -6,6 +6,7 @@ from typing import Any, Final
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
+from memories.entities.lines import RelationLine
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
@@ -139,7 +140,22 @@ def recall_json(result: RecallResult) -> Json:
         "tokens": result.tokens,
         "duration_ms": round(result.duration_ms, 2),
     }
+    if result.relations:
+        body["relations"] = [line_json(line) for line in result.relations]
     return body | ({"explain": trace_json(result.trace)} if result.trace else {})
+
+
+def line_json(line: RelationLine) -> Json:
+    """A relation as a line, with the ids of its evidence."""
+    return {
+        "id": str(line.id),
+        "line": line.text,
+        "group": line.group,
+        "confidence": round(line.confidence, 4),
+        "date": f"{line.since:%Y-%m-%d}",
+        "author": line.author,
+        "evidence": [str(id_) for id_ in line.evidence],
+    }
 
 
 def trace_json(trace: Trace) -> list[Json]:

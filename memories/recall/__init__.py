@@ -19,11 +19,12 @@ from access.visibility import Narrowing, Visibility
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
+from memories.entities.lines import RelationLine
 from memories.language.cleaning import clean_text
 from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
-from memories.queries.conflicts import OpenConflict, find_open_conflicts
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -33,10 +34,16 @@ from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.relations import lines_to_tell
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
-from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
+from memories.store.withdrawn.left_out import (
+    LEFT_OUT_REASON,
+    coming_to_tell,
+    conflicts_to_tell,
+    find_left_out,
+)
 from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
@@ -85,7 +92,10 @@ class Item:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories."""
+    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
+
+    `relations` are those that the question asks for; they are an answer even without a memory.
+    """
 
     items: tuple[Item, ...]
     group: str
@@ -98,6 +108,7 @@ class RecallResult:
     tokens: int = 0
     duration_ms: float = 0.0
     trace: Trace | None = None
+    relations: tuple[RelationLine, ...] = ()
 
 
 def recall(actor: Actor, request: RecallRequest) -> RecallResult:
@@ -237,27 +248,29 @@ def judge_and_cut(
     rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
+    relations, spent = lines_to_tell(ranking.asked_for, request.narrowing, encoder, token_budget=budget)
     if is_found:
         chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)][:limit]
     else:
-        chosen = best[:MAX_NEAREST]
+        chosen = [] if relations else best[:MAX_NEAREST]
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     summary_only = request.summary_only or not is_found
-    portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
+    portions, left_out = pack(chosen, token_budget=budget - spent, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    conflicts = conflicts_of([portion.memory for portion in portions], visibility)
+    conflicts = conflicts_to_tell([portion.memory for portion in portions], visibility)
     items = to_items(
         portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming, conflicts
     )
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
-        "abstained": not is_found,
+        "abstained": not is_found and not relations,
+        "relations": relations,
         "left_out": len(left_out),
-        "tokens": sum(portion.tokens for portion in portions),
+        "tokens": spent + sum(portion.tokens for portion in portions),
     }
 
 
@@ -282,11 +295,6 @@ def to_items(
         )
         for portion in portions
     )
-
-
-def conflicts_of(memories: Sequence[Memory], visibility: Visibility) -> dict[int, tuple[OpenConflict, ...]]:
-    """The open conflicts of memories with others that the caller may recall, by key."""
-    return find_open_conflicts(memories, visibility, leave_out=find_left_out)
 
 
 def trace_left_out(
@@ -320,7 +328,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         else:
             coming = find_visible_coming([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
-    conflicts = conflicts_of([item.memory for item in items.values()], visibility)
+    conflicts = conflicts_to_tell([item.memory for item in items.values()], visibility)
     answer = RecallResult(
         tuple(replace(item, conflicts=conflicts.get(key, ())) for key, item in items.items()),
         group.slug if group else "",

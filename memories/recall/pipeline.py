@@ -1,11 +1,12 @@
 """From a question to ranked memories: candidates with everything known of them, then their scores."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
 from access.visibility import Visibility
+from memories.entities.lines import RelationEnds
 from memories.recall.adjustments import adjust
 from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.fusion import FusionSettings, fuse
@@ -40,7 +41,7 @@ class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
     `requested` are the memories that prove, or are the other end of, a relation that the question asks for; `group_key`
-    is the CandidateSet's.
+    is the CandidateSet's. `asked_for` are these relations' ends by their keys.
     """
 
     scores: list[tuple[int, float]]
@@ -48,6 +49,7 @@ class Ranking:
     rows: Mapping[int, RankingFields]
     requested: frozenset[int] = frozenset()
     group_key: int | None = None
+    asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
 
 
 def current_tuning() -> Tuning:
@@ -95,4 +97,4 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
-    return Ranking(best_first, by_key, gathered.rows, requested, gathered.group_key)
+    return Ranking(best_first, by_key, gathered.rows, requested, gathered.group_key, related.asked_for)

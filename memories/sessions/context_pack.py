@@ -20,12 +20,12 @@ from memories.queries.coming import describe_start
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, conflicts_of, recall
+from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.left_out import find_left_out, find_visible_coming
+from memories.store.withdrawn.left_out import coming_to_tell, conflicts_to_tell, find_left_out
 from memories.types import Trust
 
 DEFAULT_BUDGET = 1500
@@ -87,7 +87,7 @@ class PackBuilder:
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
         """add_memories(), each with the successor that is dated ahead and its open conflicts."""
-        self.conflicts |= conflicts_of([memory for memory, _ in memories], visibility)
+        self.conflicts |= conflicts_to_tell([memory for memory, _ in memories], visibility)
         self.coming |= find_visible_coming((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from memories.entities.lines import RelationLine
 from memories.language.cleaning import fold
 from memories.models import Memory
 from memories.queries.conflicts import OpenConflict
 
+MAX_EVIDENCE_NAMED = 3
 # White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|checkpoint|loci)\b)", re.I)
 _OPENERS = re.compile("[<\uff1c\ufe64]")
@@ -33,6 +35,20 @@ def fence(memory: Memory, text: str, *, label: str = "", conflicts: Sequence[Ope
         "source": memory.source or memory.author_name,
     }
     return wrap("memory", attributes, text)
+
+
+def fence_relation(line: RelationLine) -> str:
+    """A relation between the marks of a memory, with its evidence."""
+    attributes = {
+        "id": str(line.id),
+        "type": "relation",
+        "group": line.group,
+        "trust": line.trust,
+        "date": f"{line.since:%Y-%m-%d}",
+        "source": line.author,
+        "evidence": ", ".join(str(id_) for id_ in line.evidence[:MAX_EVIDENCE_NAMED]),
+    }
+    return wrap("memory", attributes, line.text)
 
 
 def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:

@@ -151,6 +151,18 @@ class ItemOut(MemoryOut):
     conflicts: list[ConflictOut] = []  # absent unless a conflict is open
 
 
+class RelationLineOut(Document):
+    """A relation that the question asks for, as a line: X —owned_by→ Y. `evidence` are ids of memories that prove it."""
+
+    id: str
+    line: str
+    group: str
+    confidence: float
+    date: str
+    author: str
+    evidence: list[str]
+
+
 class RecalledOut(Document):
     """An answer, best first. If nothing is relevant, `abstained` is true and `nearest` lists the closest memories."""
 
@@ -165,6 +177,7 @@ class RecalledOut(Document):
     missing: list[str]
     tokens: int
     duration_ms: float
+    relations: list[RelationLineOut] = []  # absent unless the question asks for one
     explain: list[dict[str, Any]] = []
 
 
