@@ -13,7 +13,7 @@ from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import RelationIn, WalkQuery
 from memories.browse.serializers import relation_json, statement_json
-from memories.entities.statements import statements_around
+from memories.entities.statements import statements_around, with_proofs
 from memories.entities.store_relation import find_entity, store_relation
 from memories.models import Memory
 from memories.queries.versions import find_memory
@@ -35,7 +35,9 @@ def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpRespon
     actor = actor_of(request)
     start = find_start(actor, params)
     found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
-    return answer({"items": [statement_json(each, is_person=actor.is_person) for each in found]})
+    return answer(
+        {"items": [statement_json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
+    )
 
 
 def find_start(actor: Actor, params: WalkQuery) -> Memory:

@@ -214,8 +214,11 @@ def link_json(link: Link) -> Json:
 
 
 def statement_json(statement: RelationStatement, *, is_person: bool = False) -> Json:
-    """A relation with the ids and texts of both ends."""
-    relation = statement.relation
+    """A relation as a line, with the ids and texts of both ends and the ids of what proves it."""
+    relation, line = statement.relation, statement.line
+    is_withheld = not is_person and any(
+        end.trust == Trust.QUARANTINED for end in (statement.subject, statement.object)
+    )
     subject, object_ = (
         {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
         for end in (statement.subject, statement.object)
@@ -225,7 +228,10 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
         "subject": subject,
         "predicate": relation.predicate,
         "object": object_,
+        "line": WITHHELD if is_withheld else line.text,
         "confidence": round(relation.confidence, 4),
+        "evidence": [str(id_) for id_ in line.evidence],
+        "date": f"{line.since:%Y-%m-%d}",
         "valid_from": as_json(relation.valid_from),
         "valid_to": as_json(relation.valid_to),
         "depth": statement.depth,

@@ -14,16 +14,17 @@ from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
 from memories.embedding import Encoder
+from memories.entities.lines import BARE_NAMES, is_bare_name
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
+from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, RecallResult, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
-from memories.sessions.quoting import escape, fence, fence_checkpoint
+from memories.sessions.quoting import escape, fence, fence_checkpoint, fence_relation
 from memories.store.pieces import available_encoder
 from memories.store.withdrawn.left_out import coming_to_tell, conflicts_to_tell, find_left_out
 from memories.types import Trust
@@ -150,9 +151,15 @@ def get_context(
     builder.add_recalled(
         "Pinned and verified", without_withdrawn(pinned[:MAX_PINNED], visibility), visibility
     )
-    relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
-    builder.add_recalled(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant, visibility)
-    recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
+    answer = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
+    relations, relevant = (answer.relations, answer.items) if answer else ((), ())
+    builder.add_text("Relations", "\n".join(fence_relation(line) for line in relations))
+    builder.add_recalled(
+        f"Relevant to: {escape(' '.join(query.split())[:200])}",
+        [(item.memory, item.text) for item in relevant if not is_bare_name(item.memory)],
+        visibility,
+    )
+    recent = visible.filter(group=found).exclude(BARE_NAMES).order_by("-key")[:MAX_RECENT]
     builder.add_recalled("Recent", without_withdrawn(recent, visibility), visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]
@@ -163,7 +170,7 @@ def get_context(
         tuple(builder.sections),
         count_tokens(text, encoder),
         builder.left_out,
-        degraded,
+        answer.degraded if answer else "",
         conflicts=builder.told,
     )
 
@@ -177,10 +184,10 @@ def without_withdrawn(rows: Iterable[Memory], visibility: Visibility) -> list[tu
 
 def recall_relevant(
     actor: Actor, query: str, group: Group, narrowing: Narrowing, *, token_budget: int
-) -> tuple[list[tuple[Memory, str]], str]:
-    """The memories that answer the query, with their texts, and why recall is degraded; nothing without a query."""
+) -> RecallResult | None:
+    """The answer to the query; None without one."""
     if not query.strip():
-        return [], ""
+        return None
     request = RecallRequest(
         query,
         group=group.slug,
@@ -188,8 +195,7 @@ def recall_relevant(
         max_results=MAX_RELEVANT,
         token_budget=max(MIN_TOKEN_BUDGET, token_budget),
     )
-    answer = recall(actor, request)
-    return [(item.memory, item.text) for item in answer.items], answer.degraded
+    return recall(actor, request)
 
 
 def describe_moment(narrowing: Narrowing) -> str:

@@ -190,13 +190,16 @@ class EndOut(Document):
 
 
 class EdgeOut(Document):
-    """A relation; `depth` is its distance in steps."""
+    """A relation; `line` is X —predicate→ Y, `evidence` are ids of memories that prove it, `depth` is its distance in steps."""
 
     id: str
     subject: EndOut
     predicate: str
     object: EndOut
+    line: str
     confidence: float
+    evidence: list[str]
+    date: str
     valid_from: str | None
     valid_to: str | None
     depth: int
