@@ -32,12 +32,12 @@ from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answe
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
-from memories.recall.question import Question, understand
+from memories.recall.question import Question, choose_encoder, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.relations import lines_to_tell
+from memories.recall.relations import lines_to_tell, without_bare_names
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
-from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
+from memories.store.pieces import one_index_state, read_index_state
 from memories.store.withdrawn.left_out import (
     LEFT_OUT_REASON,
     coming_to_tell,
@@ -250,7 +250,8 @@ def judge_and_cut(
     is_found = is_answerable(question, ranking, best, trace)
     relations, spent = lines_to_tell(ranking.asked_for, request.narrowing, encoder, token_budget=budget)
     if is_found:
-        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)][:limit]
+        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+        chosen = without_bare_names(chosen, request.narrowing, has_lines=bool(relations))[:limit]
     else:
         chosen = [] if relations else best[:MAX_NEAREST]
     if request.explain:
@@ -366,21 +367,6 @@ def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallRe
             degraded=bool(answer.degraded),
         )
     )
-
-
-def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
-    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
-    encoder, indexed = encoder_for_index()
-    if mode == "keyword":
-        return encoder, ""
-    if encoder is None:
-        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
-    if indexed not in ("", encoder.model_id):
-        return (
-            None,
-            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
-        )
-    return encoder, ""
 
 
 def check_request(request: RecallRequest) -> None:

@@ -14,7 +14,7 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
-from memories.entities.lines import RelationEnds, RelationLine, collect_ends, read_lines
+from memories.entities.lines import RelationEnds, RelationLine, collect_ends, is_bare_name, read_lines
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
@@ -33,6 +33,7 @@ from memories.recall.weights import (
     Tuning,
 )
 from memories.search.query_terms import STOP_WORDS, words
+from memories.types import Type
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
@@ -281,3 +282,9 @@ def lines_to_tell(
             shown.append(line)
             spent += cost
     return tuple(shown), spent
+
+
+def without_bare_names(memories: Sequence[Memory], narrowing: Narrowing, *, has_lines: bool) -> list[Memory]:
+    """The memories without entities that are a name alone, unless there is nothing else or entities are asked for."""
+    others = [memory for memory in memories if not is_bare_name(memory)]
+    return [*memories] if Type.ENTITY in narrowing.types or not (others or has_lines) else others

@@ -80,7 +80,7 @@ def test_an_inspection_shows_the_lines(house: House, proof: Memory) -> None:
 
 def test_an_agent_asks_for_the_relations_of_a_name(house: House, proof: Memory) -> None:
     answer = house.tool("memory_inspect", id="ledger service")
-    assert [each["line"] for each in answer.structured_content["relations"]][0] == LINE
+    assert answer.structured_content["relations"][0]["line"] == LINE
     unknown = house.tool("memory_inspect", id="no such thing")
     assert unknown.is_error
 
@@ -89,3 +89,7 @@ def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
     """The entities that a relation made fill neither a pack nor an answer."""
     pack = house.tool("get_context", group="ledger").content[0].text
     assert "host a" not in pack
+    answer = house.tool("recall_memory", query=QUESTION, group="ledger").structured_content
+    assert {item["text"] for item in answer["results"]}.isdisjoint({"Ledger service", "Payments", "host a"})
+    named = house.tool("recall_memory", query="Ledger service", group="ledger", types=["entity"])
+    assert named.structured_content["results"][0]["text"] == "Ledger service"
