@@ -11,6 +11,7 @@ from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.relations import WalkOut
 from loci_site.api.schemas.requests import RelationIn, WalkQuery
 from memories.browse.serializers import relation_json, statement_json
 from memories.entities.statements import statements_around, with_proofs
@@ -29,7 +30,7 @@ def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
     return answer_write(actor, relation_json(stored), status=201 if stored.outcome == "created" else 200)
 
 
-@router.get("/relations", response={**out.ERRORS, 200: out.WalkOut})
+@router.get("/relations", response={**out.ERRORS, 200: WalkOut})
 def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
     """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)

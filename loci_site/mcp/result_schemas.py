@@ -73,7 +73,7 @@ class ComingMemory(Answer):
     content: str
 
 
-class OpenConflict(Answer):
+class RecalledConflict(Answer):
     """A memory that contradicts this one, with the value of each."""
 
     id: str
@@ -98,10 +98,10 @@ class RecalledMemory(Answer):
     is_cut: bool = Field(False, description="read it whole with ids")
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
-    conflicts: list[OpenConflict] = []
+    conflicts: list[RecalledConflict] = []
 
 
-class RelationLine(Answer):
+class RecalledRelation(Answer):
     """A relation that the question asks for."""
 
     id: str
@@ -118,7 +118,7 @@ class RecallAnswer(Answer):
     count: int
     group: str
     mode: str
-    relations: list[RelationLine] = []
+    relations: list[RecalledRelation] = []
     results: list[RecalledMemory]
     abstained: bool = Field(False, description="nothing stored answers this")
     nearest: list[RecalledMemory] = []
@@ -201,7 +201,7 @@ class RelationAnswer(WriteAnswer):
     why: str = ""
 
 
-class PackConflict(OpenConflict):
+class PackConflict(RecalledConflict):
     """An open conflict of a memory in the pack."""
 
     memory: str

@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from loci_site.api.schemas.document import Document
 from loci_site.api.schemas.fields import returned_fields
+from loci_site.api.schemas.relations import EdgeOut, RelationLineOut
 from memories.store.neighbours import NextStep
 from memories.types import Scope, State, Trust, Type
-
-
-class Document(BaseModel):
-    """A JSON object with exactly these fields."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ErrorOut(Document):
@@ -151,18 +147,6 @@ class ItemOut(MemoryOut):
     conflicts: list[ConflictOut] = []  # absent unless a conflict is open
 
 
-class RelationLineOut(Document):
-    """A relation that the question asks for, as a line: X —owned_by→ Y. `evidence` are ids of memories that prove it."""
-
-    id: str
-    line: str
-    group: str
-    confidence: float
-    date: str
-    author: str
-    evidence: list[str]
-
-
 class RecalledOut(Document):
     """An answer, best first. If nothing is relevant, `abstained` is true and `nearest` lists the closest memories."""
 
@@ -179,36 +163,6 @@ class RecalledOut(Document):
     duration_ms: float
     relations: list[RelationLineOut] = []  # absent unless the question asks for one
     explain: list[dict[str, Any]] = []
-
-
-class EndOut(Document):
-    """One end of a relation; `label` as in a memory."""
-
-    id: str
-    content: str
-    label: str
-
-
-class EdgeOut(Document):
-    """A relation; `line` is X —predicate→ Y, `evidence` are ids of memories that prove it, `depth` is its distance in steps."""
-
-    id: str
-    subject: EndOut
-    predicate: str
-    object: EndOut
-    line: str
-    confidence: float
-    evidence: list[str]
-    date: str
-    valid_from: str | None
-    valid_to: str | None
-    depth: int
-
-
-class WalkOut(Document):
-    """Relations, nearest first."""
-
-    items: list[EdgeOut]
 
 
 class RelationStoredOut(Written):
