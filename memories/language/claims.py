@@ -31,6 +31,7 @@ _PHRASES: Final = tuple(
         (r"no longer|not any longer|not any more|not anymore", "not"),
         (r"(?:has |have )?(?:stopped|quit|ceased|gave up) (?:using|to use)", "not use"),
         (r"(?:has |have )?(?:stopped|quit|ceased) liking", "not like"),
+        (r"(?:plan|plans|planning) to", "considering"),
         (r"used to be", "was formerly"),
         (r"used to", "formerly"),
         (r"(?:has|have|need|needs) to", "must"),
@@ -62,7 +63,7 @@ class Word:
     norm: str
     raw: str
     quantity: Quantity | None = None
-    is_definite: bool = False  # follows "the": the one of its kind
+    is_definite: bool = False  # follows "the" or "our": the one of its kind
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def normalize_words(sentence: str) -> list[Word]:
     for at, word in enumerate(words):
         # The A of "Service A" is not an article.
         if word.norm in _ARTICLES and (at == 0 or word.raw != "A"):
-            is_definite = word.norm == "the"
+            is_definite = word.norm in ("the", "our")
         elif word.raw.casefold() not in _FILLERS:
             kept.append(replace(word, is_definite=True) if is_definite else word)
             is_definite = False
@@ -214,9 +215,20 @@ def find_predicate(words: Sequence[Word]) -> tuple[int, int, str, Takes] | None:
             found = PREDICATES.get(tuple(norms[start : start + length]))
             if found is None or len(norms[start : start + length]) != length:
                 continue
-            is_noun = norm in _NOUNS and not words[start].raw.endswith("s")
-            if not is_noun and (length > 1 or norms[start + 1 : start + 2] != ["is"]):
+            if not is_noun(words, start, length):
                 return start, length, *found
             noun = noun or (start, length, *found)
             break
     return noun
+
+
+def is_noun(words: Sequence[Word], start: int, length: int) -> bool:
+    """True if the words that look like a predicate are a noun: "the lead of ops is", "deploys happen"."""
+    word = words[start]
+    if length > 1 or word.norm in ("is", "has"):
+        return False
+    is_inflected = word.raw.endswith("s")
+    if word.norm in _NOUNS and not is_inflected:
+        return True
+    after = words[start + 1].norm if start + 1 < len(words) else ""
+    return after == "is" or (is_inflected and after in _PREDICATE_BEGINS and after not in _NOUNS)

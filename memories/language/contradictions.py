@@ -24,11 +24,13 @@ _NUMBERED = parse_words(_TABLES["numbered"])
 _LIMITS = parse_words(_TABLES["limits"])
 _ANY_VERSION = frozenset(_TABLES["any version"])
 _HELD_BY_ONE = frozenset(_TABLES["held by one"])
+_HELD_FOR_ANYTHING = frozenset(_TABLES["held by one for anything"])
 _LED = parse_words(_TABLES["led"])
 _EVENTS = parse_words(_TABLES["events"])
 _DATED = frozenset(_TABLES["dated"])
 _OPPOSED = frozenset(pair for one, other in STATES for pair in ((one, other), (other, one)))
 _PREFERENCES = frozenset({"prefer", "like", "want"})
+_PARTICIPLES = ("ed", "done", "made", "sent", "paid", "run", "cut", "held", "built", "given")
 _UN = ("un", "in", "im", "non-", "dis")
 
 
@@ -140,6 +142,9 @@ def is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
     if before and before[-1].norm in _LIMITS:
         return True
     content = [w for w in before if w.norm not in _SLOTS]
+    is_habit = claim.name == "is" and claim.time == "present" and len(content) == 1
+    if is_habit and before[-1].norm == "on" and content[0].norm.endswith(_PARTICIPLES):
+        return True  # "is done on Mondays"
     is_event = claim.time == "past" and claim.name == "is" and bool(content)
     return claim.name in _DATED and not content and not is_event
 
@@ -186,7 +191,7 @@ def are_alternatives(
     match claim.name:
         case "is":
             words = {w.norm for w in claim.subject}
-            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES
+            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES | ROLES
         case "is in":
             return all(w.raw[:1].isupper() for w in (*left, *right)) and len(left) == len(right) == 1
         case "prefer":
@@ -252,6 +257,8 @@ def compare_holders(old: Claim, new: Claim) -> Contradiction | None:
 
 def is_held_by_one(claim: Claim) -> bool:
     """True if one person at a time does or is what the claim states: leads the data team, is the product owner."""
+    if claim.name in _HELD_FOR_ANYTHING:
+        return not any(w.quantity for w in claim.object)
     if claim.name in _HELD_BY_ONE:
         is_named = claim.name == "lead" and len(claim.object) == 1 and is_name(claim.object[0])
         return is_named or head_noun(claim.object) in _LED

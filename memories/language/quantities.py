@@ -119,6 +119,8 @@ def read_rate(low: list[str]) -> Quantity | None:
     """How often: weekly, every month, every 5 minutes, twice a day; the articles are gone by then."""
     if low[0] in _RATES:
         return Quantity("rate", (_RATES[low[0]],), 1)
+    if low[0] in ("every", "each") and len(low) > 1 and (day := read_weekday(low[1:])) is not None:
+        return Quantity("weekday", day.parts, 2)
     for length in (2, 1):
         share = _EVERY.get(tuple(low[:length]))
         if share is None or len(low) <= length:
