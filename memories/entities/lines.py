@@ -1,7 +1,7 @@
 """Relations as lines: "Ledger —owned_by_team→ Payments", with the memories that prove them, their date and confidence."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -89,12 +89,11 @@ def shorten(text: str) -> str:
     return " ".join(words) if len(words) <= MAX_END_WORDS else f"{first_words(text, MAX_END_WORDS)} …"
 
 
-def collect_ends(rows: Sequence[tuple[int, str, Memory]], keys: Collection[int]) -> dict[int, RelationEnds]:
+def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationEnds]:
     """The ends and proofs of relations from rows of relation key, role (subject, object or proof) and memory."""
     ends: defaultdict[int, dict[str, list[Memory]]] = defaultdict(lambda: defaultdict(list))
     for key, role, memory in rows:
-        if key in keys:
-            ends[key][role].append(memory)
+        ends[key][role].append(memory)
     return {
         key: RelationEnds(found["subject"][0], found["object"][0], tuple(found["proof"]))
         for key, found in ends.items()

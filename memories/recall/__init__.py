@@ -40,9 +40,9 @@ from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
 from memories.store.pieces import one_index_state, read_index_state
 from memories.store.withdrawn.left_out import (
     LEFT_OUT_REASON,
-    coming_to_tell,
-    conflicts_to_tell,
     find_left_out,
+    find_visible_coming,
+    find_visible_conflicts,
 )
 from memories.types import Type
 
@@ -261,7 +261,7 @@ def judge_and_cut(
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    conflicts = conflicts_to_tell([portion.memory for portion in portions], visibility)
+    conflicts = find_visible_conflicts([portion.memory for portion in portions], visibility)
     items = to_items(
         portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming, conflicts
     )
@@ -329,7 +329,7 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         else:
             coming = find_visible_coming([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
-    conflicts = conflicts_to_tell([item.memory for item in items.values()], visibility)
+    conflicts = find_visible_conflicts([item.memory for item in items.values()], visibility)
     answer = RecallResult(
         tuple(replace(item, conflicts=conflicts.get(key, ())) for key, item in items.items()),
         group.slug if group else "",

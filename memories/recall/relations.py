@@ -33,6 +33,7 @@ from memories.recall.weights import (
     Tuning,
 )
 from memories.search.query_terms import STOP_WORDS, words
+from memories.store.withdrawn.left_out import find_left_out
 from memories.types import Type
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
@@ -127,14 +128,17 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
         best_reasons(rows, entities, query_roots),
-        find_asked_for(rows, entities, query_roots),
+        find_asked_for(rows, entities, query_roots, visibility),
     )
 
 
 def find_asked_for(
-    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str]
+    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str], visibility: Visibility
 ) -> dict[int, RelationEnds]:
-    """The relations that a question asks for: it has the predicate's words, or names both ends."""
+    """The relations that a question asks for: it has the predicate's words, or names both ends.
+
+    Ends and proofs whose text the group has withdrawn are left out.
+    """
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
     for row in rows:
         if row.relation and row.of_root in entities and row.role in ("subject", "object"):
@@ -145,7 +149,9 @@ def find_asked_for(
         for relation, ends in named.items()
         if len(ends) == 2 or matches_predicate(predicates[relation], query_roots)
     }
-    return collect_ends([(row.relation, row.role, row) for row in rows if row.relation], wanted)
+    parts = [row for row in rows if row.relation in wanted]
+    hidden = find_left_out(parts, visibility) if parts else set()
+    return collect_ends([(row.relation, row.role, row) for row in parts if row.key not in hidden])
 
 
 def find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:

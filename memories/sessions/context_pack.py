@@ -26,7 +26,7 @@ from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
 from memories.sessions.quoting import escape, fence, fence_checkpoint, fence_relation
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.left_out import coming_to_tell, conflicts_to_tell, find_left_out
+from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
 from memories.types import Trust
 
 DEFAULT_BUDGET = 1500
@@ -88,7 +88,7 @@ class PackBuilder:
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
         """add_memories(), each with the successor that is dated ahead and its open conflicts."""
-        self.conflicts |= conflicts_to_tell([memory for memory, _ in memories], visibility)
+        self.conflicts |= find_visible_conflicts([memory for memory, _ in memories], visibility)
         self.coming |= find_visible_coming((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 

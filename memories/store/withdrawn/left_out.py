@@ -11,7 +11,8 @@ from memories.models import Link, Memory
 from memories.models.link import REVIEWED_KINDS
 from memories.queries.coming import coming_after
 from memories.queries.conflicts import OpenConflict, find_open_conflicts
-from memories.store.withdrawn.marks import Mark, read_marks, texts_marks
+from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
+from memories.types import VISIBLE_TRUSTS, State
 
 LEFT_OUT_REASON: Final = "its text was withdrawn in this group"
 
@@ -87,7 +88,7 @@ def find_visible_coming(memories: Iterable[Memory], visibility: Visibility) -> d
     return {key: memory for key, memory in coming.items() if memory.key not in hidden}
 
 
-def conflicts_to_tell(
+def find_visible_conflicts(
     memories: Iterable[Memory], visibility: Visibility
 ) -> dict[int, tuple[OpenConflict, ...]]:
     """find_open_conflicts() without those with memories that the group has withdrawn."""
