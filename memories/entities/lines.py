@@ -1,7 +1,7 @@
 """Relations as lines: "Ledger —owned_by_team→ Payments", with the memories that prove them, their date and confidence."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -33,6 +33,17 @@ class RelationEnds(NamedTuple):
     subject: Memory
     object: Memory
     proofs: tuple[Memory, ...] = ()
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """Both ends and the proofs."""
+        return (self.subject, self.object, *self.proofs)
+
+    def without(self, hidden: Collection[int]) -> "RelationEnds | None":
+        """The ends without hidden proofs; None if an end is hidden. `hidden` holds keys."""
+        if self.subject.key in hidden or self.object.key in hidden:
+            return None
+        return self._replace(proofs=tuple(proof for proof in self.proofs if proof.key not in hidden))
 
 
 @dataclass(frozen=True)

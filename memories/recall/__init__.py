@@ -248,7 +248,9 @@ def judge_and_cut(
     rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
-    relations, spent = lines_to_tell(ranking.asked_for, request.narrowing, encoder, token_budget=budget)
+    relations, spent = lines_to_tell(
+        ranking.asked_for, visibility, request.narrowing, encoder, token_budget=budget
+    )
     if is_found:
         chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)]
         chosen = without_bare_names(chosen, request.narrowing, has_lines=bool(relations))[:limit]

@@ -128,17 +128,14 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     return RelatedMemories(
         tuple(dict.fromkeys(entities.values())),
         best_reasons(rows, entities, query_roots),
-        find_asked_for(rows, entities, query_roots, visibility),
+        find_asked_for(rows, entities, query_roots),
     )
 
 
 def find_asked_for(
-    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str], visibility: Visibility
+    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str]
 ) -> dict[int, RelationEnds]:
-    """The relations that a question asks for: it has the predicate's words, or names both ends.
-
-    Ends and proofs whose text the group has withdrawn are left out.
-    """
+    """The relations that a question asks for: it has the predicate's words, or names both ends."""
     named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
     for row in rows:
         if row.relation and row.of_root in entities and row.role in ("subject", "object"):
@@ -149,9 +146,7 @@ def find_asked_for(
         for relation, ends in named.items()
         if len(ends) == 2 or matches_predicate(predicates[relation], query_roots)
     }
-    parts = [row for row in rows if row.relation in wanted]
-    hidden = find_left_out(parts, visibility) if parts else set()
-    return collect_ends([(row.relation, row.role, row) for row in parts if row.key not in hidden])
+    return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 
 
 def find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
@@ -272,17 +267,26 @@ def matches_predicate(predicate: str, query_roots: Collection[str]) -> bool:
 
 
 def lines_to_tell(
-    asked_for: Mapping[int, RelationEnds], narrowing: Narrowing, encoder: Encoder | None, *, token_budget: int
+    asked_for: Mapping[int, RelationEnds],
+    visibility: Visibility,
+    narrowing: Narrowing,
+    encoder: Encoder | None,
+    *,
+    token_budget: int,
 ) -> tuple[tuple[RelationLine, ...], int]:
     """The relations that a question asks for as lines, within half of the budget, and their tokens.
 
-    None for a request with filters: a relation has no type, tag or date of a memory.
+    None for a request with filters: a relation has no type, tag or date of a memory. Relations of texts that the group has
+    withdrawn are left out, and withdrawn proofs are not named.
     """
     is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
     if is_filtered or not asked_for:
         return (), 0
+    hidden = find_left_out([row for ends in asked_for.values() for row in ends.memories], visibility)
     shown, spent = list[RelationLine](), 0
-    for line in read_lines(asked_for)[:MAX_RELATION_LINES]:
+    for line in read_lines({key: ends for key, each in asked_for.items() if (ends := each.without(hidden))})[
+        :MAX_RELATION_LINES
+    ]:
         cost = count_tokens(line.text, encoder) + ITEM_OVERHEAD_TOKENS
         if spent + cost <= token_budget // 2:
             shown.append(line)
