@@ -11,9 +11,10 @@ from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.relations import WalkOut
 from loci_site.api.schemas.requests import RelationIn, WalkQuery
 from memories.browse.serializers import relation_json, statement_json
-from memories.entities.statements import statements_around
+from memories.entities.statements import statements_around, with_proofs
 from memories.entities.store_relation import find_entity, store_relation
 from memories.models import Memory
 from memories.queries.versions import find_memory
@@ -29,13 +30,15 @@ def store_one_relation(request: HttpRequest, body: RelationIn) -> HttpResponse:
     return answer_write(actor, relation_json(stored), status=201 if stored.outcome == "created" else 200)
 
 
-@router.get("/relations", response={**out.ERRORS, 200: out.WalkOut})
+@router.get("/relations", response={**out.ERRORS, 200: WalkOut})
 def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpResponse:
     """List the relations around a memory or an entity, nearest first."""
     actor = actor_of(request)
     start = find_start(actor, params)
     found = statements_around(actor, start, depth=params.depth, limit=params.limit, at=params.at)
-    return answer({"items": [statement_json(each, is_person=actor.is_person) for each in found]})
+    return answer(
+        {"items": [statement_json(each, is_person=actor.is_person) for each in with_proofs(actor, found)]}
+    )
 
 
 def find_start(actor: Actor, params: WalkQuery) -> Memory:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer
 from loci_site.api.schemas import responses as out
+from loci_site.api.schemas.document import Document
 from memories.browse.suggest import DEFAULT_LIMIT, MAX_LIMIT, MatchKind, Suggestion, suggest
 from memories.types import State, Trust, Type
 
@@ -24,7 +25,7 @@ class SuggestQuery(BaseModel):
     by_meaning: bool = False
 
 
-class SuggestionOut(out.Document):
+class SuggestionOut(Document):
     """A suggested memory: a line of its text with the ranges of characters that match, and the kind of match.
 
     `date` is the day that the memory is valid from, else that it was stored.
@@ -43,7 +44,7 @@ class SuggestionOut(out.Document):
     source: str
 
 
-class SuggestedOut(out.Document):
+class SuggestedOut(Document):
     """Suggestions, best first."""
 
     items: list[SuggestionOut]

@@ -40,6 +40,7 @@ class NearMemory(Answer):
     id: str
     content: str
     why: str
+    next: str = Field(description="if yours is right: supersede, retract (it was wrong) or nothing")
     sameness: str
     cosine: float
     group: str
@@ -72,6 +73,14 @@ class ComingMemory(Answer):
     content: str
 
 
+class RecalledConflict(Answer):
+    """A memory that contradicts this one, with the value of each."""
+
+    id: str
+    own: str = ""
+    other: str = ""
+
+
 class RecalledMemory(Answer):
     """One memory in an answer."""
 
@@ -89,6 +98,18 @@ class RecalledMemory(Answer):
     is_cut: bool = Field(False, description="read it whole with ids")
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
+    conflicts: list[RecalledConflict] = []
+
+
+class RecalledRelation(Answer):
+    """A relation that the question asks for."""
+
+    id: str
+    line: str
+    group: str
+    confidence: float
+    date: str
+    evidence: list[str] = []
 
 
 class RecallAnswer(Answer):
@@ -97,6 +118,7 @@ class RecallAnswer(Answer):
     count: int
     group: str
     mode: str
+    relations: list[RecalledRelation] = []
     results: list[RecalledMemory]
     abstained: bool = Field(False, description="nothing stored answers this")
     nearest: list[RecalledMemory] = []
@@ -179,6 +201,12 @@ class RelationAnswer(WriteAnswer):
     why: str = ""
 
 
+class PackConflict(RecalledConflict):
+    """An open conflict of a memory in the pack."""
+
+    memory: str
+
+
 class PackSection(Answer):
     """A part of a context pack."""
 
@@ -195,6 +223,7 @@ class ContextAnswer(Answer):
     left_out: int
     sections: list[PackSection]
     degraded: str = ""
+    conflicts: list[PackConflict] = []
 
 
 class CheckpointAnswer(WriteAnswer):

@@ -190,12 +190,12 @@ async def undo(
 
 
 async def memory_inspect(
-    id: str,  # noqa: A002 - the argument's name
+    id: Annotated[str, Field(description="or an entity's name")],  # noqa: A002 - the argument's name
     query: Annotated[str, Field(description="why does this question find it, or not?")] = "",
     as_of: Annotated[str, Field(description="the version true then")] = "",
     known_at: Annotated[str, Field(description="the version known then")] = "",
 ) -> CallToolResult:
-    """Everything about one memory: text, versions, links, relations, history. Call it before you correct one."""
+    """Everything about one memory: text, versions, links, history; about an entity, its relations. Call it before you correct one."""
     narrowing = narrow_to_past(as_of, known_at)
     return await run_for_caller(
         lambda actor: answers.inspected_answer(inspect_memory(actor, id, query=query, narrowing=narrowing))

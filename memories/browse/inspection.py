@@ -15,12 +15,13 @@ from access.actor import READ, Actor
 from access.audit.operations import Operation
 from access.models import AuditEntry
 from access.visibility import Narrowing
-from memories.entities.statements import RelationStatement, statements_around, visible_keys
+from memories.entities.names import find_by_id_or_name
+from memories.entities.statements import RelationStatement, statements_around, visible_keys, with_proofs
 from memories.language.cleaning import clean_text
 from memories.models import Link, Memory, Piece
 from memories.queries.as_of import require_version_at
 from memories.queries.labels import label_of
-from memories.queries.versions import find_memory, head_of, versions_of
+from memories.queries.versions import head_of, versions_of
 from memories.queries.visibility import as_q, has_begun, is_outlasting, listed_by, recallable_by
 from memories.recall import MAX_QUERY_CHARS
 from memories.recall.explain import excluding_filters, explain_place
@@ -64,19 +65,20 @@ class Inspection:
 def inspect_memory(
     actor: Actor, id_: str | UUID, *, query: str = "", narrowing: Narrowing | None = None
 ) -> Inspection:
-    """A visible memory in any state, with everything attached to it.
+    """A visible memory in any state, or the entity of a name, with everything attached to it.
 
     With `as_of` or `known_at` in `narrowing` it is the version of the chain that was true and known then, whatever its
     state is now.
 
     Raises:
-        NotFound: the actor may see no memory of that id, or no version of it was true and known then.
+        NotFound: the actor may see no memory of that id or name, or no version of it was true and known then.
+        Conflict: entities of several groups have the name.
         InvalidInput, TooLarge: the query or a moment is not allowed.
     """
     if query.strip():
         clean_text(query, field="query", max_chars=MAX_QUERY_CHARS)
     narrow = narrowing or Narrowing()
-    memory = find_memory(actor, id_)
+    memory = find_by_id_or_name(actor, id_)
     if narrow.as_of or narrow.known_at:
         memory = require_version_at(memory, listed_by(actor, None, narrowing=narrow))
     # A version from before the memory became global is visible in its own group only.
@@ -94,7 +96,7 @@ def inspect_memory(
         pieces=pieces.count(),
         pieces_owed=pieces.filter(embedding=None).count(),
         links=tuple(visible_links(actor, memory)),
-        relations=tuple(statements_around(actor, memory)),
+        relations=tuple(with_proofs(actor, statements_around(actor, memory))),
         log=tuple(log_rows([version.id for version in versions])),
         why=explain_for(actor, memory, query, narrowing=narrow) if query.strip() else None,
     )

@@ -6,12 +6,14 @@ from typing import Any, Final
 from memories.browse.inspection import Inspection, RecallReason
 from memories.draft.kinds import Moment, Number
 from memories.draft.registry import RECORD_FIELDS
+from memories.entities.lines import RelationLine
 from memories.entities.statements import RelationStatement
 from memories.entities.store_relation import RelationResult
 from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.undo import UndoneWrite
 from memories.models import Link, Memory
 from memories.queries.as_of import known_span
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.snapshot import as_json
 from memories.recall import Item, RecallResult
@@ -19,7 +21,7 @@ from memories.recall.trace import Trace
 from memories.sessions.checkpoints import CheckpointResult
 from memories.sessions.context_pack import ContextPack
 from memories.store import StoreResult
-from memories.store.neighbours import Neighbour
+from memories.store.neighbours import Neighbour, NextStep
 from memories.types import Trust
 
 Json = dict[str, Any]
@@ -72,8 +74,8 @@ _ROUNDED = tuple(
 )
 
 
-def neighbour_json(neighbour: Neighbour) -> Json:
-    """A neighbour of a stored text: its cosine, and whether it states the same."""
+def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
+    """A neighbour of a stored text: its cosine, whether it states the same, and what to do about it."""
     return {
         "id": str(neighbour.id),
         "content": content_for(neighbour.memory, is_person=False),
@@ -82,6 +84,7 @@ def neighbour_json(neighbour: Neighbour) -> Json:
         "cosine": round(neighbour.cosine, 4),
         "sameness": neighbour.comparison.sameness.value,
         "why": neighbour.why,
+        "next": stored.next_steps.get(neighbour.id, NextStep.NOTHING).value,
     }
 
 
@@ -98,7 +101,7 @@ def stored_json(stored: StoreResult) -> Json:
         "confidence": round(stored.memory.confidence, 4) if stored.memory else None,
         "superseded": str(stored.superseded) if stored.superseded else None,
         "why": stored.why,
-        "near": [neighbour_json(neighbour) for neighbour in stored.neighbours],
+        "near": [neighbour_json(neighbour, stored) for neighbour in stored.neighbours],
         "embedding_owed": stored.is_embedding_owed,
         "removed_characters": stored.removed_characters,
     }
@@ -112,7 +115,14 @@ def item_json(item: Item) -> Json:
     if (coming := item.coming) is not None:
         text = content_for(coming, is_person=False)
         extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
+    if item.conflicts:
+        extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
     return memory_json(item.memory, text=item.text) | extra
+
+
+def conflict_json(conflict: OpenConflict) -> Json:
+    """An open conflict of a memory: the other memory's id, and the value of each."""
+    return {"id": str(conflict.other), "own": conflict.own_value, "other": conflict.other_value}
 
 
 def recall_json(result: RecallResult) -> Json:
@@ -130,7 +140,22 @@ def recall_json(result: RecallResult) -> Json:
         "tokens": result.tokens,
         "duration_ms": round(result.duration_ms, 2),
     }
+    if result.relations:
+        body["relations"] = [line_json(line) for line in result.relations]
     return body | ({"explain": trace_json(result.trace)} if result.trace else {})
+
+
+def line_json(line: RelationLine) -> Json:
+    """A relation as a line, with the ids of its evidence."""
+    return {
+        "id": str(line.id),
+        "line": line.text,
+        "group": line.group,
+        "confidence": round(line.confidence, 4),
+        "date": f"{line.since:%Y-%m-%d}",
+        "author": line.author,
+        "evidence": [str(id_) for id_ in line.evidence],
+    }
 
 
 def trace_json(trace: Trace) -> list[Json]:
@@ -189,8 +214,11 @@ def link_json(link: Link) -> Json:
 
 
 def statement_json(statement: RelationStatement, *, is_person: bool = False) -> Json:
-    """A relation with the ids and texts of both ends."""
-    relation = statement.relation
+    """A relation as a line, with the ids and texts of both ends and the ids of what proves it."""
+    relation, line = statement.relation, statement.line
+    is_withheld = not is_person and any(
+        end.trust == Trust.QUARANTINED for end in (statement.subject, statement.object)
+    )
     subject, object_ = (
         {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
         for end in (statement.subject, statement.object)
@@ -200,7 +228,10 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
         "subject": subject,
         "predicate": relation.predicate,
         "object": object_,
+        "line": WITHHELD if is_withheld else line.text,
         "confidence": round(relation.confidence, 4),
+        "evidence": [str(id_) for id_ in line.evidence],
+        "date": f"{line.since:%Y-%m-%d}",
         "valid_from": as_json(relation.valid_from),
         "valid_to": as_json(relation.valid_to),
         "depth": statement.depth,
@@ -286,6 +317,11 @@ def pack_json(pack: ContextPack) -> Json:
         "tokens": pack.tokens,
         "left_out": pack.left_out,
         "degraded": pack.degraded,
+        "conflicts": [
+            {"memory": str(id_), **conflict_json(conflict)}
+            for id_, conflicts in pack.conflicts.items()
+            for conflict in conflicts
+        ],
     }
 
 

@@ -1,14 +1,16 @@
 """Relations as people and agents read them: visible ones only, each end as its current version."""
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from access.actor import Actor
+from memories.entities.lines import RelationEnds, RelationLine, to_line
 from memories.models import Memory
 from memories.queries.versions import heads_of
 from memories.queries.visibility import as_q, listed_by
-from relations.models import Relation
+from relations.models import Relation, RelationEvidence
 from relations.walk import Edge, walk_relations
 
 KEYS_AT_ONCE = 1000
@@ -16,12 +18,21 @@ KEYS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class RelationStatement:
-    """A relation with the current version of each end; `depth` is the number of steps from the start."""
+    """A relation with the current version of each end; `depth` is the number of steps from the start.
+
+    `proofs` are visible memories that prove it, if they were read: see with_proofs().
+    """
 
     relation: Relation
     subject: Memory
     object: Memory
     depth: int
+    proofs: tuple[Memory, ...] = ()
+
+    @property
+    def line(self) -> RelationLine:
+        """The relation as a line to read."""
+        return to_line(self.relation, RelationEnds(self.subject, self.object, self.proofs))
 
 
 def statements_around(
@@ -50,6 +61,19 @@ def visible_statements(actor: Actor, edges: Sequence[Edge]) -> list[RelationStat
         for e in edges
     ]
     return [statement for statement in found if {statement.subject.key, statement.object.key} <= seen]
+
+
+def with_proofs(actor: Actor, statements: Sequence[RelationStatement]) -> list[RelationStatement]:
+    """The statements with the visible memories that prove them, each as its current version; four queries for all."""
+    rows = RelationEvidence.objects.filter(relation__in=[each.relation.key for each in statements])
+    proofs = list(rows.select_related("memory").order_by("pk"))
+    heads = heads_of([proof.memory for proof in proofs])
+    seen = visible_keys(actor, {head.key for head in heads.values()})
+    found: defaultdict[int, list[Memory]] = defaultdict(list)
+    for proof in proofs:
+        if (head := heads[proof.memory_id]).key in seen:
+            found[proof.relation_id].append(head)
+    return [replace(each, proofs=tuple(found[each.relation.key])) for each in statements]
 
 
 def hidden_ends(actor: Actor, roots: Collection[int]) -> set[int]:

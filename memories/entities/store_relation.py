@@ -19,6 +19,7 @@ from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
+from memories.entities.lines import RELATION_SOURCE
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
@@ -178,7 +179,7 @@ def prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | 
     group = Group.objects.filter(slug=wanted).first()
     if group is not None and find_entity(actor, group, name) is not None:
         return None
-    return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source="relation"))
+    return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source=RELATION_SOURCE))
 
 
 def find_or_store_end(

@@ -1,6 +1,7 @@
 """Sentences parsed into claims: subject, predicate, object, denied or not. Word tables only, no model."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -30,6 +31,7 @@ _PHRASES: Final = tuple(
         (r"no longer|not any longer|not any more|not anymore", "not"),
         (r"(?:has |have )?(?:stopped|quit|ceased|gave up) (?:using|to use)", "not use"),
         (r"(?:has |have )?(?:stopped|quit|ceased) liking", "not like"),
+        (r"(?:plan|plans|planning) to", "considering"),
         (r"used to be", "was formerly"),
         (r"used to", "formerly"),
         (r"(?:has|have|need|needs) to", "must"),
@@ -49,6 +51,7 @@ _PHRASES: Final = tuple(
         (r"do not|don't|does not|doesn't|did not|didn't", "not"),
     )
 )
+_NOUNS: Final = parse_words(_TABLES["nouns"])
 _PREDICATE_BEGINS: Final = frozenset(wording[0] for wording in PREDICATES)
 _OF: Final = frozenset({"of", "for"})
 
@@ -60,6 +63,7 @@ class Word:
     norm: str
     raw: str
     quantity: Quantity | None = None
+    is_definite: bool = False  # follows "the" or "our": the one of its kind
 
 
 @dataclass(frozen=True)
@@ -110,14 +114,16 @@ def normalize_words(sentence: str) -> list[Word]:
     words: list[Word] = []
     for raw in expand_colon(sentence.split()):
         words += split_short_form(raw)
-    return join_quantities(
-        [
-            w
-            for at, w in enumerate(words)
-            # The A of "Service A" is not an article.
-            if w.raw.casefold() not in _FILLERS and not (w.norm in _ARTICLES and (at == 0 or w.raw != "A"))
-        ]
-    )
+    kept: list[Word] = []
+    is_definite = False
+    for at, word in enumerate(words):
+        # The A of "Service A" is not an article.
+        if word.norm in _ARTICLES and (at == 0 or word.raw != "A"):
+            is_definite = word.norm in ("the", "our")
+        elif word.raw.casefold() not in _FILLERS:
+            kept.append(replace(word, is_definite=True) if is_definite else word)
+            is_definite = False
+    return join_quantities(kept)
 
 
 def expand_colon(raws: list[str]) -> list[str]:
@@ -187,7 +193,7 @@ def parse_claim(words: list[Word]) -> Claim:
     is_denied = norms.count("not") % 2 == 1
     time = "past" if _PAST & set(norms) else "future" if _FUTURE & set(norms) else "present"
     words = [w for w in words if w.norm not in ("not", "do", "formerly")]
-    found = find_predicate([w.norm for w in words])
+    found = find_predicate(words)
     if found is None:
         return Claim(tuple(words), "", Takes.MANY, (), is_denied, time, marks)
     start, length, name, takes = found
@@ -195,13 +201,34 @@ def parse_claim(words: list[Word]) -> Claim:
     return replace(claim, time="present") if name.startswith("was ") else claim
 
 
-def find_predicate(norms: list[str]) -> tuple[int, int, str, Takes] | None:
-    """The first known predicate: its index, its number of words, its name and how many objects it takes."""
+def find_predicate(words: Sequence[Word]) -> tuple[int, int, str, Takes] | None:
+    """The first known predicate: its index, its number of words, its name and how many objects it takes.
+
+    A noun that looks like a predicate gives way to a later verb.
+    """
+    norms = [w.norm for w in words]
+    noun: tuple[int, int, str, Takes] | None = None
     for start, norm in enumerate(norms):
         if norm not in _PREDICATE_BEGINS:
             continue
         for length in (4, 3, 2, 1):
             found = PREDICATES.get(tuple(norms[start : start + length]))
-            if found is not None and len(norms[start : start + length]) == length:
+            if found is None or len(norms[start : start + length]) != length:
+                continue
+            if not is_noun(words, start, length):
                 return start, length, *found
-    return None
+            noun = noun or (start, length, *found)
+            break
+    return noun
+
+
+def is_noun(words: Sequence[Word], start: int, length: int) -> bool:
+    """True if the words that look like a predicate are a noun: "the lead of ops is", "deploys happen"."""
+    word = words[start]
+    if length > 1 or word.norm in ("is", "has"):
+        return False
+    is_inflected = word.raw.endswith("s")
+    if word.norm in _NOUNS and not is_inflected:
+        return True
+    after = words[start + 1].norm if start + 1 < len(words) else ""
+    return after == "is" or (is_inflected and after in _PREDICATE_BEGINS and after not in _NOUNS)

@@ -21,9 +21,16 @@ _SLOTS = parse_words(_TABLES["slots"])
 _LISTS = parse_words(_TABLES["lists"])
 # Numbered things are one of many: "ticket 12" and "ticket 13" are two things.
 _NUMBERED = parse_words(_TABLES["numbered"])
+_LIMITS = parse_words(_TABLES["limits"])
+_ANY_VERSION = frozenset(_TABLES["any version"])
+_HELD_BY_ONE = frozenset(_TABLES["held by one"])
+_HELD_FOR_ANYTHING = frozenset(_TABLES["held by one for anything"])
+_LED = parse_words(_TABLES["led"])
+_EVENTS = parse_words(_TABLES["events"])
 _DATED = frozenset(_TABLES["dated"])
 _OPPOSED = frozenset(pair for one, other in STATES for pair in ((one, other), (other, one)))
 _PREFERENCES = frozenset({"prefer", "like", "want"})
+_PARTICIPLES = ("ed", "done", "made", "sent", "paid", "run", "cut", "held", "built", "given")
 _UN = ("un", "in", "im", "non-", "dis")
 
 
@@ -81,7 +88,9 @@ def compare_claims(old: Claim, new: Claim, cosine: float) -> Contradiction | Non
         if old.about == new.about:
             return compare_objects(old, new, cosine)
         return compare_holders(old, new)
-    return find_opposite_words(old.subject, new.subject) if not (old.name or new.name) else None
+    if old.name or new.name:
+        return None
+    return find_opposite_words(old.subject, new.subject) or find_other_value(old, new)
 
 
 def find_denial(old: Claim, new: Claim) -> Contradiction | None:
@@ -121,7 +130,7 @@ def compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: Wo
     old, new = left.quantity, right.quantity
     if old is None or new is None or not differ(old, new) or claim.is_denied:
         return None
-    if before and before[-1].norm in _NUMBERED:
+    if before and (before[-1].norm in _NUMBERED or (claim.name in _ANY_VERSION and is_name(before[-1]))):
         return None
     if old.kind in ("date", "weekday", "time") and not is_about_time(claim, before):
         return None
@@ -130,7 +139,12 @@ def compare_values(claim: Claim, before: tuple[Word, ...], left: Word, right: Wo
 
 def is_about_time(claim: Claim, before: tuple[Word, ...]) -> bool:
     """True if the claim states a date, day or hour, and not only when something was done."""
+    if before and before[-1].norm in _LIMITS:
+        return True
     content = [w for w in before if w.norm not in _SLOTS]
+    is_habit = claim.name == "is" and claim.time == "present" and len(content) == 1
+    if is_habit and before[-1].norm == "on" and content[0].norm.endswith(_PARTICIPLES):
+        return True  # "is done on Mondays"
     is_event = claim.time == "past" and claim.name == "is" and bool(content)
     return claim.name in _DATED and not content and not is_event
 
@@ -149,15 +163,20 @@ def is_exclusive(
         return False
     if norms & (_SLOTS | _LISTS) or any("," in w.raw for w in (*left, *right)):
         return False
-    if {w.norm for w in left} & {w.norm for w in right} or any(w.norm in _SLOTS for w in before):
+    if {w.norm for w in left} & {w.norm for w in right} or any(w.quantity for w in (*left, *right)):
         return False
-    if any(w.quantity for w in (*left, *right)):
-        return False
+    if any(w.norm in _SLOTS for w in before):
+        # "Sends alerts to PagerDuty": within a slot only what is known to exclude each other.
+        return claim.takes is not Takes.MANY and len(left) == len(right) == 1 and share_class(left, right)
     is_country = [bool({w.norm for w in side} & COUNTRIES) for side in (left, right)]
     if is_country[0] != is_country[1]:
         return False
     if claim.takes is Takes.ONE:
-        return True
+        return is_name(left[0]) == is_name(
+            right[0]
+        )  # "in Vault" and "in encrypted form" answer two questions
+    if claim.takes is Takes.ONE_NAME:
+        return all(is_name(w) for w in (*left, *right)) and len(left) == len(right)
     if claim.takes is Takes.MANY:
         return False
     return are_alternatives(claim, left, right, after, cosine)
@@ -167,13 +186,12 @@ def are_alternatives(
     claim: Claim, left: tuple[Word, ...], right: tuple[Word, ...], after: tuple[Word, ...], cosine: float
 ) -> bool:
     """True if two objects are of one class of which a subject has one at a time."""
-    ours, theirs = {w.norm for w in left}, {w.norm for w in right}
-    if any(ours & group and theirs & group for group in CLASSES):
+    if share_class(left, right):
         return True
     match claim.name:
         case "is":
             words = {w.norm for w in claim.subject}
-            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES
+            return bool(words & ONLY_ONE) or head_noun(claim.subject) in ATTRIBUTES | ROLES
         case "is in":
             return all(w.raw[:1].isupper() for w in (*left, *right)) and len(left) == len(right) == 1
         case "prefer":
@@ -181,7 +199,39 @@ def are_alternatives(
                 cosine >= ALTERNATIVE_COSINE and len(left) == len(right) == 1
             )
     # "Uses Jira for tickets", "uses Linear for tickets": one purpose, two tools.
-    return bool(after) and after[0].norm in ("for", "as") and len(left) <= 2 and len(right) <= 2
+    return (
+        claim.name in ("use", "must use")
+        and bool(after)
+        and after[0].norm in ("for", "as")
+        and len(left) <= 2
+        and len(right) <= 2
+    )
+
+
+def share_class(left: tuple[Word, ...], right: tuple[Word, ...]) -> bool:
+    """True if both hold a thing of one class, or both are addresses."""
+    ours, theirs = {w.norm for w in left}, {w.norm for w in right}
+    if all(len(side) == 1 and "@" in side[0].norm.strip("@") for side in (left, right)):
+        return True
+    return any(ours & group and theirs & group for group in CLASSES)
+
+
+def is_name(word: Word) -> bool:
+    """True if the word is written as a name: Vault, iOS, 1Password."""
+    return any(letter.isupper() for letter in word.raw)
+
+
+def find_other_value(old: Claim, new: Claim) -> Contradiction | None:
+    """Another quantity at the end of two otherwise equal sentences without a known verb; events are left out.
+
+    An event ("bought ten laptops") happens more than once.
+    """
+    spans = single_difference(old.subject, new.subject)
+    if spans is None or len(spans[0]) < 2 or len(spans[1]) != 1 or len(spans[2]) != 1 or len(spans[3]) > 1:
+        return None
+    if any(w.norm in _EVENTS or w.norm.endswith("ed") for w in old.subject):
+        return None
+    return compare_values(old, spans[0], spans[1][0], spans[2][0])
 
 
 def head_noun(subject: tuple[Word, ...]) -> str:
@@ -194,14 +244,28 @@ def head_noun(subject: tuple[Word, ...]) -> str:
 
 
 def compare_holders(old: Claim, new: Claim) -> Contradiction | None:
-    """Two people who are each the only lead, owner or chair of the same thing."""
-    if old.name != "is" or old.is_denied or not old.object or _norms(old.object) != _norms(new.object):
+    """Two people who are each the only lead, owner or chair of the same thing, or who each lead it."""
+    if old.is_denied or not old.object or _norms(old.object) != _norms(new.object):
         return None
     holders = (old.subject, new.subject)
-    are_names = all(0 < len(h) <= 2 and all(w.raw[:1].isupper() for w in h) for h in holders)
-    if not are_names or old.object[0].norm not in ROLES or len(old.object) < 2:
+    if not all(0 < len(held_by) <= 2 and all(is_name(w) for w in held_by) for held_by in holders):
+        return None
+    if not is_held_by_one(old) or not is_held_by_one(new):
         return None
     return Contradiction(ConflictKind.OBJECT, _shown(old.subject), _shown(new.subject))
+
+
+def is_held_by_one(claim: Claim) -> bool:
+    """True if one person at a time does or is what the claim states: leads the data team, is the product owner."""
+    if claim.name in _HELD_FOR_ANYTHING:
+        return not any(w.quantity for w in claim.object)
+    if claim.name in _HELD_BY_ONE:
+        is_named = claim.name == "lead" and len(claim.object) == 1 and is_name(claim.object[0])
+        return is_named or head_noun(claim.object) in _LED
+    if claim.name != "is":
+        return False
+    is_of_a_thing = claim.object[0].norm in ROLES and len(claim.object) > 1
+    return is_of_a_thing or (claim.object[0].is_definite and head_noun(claim.object) in ROLES)
 
 
 def find_swapped_preference(old: Claim, new: Claim) -> Contradiction | None:

@@ -10,6 +10,7 @@ class Takes(Enum):
     """How many objects a predicate has at a time."""
 
     ONE = "one"  # lives in, reports to: another object is another claim
+    ONE_NAME = "one name"  # is approved by, is sent through: another name is another claim
     ONE_OF_A_CLASS = "one of a class"  # uses, prefers: another object of the same class is another claim
     MANY = "many"  # speaks, likes, has: only another number is another claim
 

@@ -18,6 +18,8 @@ _UNITS: Final = {
     for measure in ("duration", "size", "length", "weight", "frequency", "share")
     for unit, factor in parse_mapping(_TABLES[measure]).items()
 }
+_RATES: Final = {word: float(period) for word, period in parse_mapping(_TABLES["rates"]).items()}
+_EVERY: Final = {tuple(words.split()): float(n) for words, n in parse_mapping(_TABLES["every"]).items()}
 _MONEY: Final = parse_mapping(_TABLES["money"])
 _ZONES: Final = parse_words(_TABLES["zones"])
 _NUMBER: Final = re.compile(r"([$€£¥₹])?(\d[\d,]*(?:\.\d+)?)([a-z%€$£]{0,4})", re.I)
@@ -34,8 +36,11 @@ _NAMED: Final = frozenset(
         *(f"{name}s" for name in _DAYS),
         *_DAY_SHORT,
         *_NUMBERS,
+        *_RATES,
+        *(words[0] for words in _EVERY),
     ]
 )
+RATE_TOLERANCE: Final = 0.1
 _DAY: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.I)
 
 
@@ -54,9 +59,15 @@ class Quantity:
 
 
 def differ(left: Quantity, right: Quantity) -> bool:
-    """True if two quantities of one kind exclude each other; an omitted part matches any."""
+    """True if two quantities of one kind exclude each other; an omitted part matches any.
+
+    Two periods count as one within RATE_TOLERANCE: "monthly" is "every 30 days".
+    """
     if left.kind != right.kind:
         return False
+    if left.kind == "rate":
+        short, long_ = sorted(float(each.parts[0] or 0) for each in (left, right))
+        return long_ > short * (1 + RATE_TOLERANCE)
     return any(
         a != b for a, b in zip(left.parts, right.parts, strict=True) if a is not None and b is not None
     )
@@ -67,7 +78,7 @@ def read_quantity(raws: Sequence[str]) -> Quantity | None:
     low = [raw.strip(".,;:").casefold() for raw in raws]
     if not low or not low[0] or not (_DIGIT.search(low[0]) or low[0] in _NAMED):
         return None
-    for reader in (read_date, read_time, read_version, read_weekday, read_amount):
+    for reader in (read_rate, read_date, read_time, read_version, read_weekday, read_amount):
         found = reader(low)
         if found is not None:
             return found
@@ -102,6 +113,25 @@ def _dated(day: float | None, month: int | None, year: str, words: int) -> Quant
     """A date of so many words, and of one more if `year` is a year."""
     has_year = year.isdigit() and len(year) == 4
     return Quantity("date", (float(year) if has_year else None, month, day), words + has_year)
+
+
+def read_rate(low: list[str]) -> Quantity | None:
+    """How often: weekly, every month, every 5 minutes, twice a day; the articles are gone by then."""
+    if low[0] in _RATES:
+        return Quantity("rate", (_RATES[low[0]],), 1)
+    if low[0] in ("every", "each") and len(low) > 1 and (day := read_weekday(low[1:])) is not None:
+        return Quantity("weekday", day.parts, 2)
+    for length in (2, 1):
+        share = _EVERY.get(tuple(low[:length]))
+        if share is None or len(low) <= length:
+            continue
+        period = read_amount(low[length:])
+        if period is not None and period.kind == "duration":
+            return Quantity("rate", (round(share * float(period.parts[0] or 0), 3),), length + period.words)
+        unit = _unit(low[length])
+        if unit is not None and unit[0] == "duration" and len(low[length]) > 2:
+            return Quantity("rate", (round(share * unit[1], 3),), length + 1)
+    return None
 
 
 def read_time(low: list[str]) -> Quantity | None:

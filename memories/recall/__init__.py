@@ -19,10 +19,12 @@ from access.visibility import Narrowing, Visibility
 from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
+from memories.entities.lines import RelationLine
 from memories.language.cleaning import clean_text
 from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
@@ -30,12 +32,18 @@ from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answe
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
-from memories.recall.question import Question, understand
+from memories.recall.question import Question, choose_encoder, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.relations import lines_to_tell, without_bare_names
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
-from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
-from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
+from memories.store.pieces import one_index_state, read_index_state
+from memories.store.withdrawn.left_out import (
+    LEFT_OUT_REASON,
+    find_left_out,
+    find_visible_coming,
+    find_visible_conflicts,
+)
 from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
@@ -69,7 +77,7 @@ class RecallRequest:
 class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
-    `coming` is the memory that takes its place on a day to come.
+    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it.
     """
 
     memory: Memory
@@ -79,11 +87,15 @@ class Item:
     is_cut: bool = False
     numbers: dict[str, float] = field(default_factory=dict)
     coming: Memory | None = None
+    conflicts: tuple[OpenConflict, ...] = ()
 
 
 @dataclass(frozen=True)
 class RecallResult:
-    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories."""
+    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
+
+    `relations` are those that the question asks for; they are an answer even without a memory.
+    """
 
     items: tuple[Item, ...]
     group: str
@@ -96,6 +108,7 @@ class RecallResult:
     tokens: int = 0
     duration_ms: float = 0.0
     trace: Trace | None = None
+    relations: tuple[RelationLine, ...] = ()
 
 
 def recall(actor: Actor, request: RecallRequest) -> RecallResult:
@@ -237,24 +250,32 @@ def judge_and_cut(
     rows, ranking = read_best(ranking, visibility, depth, trace)
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
+    relations, spent = lines_to_tell(
+        ranking.asked_for, visibility, request.narrowing, encoder, token_budget=budget
+    )
     if is_found:
-        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)][:limit]
+        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+        chosen = without_bare_names(chosen, request.narrowing, has_lines=bool(relations))[:limit]
     else:
-        chosen = best[:MAX_NEAREST]
+        chosen = [] if relations else best[:MAX_NEAREST]
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     summary_only = request.summary_only or not is_found
-    portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
+    portions, left_out = pack(chosen, token_budget=budget - spent, encoder=encoder, summary_only=summary_only)
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
+    conflicts = find_visible_conflicts([portion.memory for portion in portions], visibility)
+    items = to_items(
+        portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming, conflicts
+    )
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
-        "abstained": not is_found,
+        "abstained": not is_found and not relations,
+        "relations": relations,
         "left_out": len(left_out),
-        "tokens": sum(portion.tokens for portion in portions),
+        "tokens": spent + sum(portion.tokens for portion in portions),
     }
 
 
@@ -263,8 +284,9 @@ def to_items(
     scores: Mapping[int, float],
     numbers: Mapping[int, dict[str, float]],
     coming: Mapping[int, Memory],
+    conflicts: Mapping[int, tuple[OpenConflict, ...]],
 ) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores, numbers and successors to come by key."""
+    """The portions with their labels, and their scores, numbers, successors to come and conflicts by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -274,6 +296,7 @@ def to_items(
             is_cut=portion.is_cut,
             numbers=numbers.get(portion.memory.key, {}),
             coming=coming.get(portion.memory.key),
+            conflicts=conflicts.get(portion.memory.key, ()),
         )
         for portion in portions
     )
@@ -310,8 +333,9 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
         else:
             coming = find_visible_coming([found], visibility).get(found.key)
             items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
+    conflicts = find_visible_conflicts([item.memory for item in items.values()], visibility)
     answer = RecallResult(
-        tuple(items.values()),
+        tuple(replace(item, conflicts=conflicts.get(key, ())) for key, item in items.items()),
         group.slug if group else "",
         "ids",
         missing=tuple(missing),
@@ -347,21 +371,6 @@ def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallRe
             degraded=bool(answer.degraded),
         )
     )
-
-
-def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
-    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
-    encoder, indexed = encoder_for_index()
-    if mode == "keyword":
-        return encoder, ""
-    if encoder is None:
-        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
-    if indexed not in ("", encoder.model_id):
-        return (
-            None,
-            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
-        )
-    return encoder, ""
 
 
 def check_request(request: RecallRequest) -> None:

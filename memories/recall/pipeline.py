@@ -1,11 +1,12 @@
 """From a question to ranked memories: candidates with everything known of them, then their scores."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
 from access.visibility import Visibility
+from memories.entities.lines import RelationEnds
 from memories.recall.adjustments import adjust
 from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
@@ -50,7 +51,8 @@ class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
     `requested` are the memories that prove, or are the other end of, a relation that the question asks for, or those of
-    the time that it asks for alone; `dated` and `group_key` are the CandidateSet's.
+    the time that it asks for alone; `dated` and `group_key` are the CandidateSet's. `asked_for` are the requested
+    relations' ends by their keys.
     """
 
     scores: list[tuple[int, float]]
@@ -59,6 +61,7 @@ class Ranking:
     requested: frozenset[int] = frozenset()
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
+    asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
 
 
 def current_tuning() -> Tuning:
@@ -138,4 +141,6 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
-    return Ranking(best_first, by_key, gathered.rows, requested, gathered.dated, gathered.group_key)
+    return Ranking(
+        best_first, by_key, gathered.rows, requested, gathered.dated, gathered.group_key, related.asked_for
+    )

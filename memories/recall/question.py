@@ -10,6 +10,7 @@ from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
 from memories.search.query_terms import STOP_WORDS, Match, match_for
+from memories.store.pieces import encoder_for_index
 
 _FRAMES = [
     # The form of the answer.
@@ -116,3 +117,18 @@ def names_in(text: str) -> frozenset[str]:
     """The capitalised words that are neither stop words nor months, in lower case."""
     words = (_ENDING.sub("", word.lower()) for word in _NAME.findall(text))
     return frozenset(w for w in words if w not in STOP_WORDS and w not in MONTH_NUMBER)
+
+
+def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
+    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
+    encoder, indexed = encoder_for_index()
+    if mode == "keyword":
+        return encoder, ""
+    if encoder is None:
+        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
+    if indexed not in ("", encoder.model_id):
+        return (
+            None,
+            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
+        )
+    return encoder, ""

@@ -12,22 +12,29 @@ from uuid import UUID
 from django.db import connection
 
 from access.models import Group
-from access.visibility import Visibility
+from access.visibility import Narrowing, Visibility
+from memories.embedding import Encoder
+from memories.entities.lines import RelationEnds, RelationLine, collect_ends, is_bare_name, read_lines
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
 from memories.queries.by_key import read_rows
 from memories.queries.visibility import is_visible
+from memories.recall.budget import count_tokens
 from memories.recall.question import Question
 from memories.recall.weights import (
+    ITEM_OVERHEAD_TOKENS,
     MAX_ENTITIES,
     MAX_NAME_WORDS,
     MAX_NAMES,
+    MAX_RELATION_LINES,
     MAX_RELATIONS,
     NAME_LETTERS,
     Tuning,
 )
 from memories.search.query_terms import STOP_WORDS, words
+from memories.store.withdrawn.left_out import find_left_out
+from memories.types import Type
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
@@ -74,10 +81,14 @@ class RelationReason:
 
 @dataclass(frozen=True)
 class RelatedMemories:
-    """The entities of a question and the reasons by memory key, not yet checked against the request's filters."""
+    """The entities of a question and the reasons by memory key, not yet checked against the request's filters.
+
+    `asked_for` are the visible ends of the relations that the question asks for, by the relations' keys.
+    """
 
     entities: tuple[str, ...] = ()
     reasons: Mapping[int, RelationReason] = field(default_factory=dict)
+    asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
 
     def boosts(self, keys: Collection[int], tuning: Tuning) -> dict[int, float]:
         """The boosts of the related ones among the keys."""
@@ -114,7 +125,28 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
     query_roots = {root(word) for word in words(question.text)}
-    return RelatedMemories(tuple(dict.fromkeys(entities.values())), best_reasons(rows, entities, query_roots))
+    return RelatedMemories(
+        tuple(dict.fromkeys(entities.values())),
+        best_reasons(rows, entities, query_roots),
+        find_asked_for(rows, entities, query_roots),
+    )
+
+
+def find_asked_for(
+    rows: Sequence[Any], entities: Collection[int], query_roots: Collection[str]
+) -> dict[int, RelationEnds]:
+    """The relations that a question asks for: it has the predicate's words, or names both ends."""
+    named, predicates = defaultdict[int, set[int]](set), dict[int, str]()
+    for row in rows:
+        if row.relation and row.of_root in entities and row.role in ("subject", "object"):
+            named[row.relation].add(row.of_root)
+            predicates[row.relation] = row.predicate
+    wanted = {
+        relation
+        for relation, ends in named.items()
+        if len(ends) == 2 or matches_predicate(predicates[relation], query_roots)
+    }
+    return collect_ends([(row.relation, row.role, row) for row in rows if row.relation in wanted])
 
 
 def find_named_entities(text: str, visibility: Visibility) -> dict[int, str]:
@@ -232,3 +264,37 @@ def reason_for(
 def matches_predicate(predicate: str, query_roots: Collection[str]) -> bool:
     """Whether the query's roots contain a content word of the predicate ("works_at": work)."""
     return any(root(word) in query_roots for word in predicate.split("_") if word and word not in STOP_WORDS)
+
+
+def lines_to_tell(
+    asked_for: Mapping[int, RelationEnds],
+    visibility: Visibility,
+    narrowing: Narrowing,
+    encoder: Encoder | None,
+    *,
+    token_budget: int,
+) -> tuple[tuple[RelationLine, ...], int]:
+    """The relations that a question asks for as lines, within half of the budget, and their tokens.
+
+    None for a request with filters: a relation has no type, tag or date of a memory. Relations of texts that the group has
+    withdrawn are left out, and withdrawn proofs are not named.
+    """
+    is_filtered = narrowing != Narrowing(as_of=narrowing.as_of, known_at=narrowing.known_at)
+    if is_filtered or not asked_for:
+        return (), 0
+    hidden = find_left_out([row for ends in asked_for.values() for row in ends.memories], visibility)
+    shown, spent = list[RelationLine](), 0
+    for line in read_lines({key: ends for key, each in asked_for.items() if (ends := each.without(hidden))})[
+        :MAX_RELATION_LINES
+    ]:
+        cost = count_tokens(line.text, encoder) + ITEM_OVERHEAD_TOKENS
+        if spent + cost <= token_budget // 2:
+            shown.append(line)
+            spent += cost
+    return tuple(shown), spent
+
+
+def without_bare_names(memories: Sequence[Memory], narrowing: Narrowing, *, has_lines: bool) -> list[Memory]:
+    """The memories without entities that are a name alone, unless there is nothing else or entities are asked for."""
+    others = [memory for memory in memories if not is_bare_name(memory)]
+    return [*memories] if Type.ENTITY in narrowing.types or not (others or has_lines) else others

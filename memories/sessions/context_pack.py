@@ -1,9 +1,10 @@
 """The context pack: what an agent should know at the start of a session, fenced, within a budget, stable across calls."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -13,17 +14,19 @@ from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
 from memories.embedding import Encoder
+from memories.entities.lines import BARE_NAMES, is_bare_name
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
+from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.visibility import as_q, recallable_by
-from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
+from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, RecallResult, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
-from memories.sessions.quoting import escape, fence, fence_checkpoint
+from memories.sessions.quoting import escape, fence, fence_checkpoint, fence_relation
 from memories.store.pieces import available_encoder
-from memories.store.withdrawn.left_out import find_left_out, find_visible_coming
+from memories.store.withdrawn.left_out import find_left_out, find_visible_coming, find_visible_conflicts
 from memories.types import Trust
 
 DEFAULT_BUDGET = 1500
@@ -47,7 +50,10 @@ class Section:
 
 @dataclass(frozen=True)
 class ContextPack:
-    """A pack as text, its sections, its tokens, and the number of memories and texts that did not fit."""
+    """A pack as text, its sections, its tokens, and the number of memories and texts that did not fit.
+
+    `conflicts` are the open ones of its memories, by their ids.
+    """
 
     text: str
     group: str
@@ -55,6 +61,7 @@ class ContextPack:
     tokens: int
     left_out: int
     degraded: str = ""
+    conflicts: Mapping[UUID, tuple[OpenConflict, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -67,6 +74,8 @@ class PackBuilder:
     seen: set[int] = field(default_factory=set)
     left_out: int = 0
     coming: dict[int, Memory] = field(default_factory=dict)  # successors that are dated ahead
+    conflicts: dict[int, tuple[OpenConflict, ...]] = field(default_factory=dict)  # by key
+    told: dict[UUID, tuple[OpenConflict, ...]] = field(default_factory=dict)  # of the memories in the pack
 
     def add_text(self, title: str, text: str) -> None:
         """Add a section if the text is not empty and fits."""
@@ -78,7 +87,8 @@ class PackBuilder:
             self.left_out += 1
 
     def add_recalled(self, title: str, memories: list[tuple[Memory, str]], visibility: Visibility) -> None:
-        """add_memories(), each with the successor that is dated ahead."""
+        """add_memories(), each with the successor that is dated ahead and its open conflicts."""
+        self.conflicts |= find_visible_conflicts([memory for memory, _ in memories], visibility)
         self.coming |= find_visible_coming((memory for memory, _ in memories), visibility)
         self.add_memories(title, memories)
 
@@ -89,7 +99,8 @@ class PackBuilder:
         for memory, text in memories:
             if memory.key in self.seen:
                 continue
-            block = fence(memory, text, label=label_of(memory))
+            conflicts = self.conflicts.get(memory.key, ())
+            block = fence(memory, text, label=label_of(memory), conflicts=conflicts)
             if (later := self.coming.get(memory.key)) is not None:
                 later_text = fence(later, later.content, label=label_of(later))
                 block = f"{block}\n{describe_start(later)}:\n{later_text}"
@@ -101,6 +112,8 @@ class PackBuilder:
             self.tokens_left -= cost
             blocks.append(block)
             ids.append(str(memory.id))
+            if conflicts:
+                self.told[memory.id] = conflicts
         if blocks:
             self.sections.append(Section(title, "\n".join(blocks), tuple(ids)))
 
@@ -138,15 +151,27 @@ def get_context(
     builder.add_recalled(
         "Pinned and verified", without_withdrawn(pinned[:MAX_PINNED], visibility), visibility
     )
-    relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
-    builder.add_recalled(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant, visibility)
-    recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
+    answer = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
+    relations, relevant = (answer.relations, answer.items) if answer else ((), ())
+    builder.add_text("Relations", "\n".join(fence_relation(line) for line in relations))
+    builder.add_recalled(
+        f"Relevant to: {escape(' '.join(query.split())[:200])}",
+        [(item.memory, item.text) for item in relevant if not is_bare_name(item.memory)],
+        visibility,
+    )
+    recent = visible.filter(group=found).exclude(BARE_NAMES).order_by("-key")[:MAX_RECENT]
     builder.add_recalled("Recent", without_withdrawn(recent, visibility), visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]
     )
     return ContextPack(
-        text, found.slug, tuple(builder.sections), count_tokens(text, encoder), builder.left_out, degraded
+        text,
+        found.slug,
+        tuple(builder.sections),
+        count_tokens(text, encoder),
+        builder.left_out,
+        answer.degraded if answer else "",
+        conflicts=builder.told,
     )
 
 
@@ -159,10 +184,10 @@ def without_withdrawn(rows: Iterable[Memory], visibility: Visibility) -> list[tu
 
 def recall_relevant(
     actor: Actor, query: str, group: Group, narrowing: Narrowing, *, token_budget: int
-) -> tuple[list[tuple[Memory, str]], str]:
-    """The memories that answer the query, with their texts, and why recall is degraded; nothing without a query."""
+) -> RecallResult | None:
+    """The answer to the query; None without one."""
     if not query.strip():
-        return [], ""
+        return None
     request = RecallRequest(
         query,
         group=group.slug,
@@ -170,8 +195,7 @@ def recall_relevant(
         max_results=MAX_RELEVANT,
         token_budget=max(MIN_TOKEN_BUDGET, token_budget),
     )
-    answer = recall(actor, request)
-    return [(item.memory, item.text) for item in answer.items], answer.degraded
+    return recall(actor, request)
 
 
 def describe_moment(narrowing: Narrowing) -> str:

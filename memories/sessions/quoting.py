@@ -1,11 +1,15 @@
 """Fencing: recalled text is data. It is shown between marks that it cannot forge, with the memory's attributes."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
+from memories.entities.lines import RelationLine
 from memories.language.cleaning import fold
 from memories.models import Memory
+from memories.queries.conflicts import OpenConflict
 
+MAX_EVIDENCE_NAMED = 3
 # White space is allowed wherever a lenient reader ignores it.
 _MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|checkpoint|loci)\b)", re.I)
 _OPENERS = re.compile("[<\uff1c\ufe64]")
@@ -19,18 +23,32 @@ def escape(text: str) -> str:
     return _OPENERS.sub("&lt;", plain) if is_disguised else plain
 
 
-def fence(memory: Memory, text: str, *, label: str = "") -> str:
-    """A memory between marks, with id, type, group, trust, date and source."""
+def fence(memory: Memory, text: str, *, label: str = "", conflicts: Sequence[OpenConflict] = ()) -> str:
+    """A memory between marks, with id, type, group, trust, date and source; the trust names its open conflicts."""
     when = memory.valid_from or memory.created_at
     attributes = {
         "id": str(memory.id),
         "type": memory.type,
         "group": memory.group.slug,
-        "trust": label or memory.trust,
+        "trust": ", ".join([label or memory.trust, *(conflict.note for conflict in conflicts)]),
         "date": f"{when:%Y-%m-%d}",
         "source": memory.source or memory.author_name,
     }
     return wrap("memory", attributes, text)
+
+
+def fence_relation(line: RelationLine) -> str:
+    """A relation between the marks of a memory, with its evidence."""
+    attributes = {
+        "id": str(line.id),
+        "type": "relation",
+        "group": line.group,
+        "trust": line.trust,
+        "date": f"{line.since:%Y-%m-%d}",
+        "source": line.author,
+        "evidence": ", ".join(str(id_) for id_ in line.evidence[:MAX_EVIDENCE_NAMED]),
+    }
+    return wrap("memory", attributes, line.text)
 
 
 def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:

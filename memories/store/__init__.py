@@ -5,8 +5,8 @@ Read it in this order: prepare (checks, vectors, neighbours; before any transact
 commit.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from memories.store.lookup import add_existing, look_up_stored
 from memories.store.neighbours import (
     ComparedText,
     Neighbour,
+    NextStep,
 )
 from memories.store.pieces import one_index_state
 from memories.store.prepare import PreparedDraft, check_may_write, prepare_store, prepare_text
@@ -93,6 +94,7 @@ class StoreResult:
     is_embedding_owed: bool = False
     owed_because: str = ""  # empty: no model is available
     removed_characters: int = 0
+    next_steps: Mapping[UUID, NextStep] = field(default_factory=dict)  # by id of a neighbour; else nothing
 
 
 def store(actor: Actor, draft: Draft) -> StoreResult:
@@ -118,6 +120,7 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         raise result
     is_new = result.outcome in (Outcome.CREATED, Outcome.QUEUED)
     owed_because = prepared.embedded.owed_because if is_new else ""
+    is_live = result.outcome in (Outcome.CREATED, Outcome.REINFORCED)
     return replace(
         result,
         why="; ".join(filter(None, (result.why, owed_because))),
@@ -132,6 +135,11 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         group_created=resolved.created,
         is_embedding_owed=prepared.embedded.is_owed and is_new,
         removed_characters=prepared.draft.removed_characters,
+        next_steps={
+            neighbour.id: neighbour.next_step
+            for neighbour in (result.neighbours if is_live else ())
+            if neighbour.id != result.superseded and actor.may(WRITE, neighbour.memory.group_id)
+        },
     )
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from access.visibility import Visibility
 from memories.draft import Draft
-from memories.language.contradictions import Contradiction, find_contradiction
+from memories.language.contradictions import ConflictKind, Contradiction, find_contradiction
 from memories.language.same_fact import Comparison, Sameness, compare, share_words
 from memories.models import LinkKind, Memory, Piece
 from memories.queries.by_key import read_memories
@@ -39,6 +41,22 @@ _LATER = CompiledQuery(
 _PROBED_TRUSTS = frozenset(Trust.values) - {Trust.REJECTED}
 # Rejected and quarantined memories are ignored here.
 _IGNORED_TRUSTS = frozenset({Trust.REJECTED, Trust.QUARANTINED})
+
+
+class NextStep(StrEnum):
+    """What to do about a neighbour if the stored text is right."""
+
+    SUPERSEDE = "supersede"  # it was true: store the text again with its id as supersedes
+    RETRACT = "retract"  # the text denies it: it was wrong
+    NOTHING = "nothing"
+
+
+NEXT_STEPS: Final = {
+    ConflictKind.OBJECT: NextStep.SUPERSEDE,
+    ConflictKind.VALUE: NextStep.SUPERSEDE,
+    ConflictKind.PREFERENCE: NextStep.SUPERSEDE,
+    ConflictKind.POLARITY: NextStep.RETRACT,
+}
 
 
 @dataclass(frozen=True)
@@ -117,6 +135,13 @@ class Neighbour:
         if self.comparison.sameness is Sameness.DIFFERENT:
             return None
         return LinkKind.CONFLICT if self.is_withdrawn else LinkKind.DUPLICATE
+
+    @property
+    def next_step(self) -> NextStep:
+        """What to do about the memory, which may be nothing: both can be true, or a person decides."""
+        if self.contradiction is None or self.memory.state != State.LIVE:
+            return NextStep.NOTHING
+        return NEXT_STEPS[self.contradiction.kind]
 
     @property
     def evidence(self) -> dict[str, str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
+from loci_site.api.schemas.document import Document
 from loci_site.api.schemas.requests import VerbIn
-from loci_site.api.schemas.responses import Document
 
 
 class MergeIn(VerbIn):

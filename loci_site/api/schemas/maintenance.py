@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from loci_site.api.schemas.curation import RunOut
+from loci_site.api.schemas.document import Document
 from loci_site.api.schemas.requests import Body
-from loci_site.api.schemas.responses import Document
 
 
 class RunIn(Body):

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from loci_site.api.schemas.document import Document
 from loci_site.api.schemas.fields import returned_fields
+from loci_site.api.schemas.relations import EdgeOut, RelationLineOut
+from memories.store.neighbours import NextStep
 from memories.types import Scope, State, Trust, Type
-
-
-class Document(BaseModel):
-    """A JSON object with exactly these fields."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ErrorOut(Document):
@@ -37,7 +34,10 @@ class VersionedOut(MemoryOut):
 
 
 class NearOut(Document):
-    """A memory that is a neighbour of the stored one."""
+    """A neighbour of the stored memory. `next`: what to do about it if the new text is right.
+
+    supersede: store the text again with its id as `supersedes` · retract: it was wrong · nothing.
+    """
 
     id: str
     content: str
@@ -46,6 +46,7 @@ class NearOut(Document):
     cosine: float
     sameness: str
     why: str
+    next: NextStep
 
 
 class Written(Document):
@@ -128,6 +129,14 @@ class ComingOut(Document):
     content: str
 
 
+class ConflictOut(Document):
+    """A memory that contradicts the one it is listed with, and the value of each; empty if no words were found."""
+
+    id: str
+    own: str
+    other: str
+
+
 class ItemOut(MemoryOut):
     """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come."""
 
@@ -135,6 +144,7 @@ class ItemOut(MemoryOut):
     is_cut: bool
     numbers: dict[str, float] = {}
     coming: ComingOut = None  # type: ignore[assignment]  # absent unless one is dated ahead
+    conflicts: list[ConflictOut] = []  # absent unless a conflict is open
 
 
 class RecalledOut(Document):
@@ -151,34 +161,8 @@ class RecalledOut(Document):
     missing: list[str]
     tokens: int
     duration_ms: float
+    relations: list[RelationLineOut] = []  # absent unless the question asks for one
     explain: list[dict[str, Any]] = []
-
-
-class EndOut(Document):
-    """One end of a relation; `label` as in a memory."""
-
-    id: str
-    content: str
-    label: str
-
-
-class EdgeOut(Document):
-    """A relation; `depth` is its distance in steps."""
-
-    id: str
-    subject: EndOut
-    predicate: str
-    object: EndOut
-    confidence: float
-    valid_from: str | None
-    valid_to: str | None
-    depth: int
-
-
-class WalkOut(Document):
-    """Relations, nearest first."""
-
-    items: list[EdgeOut]
 
 
 class RelationStoredOut(Written):
@@ -330,6 +314,12 @@ class SectionOut(Document):
     ids: list[str]
 
 
+class PackConflictOut(ConflictOut):
+    """An open conflict of a memory in the pack."""
+
+    memory: str
+
+
 class PackOut(Document):
     """What an agent should know when its session begins."""
 
@@ -339,6 +329,7 @@ class PackOut(Document):
     tokens: int
     left_out: int
     degraded: str
+    conflicts: list[PackConflictOut]
 
 
 class MemoryPage(Document):

@@ -83,6 +83,10 @@ class Command(FaceCommand):
                 f"Nothing relevant in {printable(recalled.group)}."
                 + (" Closest matches (low confidence):" if recalled.nearest else "")
             )
+        for line in recalled.relations:
+            facts = [str(line.id), "relation", line.group, f"{line.since:%Y-%m-%d}", line.trust]
+            self.stdout.write(f"  • {printable(line.text)}")
+            self.stdout.write("    " + " · ".join(printable(fact) for fact in facts))
         for rank, item in enumerate(recalled.items or recalled.nearest, start=1):
             self._print_item(rank, item)
         if recalled.left_out:
@@ -103,6 +107,7 @@ class Command(FaceCommand):
             f"{when:%Y-%m-%d}",
             f"score {item.score:.4f}",
             item.label,
+            *(conflict.note for conflict in item.conflicts),
         ]
         self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
         if item.coming is not None:

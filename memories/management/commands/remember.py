@@ -16,6 +16,7 @@ from memories.models import Memory
 from memories.queries.labels import label_of
 from memories.queries.versions import parse_id
 from memories.store import Outcome, StoreResult, store
+from memories.store.neighbours import NextStep
 
 EXAMPLES: Final = """\
 examples:
@@ -32,6 +33,12 @@ OUTCOMES: Final = {
     Outcome.QUEUED: "Waits for a curator",
     Outcome.REFUSED: "Refused",
     Outcome.UNCHANGED: "Unchanged",
+}
+
+
+ADVICE: Final = {
+    NextStep.SUPERSEDE: "If it has changed: store the text again with --supersedes {id}",
+    NextStep.RETRACT: "If it was wrong: loci memory retract {id}",
 }
 
 
@@ -93,11 +100,13 @@ def outcome_lines(stored: StoreResult) -> list[str]:
     ]
     if stored.superseded:
         lines.append(f"It replaces {stored.superseded}.")
-    lines += [
-        f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
-        f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
-        for neighbour in stored.neighbours
-    ]
+    for neighbour in stored.neighbours:
+        lines.append(
+            f"Similar: {neighbour.id}{other_group(neighbour.memory, stored)} {printable(neighbour.memory.content)[:80]}"
+            f" ({printable('; '.join(filter(None, [label_of(neighbour.memory), neighbour.why])))})"
+        )
+        if (advice := ADVICE.get(stored.next_steps.get(neighbour.id, NextStep.NOTHING))) is not None:
+            lines.append(f"  {advice.format(id=neighbour.id)}")
     if stored.is_embedding_owed and not stored.owed_because:
         lines.append("The embedding model is not available yet: until then it is found by words only.")
     if stored.removed_characters:

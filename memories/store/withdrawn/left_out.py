@@ -10,6 +10,7 @@ from memories.language.dress import undressed
 from memories.models import Link, Memory
 from memories.models.link import REVIEWED_KINDS
 from memories.queries.coming import coming_after
+from memories.queries.conflicts import OpenConflict, find_open_conflicts
 from memories.store.withdrawn.marks import Mark, Marks, TextMarks, read_marks, texts_marks
 from memories.types import VISIBLE_TRUSTS, State
 
@@ -85,3 +86,10 @@ def find_visible_coming(memories: Iterable[Memory], visibility: Visibility) -> d
     coming = coming_after(memories, visibility)
     hidden = find_left_out(coming.values(), visibility) if coming else set()
     return {key: memory for key, memory in coming.items() if memory.key not in hidden}
+
+
+def find_visible_conflicts(
+    memories: Iterable[Memory], visibility: Visibility
+) -> dict[int, tuple[OpenConflict, ...]]:
+    """find_open_conflicts() without those with memories that the group has withdrawn."""
+    return find_open_conflicts(memories, visibility, leave_out=find_left_out)

@@ -16,8 +16,9 @@ from memories.search.in_memory import sync as following
 from tests.memories.builders import row
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.model]
-# Group, the index's model (twice), names of entities, how far it is, how many texts, words, what is visible, answer.
-MOST = 9
+# Group, the index's model (twice), names of entities, how far it is, how many texts, words, what is visible, answer,
+# conflicts of what is answered.
+MOST = 10
 
 
 @pytest.fixture(autouse=True)

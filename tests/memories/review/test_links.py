@@ -36,9 +36,9 @@ def test_a_contradiction_is_linked_and_told_and_supersedes_nothing(alice: User, 
     assert (link.kind, link.status, link.source, link.target) == ("conflict", "open", told.memory, old)
     assert link.evidence == {"conflict": "value", "old": "8080", "new": "9090"}
     assert link.score == pytest.approx(told.neighbours[0].cosine)
-    shown = neighbour_json(told.neighbours[0])
+    shown = neighbour_json(told.neighbours[0], told)
     assert shown["why"] == "contradicts: value, “8080” against “9090”"
-    assert (shown["id"], shown["sameness"]) == (str(old.id), "different")
+    assert (shown["id"], shown["sameness"], shown["next"]) == (str(old.id), "different", "supersede")
 
 
 def test_a_contradiction_may_be_farther_than_a_duplicate(alice: User, ledger: Group) -> None:

@@ -1,0 +1,112 @@
+"""Relations as lines: "Ledger —owned_by_team→ Payments", with the memories that prove them, their date and confidence."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.db.models import Q
+
+from memories.language.cleaning import first_words
+from memories.models import Memory
+from memories.types import Type
+from relations.models import Relation
+
+RELATION_SOURCE: Final = "relation"  # the source of entities that store_relation() makes
+MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
+
+
+# Entities that a relation made from a name alone. They lead to relations, and say nothing themselves.
+BARE_NAMES: Final = Q(type=Type.ENTITY, source=RELATION_SOURCE)
+
+
+def is_bare_name(memory: Memory) -> bool:
+    """True for an entity that a relation made from a name alone."""
+    return memory.type == Type.ENTITY and memory.source == RELATION_SOURCE
+
+
+class RelationEnds(NamedTuple):
+    """The visible memories of a relation: both ends, and those that prove it."""
+
+    subject: Memory
+    object: Memory
+    proofs: tuple[Memory, ...] = ()
+
+    @property
+    def memories(self) -> tuple[Memory, ...]:
+        """Both ends and the proofs."""
+        return (self.subject, self.object, *self.proofs)
+
+    def without(self, hidden: Collection[int]) -> "RelationEnds | None":
+        """The ends without hidden proofs; None if an end is hidden. `hidden` holds keys."""
+        if self.subject.key in hidden or self.object.key in hidden:
+            return None
+        return self._replace(proofs=tuple(proof for proof in self.proofs if proof.key not in hidden))
+
+
+@dataclass(frozen=True)
+class RelationLine:
+    """A relation as a line to read; `evidence` are the ids of memories that prove it and are visible."""
+
+    id: UUID
+    text: str
+    group: str
+    confidence: float
+    since: datetime  # when it began to be true, else when it was stored
+    author: str
+    evidence: tuple[UUID, ...] = ()
+
+    @property
+    def trust(self) -> str:
+        """How far to trust it, in words."""
+        proofs = len(self.evidence)
+        shown = (
+            "no evidence"
+            if not proofs
+            else "1 memory proves it"
+            if proofs == 1
+            else f"{proofs} memories prove it"
+        )
+        return f"confidence {self.confidence:.2f}, {shown}"
+
+
+def read_lines(ends: Mapping[int, RelationEnds]) -> tuple[RelationLine, ...]:
+    """The lines of relations by their keys, most certain first; one query."""
+    if not ends:
+        return ()
+    rows = Relation.objects.select_related("group").filter(key__in=ends).order_by("-confidence", "key")
+    return tuple(to_line(row, ends[row.key]) for row in rows)
+
+
+def to_line(relation: Relation, ends: RelationEnds) -> RelationLine:
+    """One relation as a line."""
+    subject, object_ = (shorten(end.content) for end in (ends.subject, ends.object))
+    return RelationLine(
+        relation.id,
+        f"{subject} —{relation.predicate}→ {object_}",
+        relation.group.slug,
+        relation.confidence,
+        relation.valid_from or relation.created_at,
+        relation.author_name,
+        tuple(dict.fromkeys(proof.id for proof in ends.proofs)),
+    )
+
+
+def shorten(text: str) -> str:
+    """The first words of a text on one line."""
+    words = text.split()
+    return " ".join(words) if len(words) <= MAX_END_WORDS else f"{first_words(text, MAX_END_WORDS)} …"
+
+
+def collect_ends(rows: Sequence[tuple[int, str, Memory]]) -> dict[int, RelationEnds]:
+    """The ends and proofs of relations from rows of relation key, role (subject, object or proof) and memory."""
+    ends: defaultdict[int, dict[str, list[Memory]]] = defaultdict(lambda: defaultdict(list))
+    for key, role, memory in rows:
+        ends[key][role].append(memory)
+    return {
+        key: RelationEnds(found["subject"][0], found["object"][0], tuple(found["proof"]))
+        for key, found in ends.items()
+        if found["subject"] and found["object"]
+    }

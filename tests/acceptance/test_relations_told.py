@@ -1,0 +1,95 @@
+"""What was stored as a relation answers questions about it, as a line with its evidence."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.models import Group
+from memories.entities.store_relation import RelationDraft, store_relation
+from memories.models import Memory
+from tests.acceptance.house import House, command
+from tests.memories.builders import kept
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+QUESTION = "which team owns the Ledger service?"
+LINE = "Ledger service —owned_by_team→ Payments"
+
+
+@pytest.fixture
+def house(alice: User, ledger: Group) -> House:
+    return House.of(alice, groups=[ledger])
+
+
+@pytest.fixture
+def proof(house: House) -> Memory:
+    """The memory that proves that Payments owns the Ledger service, beside another relation and other facts."""
+    proof = kept(house.person, "In the March review the posting engine went to Payments.", group="ledger")
+    kept(house.person, "The canteen serves soup on Mondays.", group="ledger")
+    kept(house.person, "Invoices are rounded half to even.", group="ledger")
+    for predicate, other in (("owned_by_team", "Payments"), ("runs_on", "host a")):
+        evidence = (str(proof.id),) if other == "Payments" else ()
+        draft = RelationDraft("Ledger service", predicate, other, group="ledger", evidence=evidence)
+        store_relation(house.person, draft)
+    return proof
+
+
+def test_a_question_about_a_relation_is_answered_by_its_line(house: House, proof: Memory) -> None:
+    _, rest = house.rest("post", "/recall", {"query": QUESTION, "group": "ledger"})
+    answer = json.loads(rest)
+    [line] = answer["relations"]
+    assert (line["line"], line["evidence"], line["confidence"]) == (LINE, [str(proof.id)], 0.7)
+    assert (answer["abstained"], line["date"]) == (False, f"{proof.created_at:%Y-%m-%d}")
+    result = house.tool("recall_memory", query=QUESTION, group="ledger")
+    text, structured = result.content[0].text, result.structured_content
+    assert [each["line"] for each in structured["relations"]] == [LINE]
+    assert 'type="relation"' in text
+    assert f"\n{LINE}\n" in text
+    assert f'evidence="{proof.id}"' in text
+    assert LINE in command("recall", QUESTION, "--group", "ledger")
+    as_json = json.loads(command("recall", QUESTION, "--group", "ledger", "--json"))
+    assert [each["line"] for each in as_json["relations"]] == [LINE]
+
+
+def test_only_what_is_asked_for_is_told(house: House, proof: Memory) -> None:
+    answer = house.tool("recall_memory", query="which host does the Ledger service run on?", group="ledger")
+    assert [each["line"] for each in answer.structured_content["relations"]] == [
+        "Ledger service —runs_on→ host a"
+    ]
+    other = house.tool("recall_memory", query="how are invoices rounded?", group="ledger")
+    assert "relations" not in other.structured_content
+
+
+def test_another_group_learns_nothing_of_it(house: House, proof: Memory, bob: User, garden: Group) -> None:
+    told = House.of(bob, groups=[garden]).tool_text("recall_memory", query=QUESTION, group="garden")
+    assert "owned_by_team" not in told
+
+
+def test_the_context_pack_shows_the_lines_of_its_query(house: House, proof: Memory) -> None:
+    assert LINE in house.tool("get_context", group="ledger", query=QUESTION).content[0].text
+
+
+def test_an_inspection_shows_the_lines(house: House, proof: Memory) -> None:
+    entity = Memory.objects.get(content="Ledger service")
+    answer = house.tool("memory_inspect", id=str(entity.id))
+    lines = [each["line"] for each in answer.structured_content["relations"]]
+    assert lines == [LINE, "Ledger service —runs_on→ host a"]
+    _, rest = house.rest("get", "/relations?of=Ledger service&group=ledger")
+    assert [each["line"] for each in json.loads(rest)["items"]] == lines
+
+
+def test_an_agent_asks_for_the_relations_of_a_name(house: House, proof: Memory) -> None:
+    answer = house.tool("memory_inspect", id="ledger service")
+    assert answer.structured_content["relations"][0]["line"] == LINE
+    unknown = house.tool("memory_inspect", id="no such thing")
+    assert unknown.is_error
+
+
+def test_names_alone_are_no_news(house: House, proof: Memory) -> None:
+    """The entities that a relation made fill neither a pack nor an answer."""
+    pack = house.tool("get_context", group="ledger").content[0].text
+    assert "host a" not in pack
+    answer = house.tool("recall_memory", query=QUESTION, group="ledger").structured_content
+    assert {item["text"] for item in answer["results"]}.isdisjoint({"Ledger service", "Payments", "host a"})
+    named = house.tool("recall_memory", query="Ledger service", group="ledger", types=["entity"])
+    assert named.structured_content["results"][0]["text"] == "Ledger service"
