@@ -8,7 +8,7 @@ from django.conf import settings
 from access.visibility import Visibility
 from memories.recall.adjustments import adjust
 from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
-from memories.recall.fusion import FusionSettings, fuse
+from memories.recall.fusion import FusionSettings, fit_to_question, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
@@ -79,6 +79,8 @@ def score_candidates(
     """Fuse and adjust the candidates' scores; no queries."""
     if not tuning.by_relations:
         gathered = gathered.without_relations()
+    if mode == "hybrid":
+        tuning = fit_to_question(tuning, question, gathered.candidates)
     options = settings.LOCI.retrieval
     parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
     scores = fuse(gathered.candidates, mode=mode, settings=parameters)
