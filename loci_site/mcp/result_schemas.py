@@ -89,6 +89,7 @@ class RecalledMemory(Answer):
     is_cut: bool = Field(False, description="read it whole with ids")
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
+    also_in: list[dict[str, str]] | None = Field(None, description="memories with the same words, left out")
 
 
 class RecallAnswer(Answer):

@@ -112,6 +112,8 @@ def item_json(item: Item) -> Json:
     if (coming := item.coming) is not None:
         text = content_for(coming, is_person=False)
         extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
+    if item.also_in:
+        extra["also_in"] = [{"id": str(other.id), "group": other.group.slug} for other in item.also_in]
     return memory_json(item.memory, text=item.text) | extra
 
 

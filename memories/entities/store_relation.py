@@ -33,7 +33,7 @@ from memories.store import (
     prepare_store,
     store_prepared,
 )
-from memories.types import State, Trust, Type
+from memories.types import RELATION_SOURCE, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
@@ -178,7 +178,7 @@ def prepare_entity(actor: Actor, end: str, slug: str | None) -> PreparedDraft | 
     group = Group.objects.filter(slug=wanted).first()
     if group is not None and find_entity(actor, group, name) is not None:
         return None
-    return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source="relation"))
+    return prepare_store(actor, Draft(name, type=Type.ENTITY, group=slug, source=RELATION_SOURCE))
 
 
 def find_or_store_end(
@@ -193,7 +193,7 @@ def find_or_store_end(
         return known, False
     # Known during preparation and gone since: rare enough to embed inside the transaction.
     draft = prepared[end] or prepare_store(
-        actor, Draft(name, type=Type.ENTITY, group=group.slug, source="relation")
+        actor, Draft(name, type=Type.ENTITY, group=group.slug, source=RELATION_SOURCE)
     )
     stored = store_prepared(actor, draft)
     if stored.memory is None or stored.outcome == Outcome.REFUSED:

@@ -27,6 +27,7 @@ from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
 from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
+from memories.recall.alike import ALIKE_REASON, collapse_alike
 from memories.recall.budget import Portion, pack
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
@@ -69,7 +70,8 @@ class RecallRequest:
 class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
-    `coming` is the memory that takes its place on a day to come.
+    `coming` is the memory that takes its place on a day to come, `also_in` are others with the same words, which are left
+    out.
     """
 
     memory: Memory
@@ -79,6 +81,7 @@ class Item:
     is_cut: bool = False
     numbers: dict[str, float] = field(default_factory=dict)
     coming: Memory | None = None
+    also_in: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,9 +239,16 @@ def judge_and_cut(
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
     if is_found:
-        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)][:limit]
+        chosen, alike = collapse_alike(choose_answers(best, ranking, question), limit=limit)
+        if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
+            # Names alone and equals took places: as many again, once, fill them.
+            rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
+            best = [rows[key] for key, _ in ranking.scores if key in rows]
+            chosen, alike = collapse_alike(choose_answers(best, ranking, question), limit=limit)
+        for other in (memory for same in alike.values() for memory in same):
+            trace.drop(other.key, ALIKE_REASON)
     else:
-        chosen = best[:MAX_NEAREST]
+        chosen, alike = best[:MAX_NEAREST], {}
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     summary_only = request.summary_only or not is_found
@@ -246,7 +256,8 @@ def judge_and_cut(
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
+    numbers = trace.numbers if request.explain else {}
+    items = to_items(portions, dict(ranking.scores), numbers, coming, alike)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
@@ -256,13 +267,21 @@ def judge_and_cut(
     }
 
 
+def choose_answers(best: Sequence[Memory], ranking: Ranking, question: Question) -> list[Memory]:
+    """The memories that answer, without fillers and names alone, unless there is nothing but names."""
+    close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+    saying = [memory for memory in close if not memory.is_name_alone or memory.key in ranking.related]
+    return saying or close
+
+
 def to_items(
     portions: Sequence[Portion],
     scores: Mapping[int, float],
     numbers: Mapping[int, dict[str, float]],
     coming: Mapping[int, Memory],
+    alike: Mapping[int, Sequence[Memory]],
 ) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores, numbers and successors to come by key."""
+    """The portions with their labels, and their scores, numbers, successors to come and equals by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -272,6 +291,7 @@ def to_items(
             is_cut=portion.is_cut,
             numbers=numbers.get(portion.memory.key, {}),
             coming=coming.get(portion.memory.key),
+            also_in=tuple(alike.get(portion.memory.key, ())),
         )
         for portion in portions
     )
@@ -389,3 +409,4 @@ def check_narrowing(narrowing: Narrowing) -> None:
         check_choice(narrowing.scope, ["global", "group"], field="scope")
     check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
+    check_range(narrowing.min_importance, 0, 10, field="min_importance")

@@ -97,7 +97,7 @@ def adjust(
         )
         for c in candidates
     }
-    for key, lift in recency_adjustments(fused).items():
+    for key, lift in recency_adjustments([c.key for c in candidates if not c.is_turn]).items():
         parts[key] = parts[key]._replace(recency=lift)
     for key, boost in (related or {}).items():
         parts[key] = parts[key]._replace(relation=boost)
@@ -167,7 +167,7 @@ def tag_adjustment(tags: str, subject: Collection[str], tuning: Tuning = TUNING)
 
 
 def recency_adjustments(keys: Collection[int]) -> dict[int, float]:
-    """A little for each candidate by the order of storing: nothing for the oldest, RECENCY_WEIGHT for the newest."""
+    """A little for each statement by the order of storing: nothing for the oldest, RECENCY_WEIGHT for the newest."""
     last = max(len(keys) - 1, 1)
     return {key: RECENCY_WEIGHT * at / last for at, key in enumerate(sorted(keys))}
 

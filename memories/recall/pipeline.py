@@ -39,14 +39,15 @@ class CandidateSet:
 class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
-    `requested` are the memories that prove, or are the other end of, a relation that the question asks for; `group_key`
-    is the CandidateSet's.
+    `requested` are the memories that prove, or are the other end of, a relation that the question asks for; `related`
+    are all that a relation or another name led to; `group_key` is the CandidateSet's.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, RankingFields]
     requested: frozenset[int] = frozenset()
+    related: frozenset[int] = frozenset()
     group_key: int | None = None
 
 
@@ -97,4 +98,5 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
-    return Ranking(best_first, by_key, gathered.rows, requested, gathered.group_key)
+    led_to = frozenset(related.reasons)
+    return Ranking(best_first, by_key, gathered.rows, requested, led_to, gathered.group_key)

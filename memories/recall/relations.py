@@ -109,7 +109,16 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     if not named:
         return NO_RELATIONS
     unfiltered = replace(
-        visibility, types=frozenset(), tags=frozenset(), scope="", min_confidence=0.0, after=None, before=None
+        visibility,
+        types=frozenset(),
+        tags=frozenset(),
+        scope="",
+        min_confidence=0.0,
+        min_importance=0,
+        thread="",
+        source="",
+        after=None,
+        before=None,
     )
     rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}

@@ -17,7 +17,7 @@ from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.labels import label_of
-from memories.queries.visibility import as_q, recallable_by
+from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
@@ -140,7 +140,7 @@ def get_context(
     )
     relevant, degraded = recall_relevant(actor, query, found, narrow, token_budget=builder.tokens_left)
     builder.add_recalled(f"Relevant to: {escape(' '.join(query.split())[:200])}", relevant, visibility)
-    recent = visible.filter(group=found).order_by("-key")[:MAX_RECENT]
+    recent = without_names(visible.filter(group=found)).order_by("-key")[:MAX_RECENT]
     builder.add_recalled("Recent", without_withdrawn(recent, visibility), visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]

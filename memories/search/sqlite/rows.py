@@ -94,7 +94,7 @@ def scope_sql(v: Visibility) -> tuple[str, Params]:
 
 
 def kind_sql(v: Visibility) -> tuple[str, Params]:
-    """Condition on state, trust, type, confidence and tags."""
+    """Condition on state, trust, type, confidence, importance, source, thread and tags."""
     states = states_of(v)
     sql, params = f"m.state IN ({placeholders(states)})", list[Any](sorted(states))
     if v.shown_then:
@@ -108,6 +108,13 @@ def kind_sql(v: Visibility) -> tuple[str, Params]:
         sql, params = f"{sql} AND {is_type}", [*params, *types]
     if v.min_confidence > 0:
         sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
+    if v.min_importance > 0:
+        sql, params = f"{sql} AND m.importance >= %s", [*params, v.min_importance]
+    if v.source:
+        sql, params = f"{sql} AND m.source = %s", [*params, v.source]
+    if v.thread:
+        sql = f"{sql} AND m.thread_id IN (SELECT key FROM memories_thread WHERE name = %s)"  # noqa: S608 - constants alone
+        params = [*params, v.thread]
     for tag in sorted(v.tags):
         sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
         params.append(tag)
