@@ -9,6 +9,7 @@ from memories.recall.weights import (
     CLEAR_LEAD,
     LONG_QUESTION,
     LONG_TEXT_WORDS,
+    MATCH_PER_WORD,
     RARE_MATCH,
     RRF_K,
     TUNING,
@@ -90,7 +91,9 @@ def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float 
 
 def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:
     """The weights for this question: statements count less by meaning if it is long, or one memory leads by rare words."""
-    long = progress(len(question.subject_words), LONG_QUESTION)
+    length = len(question.subject_words)
+    best = max((c.keyword for c in candidates), default=0.0)
+    long = progress(length, LONG_QUESTION) * progress(best / max(length, 1), MATCH_PER_WORD)
     drop = tuning.long_question_drop * long + tuning.rare_word_drop * lead_by_words(candidates)
     return replace(tuning, fact_share=tuning.fact_share - drop) if drop else tuning
 

@@ -24,8 +24,8 @@ class Tuning:
     turn_share: float = 0.45  # turns of a conversation are found by words: alone they mean little
     fact_share: float = 0.9  # a statement of its own is found by its meaning
     long_share: float = 0.55  # one vector per 256 tokens says less of a long text
-    # Taken off fact_share: for a question of many words, whose best match by words is seldom chance, and if one memory
-    # leads by rare words. Chosen on wikiqa and the development halves of loci_site/evaluation/sets.
+    # Taken off fact_share: for a question of many words that one memory has many of, and if one memory leads by rare
+    # words. Chosen on wikiqa and the development halves of loci_site/evaluation/sets.
     long_question_drop: float = 0.25
     rare_word_drop: float = 0.3
     thread_share: float = 0.3  # pull of a turn's score towards its thread's
@@ -106,6 +106,9 @@ RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009; the setting retrieval.rrf_
 WEIGHTED_VECTOR: Final = 0.7
 # Words of a question between which long_question_drop grows from nothing to the whole
 LONG_QUESTION: Final = (4, 8)
+# and the best BM25 score per word of the question between which it does: a long question in other words than the texts
+# is answered by meaning
+MATCH_PER_WORD: Final = (0.5, 1.5)
 # rare_word_drop: the best BM25 score between which a match counts as rare, and the second best as a share of it between
 # which it does not lead or leads clearly
 RARE_MATCH: Final = (10.0, 20.0)
@@ -126,7 +129,7 @@ CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence around 0.5; set by han
 IMPORTANCE_WEIGHT: Final = 0.004
 USUAL_IMPORTANCE: Final = 5
 # The newest candidate against the oldest, by the order in which they were stored: decides where two say as much
-RECENCY_WEIGHT: Final = 0.01
+RECENCY_WEIGHT: Final = 0.005
 TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}  # set by hand
 # At most, so that scripts without spaces and addresses are no one-word texts; set by hand
 CHARS_PER_WORD: Final = 10

@@ -171,8 +171,8 @@ def test_a_tenth_of_what_stands_beside_is_added() -> None:
     candidates = [Candidate(key, words=50) for key in rows]
     scores = adjust({1: 0.8, 2: 0.4}, candidates, rows, asking(), trace=Trace())
     assert scores == pytest.approx(
-        {1: 0.82, 2: 0.45}
-    )  # 0.8 + 0.1 × 0.4 / 2, 0.4 + 0.1 × 0.8 / 2 + 0.01, since it is newer
+        {1: 0.82, 2: 0.445}
+    )  # 0.8 + 0.1 × 0.4 / 2, 0.4 + 0.1 × 0.8 / 2 + 0.005, since it is newer
 
 
 def test_a_turn_is_pulled_towards_its_thread() -> None:

@@ -75,15 +75,17 @@ def test_a_tag_counts_by_its_share_of_the_question() -> None:
 
 
 def test_recency_is_little_and_follows_the_order_of_storing() -> None:
-    assert recency_adjustments([7, 5, 9]) == pytest.approx({5: 0.0, 7: 0.005, 9: 0.01})
+    assert recency_adjustments([7, 5, 9]) == pytest.approx({5: 0.0, 7: 0.0025, 9: 0.005})
 
 
 def test_a_long_question_and_a_rare_word_take_weight_from_meaning() -> None:
     words = frozenset("abcdefgh")
     short, long = (Question("?", None, None, subject_words=own) for own in (frozenset("ab"), words))
-    alike = [Candidate(1, keyword=8.0), Candidate(2, keyword=8.0)]
+    alike = [Candidate(1, keyword=12.0), Candidate(2, keyword=12.0)]
     assert fit_to_question(TUNING, short, alike).fact_share == TUNING.fact_share
     assert fit_to_question(TUNING, long, alike).fact_share == pytest.approx(0.65)  # 0.9 − 0.25
+    in_other_words = [Candidate(1, keyword=4.0), Candidate(2, keyword=4.0)]
+    assert fit_to_question(TUNING, long, in_other_words).fact_share == TUNING.fact_share
     leader = [Candidate(1, keyword=20.0), Candidate(2, keyword=8.0)]
     assert lead_by_words(leader) == pytest.approx(1.0)
     assert fit_to_question(TUNING, short, leader).fact_share == pytest.approx(0.6)  # 0.9 − 0.3
