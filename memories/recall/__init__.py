@@ -26,9 +26,9 @@ from memories.queries.by_key import read_memories
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
-from memories.recall.alike import ALIKE_REASON, collapse_alike
+from memories.recall.abstention import is_answerable
 from memories.recall.budget import Portion, pack
+from memories.recall.distinct import ALIKE_REASON, choose_answers, trace_left_out
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, understand
@@ -239,12 +239,12 @@ def judge_and_cut(
     best = [rows[key] for key, _ in ranking.scores if key in rows]
     is_found = is_answerable(question, ranking, best, trace)
     if is_found:
-        chosen, alike = collapse_alike(choose_answers(best, ranking, question), limit=limit)
+        chosen, alike = choose_answers(best, ranking, question, limit)
         if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
             # Names alone and equals took places: as many again, once, fill them.
             rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
             best = [rows[key] for key, _ in ranking.scores if key in rows]
-            chosen, alike = collapse_alike(choose_answers(best, ranking, question), limit=limit)
+            chosen, alike = choose_answers(best, ranking, question, limit)
         for other in (memory for same in alike.values() for memory in same):
             trace.drop(other.key, ALIKE_REASON)
     else:
@@ -265,13 +265,6 @@ def judge_and_cut(
         "left_out": len(left_out),
         "tokens": sum(portion.tokens for portion in portions),
     }
-
-
-def choose_answers(best: Sequence[Memory], ranking: Ranking, question: Question) -> list[Memory]:
-    """The memories that answer, without fillers and names alone, unless there is nothing but names."""
-    close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
-    saying = [memory for memory in close if not memory.is_name_alone or memory.key in ranking.related]
-    return saying or close
 
 
 def to_items(
@@ -295,19 +288,6 @@ def to_items(
         )
         for portion in portions
     )
-
-
-def trace_left_out(
-    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
-) -> None:
-    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
-    settled = {memory.key for memory in chosen} | trace.dropped.keys()
-    for at, (key, _) in enumerate(ranking.scores):
-        if key in settled:
-            continue
-        beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)
 
 
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
