@@ -15,7 +15,8 @@ class Visibility:
     """The rows that a call may read. A caller can narrow them, never widen them.
 
     `groups` holds group keys; None means every group (a superuser's list). `include_global` adds the global memories of
-    all groups. Empty `types`, `tags` and `scope` do not narrow. If `types` is set, retracted memories of the
+    all groups. Empty `types`, `tags`, `scope`, `thread` (a name) and `source`
+    do not narrow. If `types` is set, retracted memories of the
     `retracted_types` are visible too, as far as `states` includes them. `now` is the time of the query: memories that
     have expired by then are never visible. For a query about the past, `shown_then` are the keys of rows that counted at
     `known_at` though their state hides them now, and `hidden_then` those that were hidden at that time.
@@ -31,6 +32,9 @@ class Visibility:
     scope: str = ""
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0
+    min_importance: int = 0
+    thread: str = ""
+    source: str = ""
     as_of: datetime | None = None
     known_at: datetime | None = None
     after: datetime | None = None
@@ -52,6 +56,9 @@ class Narrowing:
     scope: str = ""
     tags: frozenset[str] = frozenset()
     min_confidence: float = 0.0
+    min_importance: int = 0
+    thread: str = ""
+    source: str = ""
     as_of: datetime | None = None
     known_at: datetime | None = None
     after: datetime | None = None

@@ -1,6 +1,7 @@
 """A memory's type, scope, state and trust, each value with its meaning, and recall's treatment of state × trust."""
 
 from enum import Enum
+from typing import Final
 
 from django.db.models import TextChoices
 
@@ -12,6 +13,10 @@ class Type(TextChoices):
     SEMANTIC = "semantic", "semantic: a fact"
     PROCEDURAL = "procedural", "procedural: how to do something"
     ENTITY = "entity", "entity: a person or thing"
+
+
+# The source of entities that exist because a relation names them
+RELATION_SOURCE: Final = "relation"
 
 
 class Scope(TextChoices):

@@ -99,6 +99,7 @@ class RecalledMemory(Answer):
     numbers: dict[str, float] | None = None
     coming: ComingMemory | None = Field(None, description="replaces it from that day on")
     conflicts: list[RecalledConflict] = []
+    also_in: list[dict[str, str]] | None = Field(None, description="memories with the same words, left out")
 
 
 class RecalledRelation(Answer):

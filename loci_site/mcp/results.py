@@ -143,6 +143,8 @@ def render_recall(recalled: RecallResult) -> str:
     blocks = [fence_relation(line) for line in recalled.relations]
     for item in recalled.items or recalled.nearest:
         blocks.append(fence(item.memory, item.text, label=item.label, conflicts=item.conflicts))
+        if item.also_in:
+            blocks.append(f"Also said in {', '.join(str(other.id) for other in item.also_in)}.")
         if item.coming is not None:
             blocks += [f"{describe_start(item.coming)}:", memory_text(item.coming)]
     return "\n".join([head, *blocks, *recall_remarks(recalled)])

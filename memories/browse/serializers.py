@@ -117,6 +117,8 @@ def item_json(item: Item) -> Json:
         extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
     if item.conflicts:
         extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
+    if item.also_in:
+        extra["also_in"] = [{"id": str(other.id), "group": other.group.slug} for other in item.also_in]
     return memory_json(item.memory, text=item.text) | extra
 
 

@@ -7,24 +7,11 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q
-
 from memories.language.cleaning import first_words
 from memories.models import Memory
-from memories.types import Type
 from relations.models import Relation
 
-RELATION_SOURCE: Final = "relation"  # the source of entities that store_relation() makes
 MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
-
-
-# Entities that a relation made from a name alone. They lead to relations, and say nothing themselves.
-BARE_NAMES: Final = Q(type=Type.ENTITY, source=RELATION_SOURCE)
-
-
-def is_bare_name(memory: Memory) -> bool:
-    """True for an entity that a relation made from a name alone."""
-    return memory.type == Type.ENTITY and memory.source == RELATION_SOURCE
 
 
 class RelationEnds(NamedTuple):

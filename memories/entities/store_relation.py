@@ -19,7 +19,6 @@ from access.errors import InvalidInput
 from access.groups import find_or_create_group
 from access.models import Group
 from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
-from memories.entities.lines import RELATION_SOURCE
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
@@ -34,7 +33,7 @@ from memories.store import (
     prepare_store,
     store_prepared,
 )
-from memories.types import State, Trust, Type
+from memories.types import RELATION_SOURCE, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
@@ -194,7 +193,7 @@ def find_or_store_end(
         return known, False
     # Known during preparation and gone since: rare enough to embed inside the transaction.
     draft = prepared[end] or prepare_store(
-        actor, Draft(name, type=Type.ENTITY, group=group.slug, source="relation")
+        actor, Draft(name, type=Type.ENTITY, group=group.slug, source=RELATION_SOURCE)
     )
     stored = store_prepared(actor, draft)
     if stored.memory is None or stored.outcome == Outcome.REFUSED:

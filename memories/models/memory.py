@@ -8,7 +8,7 @@ from django.utils import timezone
 from access.models import ApiToken, Group
 from memories.models.text_lookup import unique_live_text
 from memories.models.thread import Thread
-from memories.types import Scope, State, Trust, Type
+from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from storage.ids import new_id
 
 
@@ -160,6 +160,11 @@ class Memory(models.Model):
 
     def __str__(self) -> str:
         return self.content[:80]
+
+    @property
+    def is_name_alone(self) -> bool:
+        """True for an entity that only a relation names: its text is the name."""
+        return self.type == Type.ENTITY and self.source == RELATION_SOURCE
 
     @property
     def root_key(self) -> int:

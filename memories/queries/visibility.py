@@ -7,7 +7,7 @@ supersedes counts until then. An event dated ahead is a plan and counts at once.
 from dataclasses import replace
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from access.actor import Actor
 from access.models import Group
@@ -16,7 +16,7 @@ from memories.language.timestamps import check_moments
 from memories.models import Memory
 from memories.queries.expressions import HasTag
 from memories.queries.known_then import states_known_at
-from memories.types import HISTORY_STATES, NOT_WITHDRAWN, VISIBLE_TRUSTS, State, Trust, Type
+from memories.types import HISTORY_STATES, NOT_WITHDRAWN, RELATION_SOURCE, VISIBLE_TRUSTS, State, Trust, Type
 
 
 def is_visible(memory: Memory, v: Visibility) -> bool:
@@ -32,12 +32,15 @@ def matches_scope(m: Memory, v: Visibility) -> bool:
 
 
 def matches_kind(m: Memory, v: Visibility) -> bool:
-    """True if state, trust, type, confidence and tags match."""
+    """True if state, trust, type, confidence, importance, source, thread and tags match."""
     return (
         (m.state in v.states or m.state in states_of(v) or m.key in v.shown_then)
         and m.trust in v.trusts
         and has_type(v, m.type, state=m.state)
         and m.confidence >= v.min_confidence
+        and (not v.min_importance or m.importance >= v.min_importance)
+        and (not v.source or m.source == v.source)
+        and (not v.thread or (m.thread is not None and m.thread.name == v.thread))
         and v.tags.issubset(m.tags)
     )
 
@@ -165,6 +168,11 @@ def as_q(visibility: Visibility) -> Q:
     return scope_q(visibility) & kind_q(visibility) & time_q(visibility)
 
 
+def without_names(rows: QuerySet[Memory]) -> QuerySet[Memory]:
+    """The rows without entities that only a relation names (Memory.is_name_alone)."""
+    return rows.exclude(type=Type.ENTITY, source=RELATION_SOURCE)
+
+
 def scope_q(v: Visibility) -> Q:
     """Condition on group and scope."""
     condition = Q() if v.groups is None else Q(group__in=v.groups)
@@ -181,7 +189,7 @@ def has_type(v: Visibility, type_: str, *, state: str) -> bool:
 
 
 def kind_q(v: Visibility) -> Q:
-    """Condition on state, trust, type, confidence and tags."""
+    """Condition on state, trust, type, confidence, importance, source, thread and tags."""
     condition = Q(state__in=states_of(v), trust__in=v.trusts)
     if v.shown_then:
         condition = (Q(state__in=v.states) | Q(key__in=v.shown_then)) & Q(trust__in=v.trusts)
@@ -189,6 +197,12 @@ def kind_q(v: Visibility) -> Q:
         condition &= Q(type__in=v.types) | Q(state=State.RETRACTED, type__in=v.retracted_types)
     if v.min_confidence > 0:
         condition &= Q(confidence__gte=v.min_confidence)
+    if v.min_importance > 0:
+        condition &= Q(importance__gte=v.min_importance)
+    if v.source:
+        condition &= Q(source=v.source)
+    if v.thread:
+        condition &= Q(thread__name=v.thread)
     for tag in sorted(v.tags):
         condition &= Q(HasTag(F("tags"), tag))
     return condition

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -28,13 +29,14 @@ from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
 from memories.queries.versions import head_of, parse_id
 from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
+from memories.recall.abstention import is_answerable
 from memories.recall.budget import Portion, pack
+from memories.recall.distinct import ALIKE_REASON, choose_answers, trace_left_out
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question, choose_encoder, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.relations import lines_to_tell, without_bare_names
+from memories.recall.relations import lines_to_tell
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
 from memories.store.pieces import one_index_state, read_index_state
@@ -77,7 +79,8 @@ class RecallRequest:
 class Item:
     """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
 
-    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it.
+    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
+    are others with the same words, which are left out.
     """
 
     memory: Memory
@@ -88,6 +91,7 @@ class Item:
     numbers: dict[str, float] = field(default_factory=dict)
     coming: Memory | None = None
     conflicts: tuple[OpenConflict, ...] = ()
+    also_in: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -254,10 +258,23 @@ def judge_and_cut(
         ranking.asked_for, visibility, request.narrowing, encoder, token_budget=budget
     )
     if is_found:
-        chosen = [memory for memory in best if not is_filler(memory.key, ranking, question)]
-        chosen = without_bare_names(chosen, request.narrowing, has_lines=bool(relations))[:limit]
+        choose = partial(
+            choose_answers,
+            question=question,
+            limit=limit,
+            wants_names=Type.ENTITY in request.narrowing.types,
+            has_lines=bool(relations),
+        )
+        chosen, alike = choose(best, ranking)
+        if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
+            # Names alone and equals took places: as many again, once, fill them.
+            rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
+            best = [rows[key] for key, _ in ranking.scores if key in rows]
+            chosen, alike = choose(best, ranking)
+        for other in (memory for same in alike.values() for memory in same):
+            trace.drop(other.key, ALIKE_REASON)
     else:
-        chosen = [] if relations else best[:MAX_NEAREST]
+        chosen, alike = [] if relations else best[:MAX_NEAREST], {}
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     summary_only = request.summary_only or not is_found
@@ -266,9 +283,8 @@ def judge_and_cut(
         trace.drop(memory.key, f"the token budget of {budget}")
     coming = find_visible_coming((portion.memory for portion in portions), visibility)
     conflicts = find_visible_conflicts([portion.memory for portion in portions], visibility)
-    items = to_items(
-        portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming, conflicts
-    )
+    numbers = trace.numbers if request.explain else {}
+    items = to_items(portions, dict(ranking.scores), numbers, coming, conflicts, alike)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
@@ -285,8 +301,9 @@ def to_items(
     numbers: Mapping[int, dict[str, float]],
     coming: Mapping[int, Memory],
     conflicts: Mapping[int, tuple[OpenConflict, ...]],
+    alike: Mapping[int, Sequence[Memory]],
 ) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores, numbers, successors to come and conflicts by key."""
+    """The portions with their labels, and their scores, numbers, successors to come, conflicts and equals by key."""
     return tuple(
         Item(
             memory=portion.memory,
@@ -297,22 +314,10 @@ def to_items(
             numbers=numbers.get(portion.memory.key, {}),
             coming=coming.get(portion.memory.key),
             conflicts=conflicts.get(portion.memory.key, ()),
+            also_in=tuple(alike.get(portion.memory.key, ())),
         )
         for portion in portions
     )
-
-
-def trace_left_out(
-    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
-) -> None:
-    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
-    settled = {memory.key for memory in chosen} | trace.dropped.keys()
-    for at, (key, _) in enumerate(ranking.scores):
-        if key in settled:
-            continue
-        beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)
 
 
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
@@ -400,3 +405,4 @@ def check_narrowing(narrowing: Narrowing) -> None:
         check_choice(narrowing.scope, ["global", "group"], field="scope")
     check_tags(tuple(narrowing.tags))
     check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
+    check_range(narrowing.min_importance, 0, 10, field="min_importance")

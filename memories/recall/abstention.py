@@ -40,6 +40,7 @@ from memories.recall.weights import (
     AbstentionLimits,
 )
 from memories.search.base import RankingFields
+from memories.search.identifiers import has_identifier
 from memories.search.query_terms import Match, words
 from memories.store.pieces import embedded_text
 
@@ -48,6 +49,7 @@ NOTHING_RELEVANT = "nothing found is close enough to be an answer"
 FILLER_REASON = "it shares no word with the question and is not close in meaning"
 ROLES = frozenset().union(*SPEAKERS.values())  # "User:" is nobody's name
 _WORD = re.compile(r"[^\W\d_][\w'’]{2,}")
+_HAS_DIGIT_OR_PATH = re.compile(r"[\d/]")
 _FOLLOWED = re.compile(r"(?:['’]s)? \w")
 _GREETINGS = tuple(
     word + end
@@ -87,6 +89,9 @@ def is_answerable(question: Question, ranking: Ranking, best: Sequence[Memory], 
     """
     if not best:
         trace.add("relevance", answerable=False, why="there are no candidates")
+        return False
+    if unknown := unknown_identifiers(question, ranking):
+        trace.add("relevance", answerable=False, why=f"nothing has {', '.join(unknown)}")
         return False
     judged = best[:JUDGED_CANDIDATES]
     if question.is_time_alone and ranking.dated.all:
@@ -158,12 +163,26 @@ def measure_nearness(
 
 
 def _with_asked_date(memory: Memory, rows: Mapping[int, RankingFields], question: Question) -> str:
-    """The content, with its date in the words that the model reads if the question names that date."""
+    """The content and tags, with its date in the words that the model reads if the question names that date."""
+    content = " ".join([memory.content, *memory.tags])
     row = rows.get(memory.key)
     moment = (row.valid_from or row.created_at) if row else None
     if moment is None or not is_dated(rows[memory.key], question.dates):
-        return memory.content
-    return f"{embedded_text(memory.content, moment)} {moment:%Y-%m-%d} {question.time_words}"
+        return content
+    return f"{embedded_text(content, moment)} {moment:%Y-%m-%d} {question.time_words}"
+
+
+def unknown_identifiers(question: Question, ranking: Ranking) -> tuple[str, ...]:
+    """The question's identifiers if no candidate has one of them in its text or tags; none otherwise.
+
+    A name in code without a digit or a path is no proof: texts write it in other forms.
+    """
+    exact = tuple(i for i in question.identifiers if _HAS_DIGIT_OR_PATH.search(i))
+    rows = ranking.rows.values()
+    is_known = any(
+        has_identifier(row.content, i) or has_identifier(row.tags, i) for i in exact for row in rows
+    )
+    return () if is_known or not rows else exact
 
 
 # Limits by kind of text

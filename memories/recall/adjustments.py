@@ -1,11 +1,13 @@
 """Adjustments of fused scores by what the question and the memories tell beside their words and meaning."""
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
+from memories.language.word_forms import root
 from memories.recall.candidates import Candidate
 from memories.recall.dates import NamedTime, local_day, mentions_time
 from memories.recall.fusion import vector_share
@@ -15,14 +17,19 @@ from memories.recall.weights import (
     BESIDE_BEST,
     BESIDE_REACH,
     CONFIDENCE_WEIGHT,
+    IMPORTANCE_WEIGHT,
     LONG_TURN_WORDS,
+    RECENCY_WEIGHT,
     SHORT_WORDS,
     THREAD_BEST,
     TRUST_BOOST,
     TUNING,
+    USUAL_IMPORTANCE,
     Tuning,
 )
 from memories.search.base import RankingFields
+from memories.search.identifiers import has_identifier
+from memories.search.query_terms import words
 
 SPEAKERS: dict[Speakers, frozenset[str]] = {
     Speakers.USER: frozenset({"user", "human"}),
@@ -53,6 +60,10 @@ class Adjustments(NamedTuple):
     confidence: float
     trust: float
     elsewhere: float
+    identifier: float
+    tags: float
+    importance: float
+    recency: float = 0.0
     relation: float = 0.0
 
 
@@ -86,6 +97,8 @@ def adjust(
         )
         for c in candidates
     }
+    for key, lift in recency_adjustments([c.key for c in candidates if not c.is_turn]).items():
+        parts[key] = parts[key]._replace(recency=lift)
     for key, boost in (related or {}).items():
         parts[key] = parts[key]._replace(relation=boost)
     adjusted = {key: fused[key] + sum(own) for key, own in parts.items()}
@@ -130,7 +143,33 @@ def candidate_adjustments(
         confidence=CONFIDENCE_WEIGHT * (row.confidence - 0.5),
         trust=TRUST_BOOST.get(row.trust, 0.0),
         elsewhere=elsewhere_adjustment(row, group_key, tuning),
+        identifier=identifier_adjustment(row.content, question.identifiers, tuning),
+        tags=tag_adjustment(row.tags, question.subject_words, tuning),
+        importance=IMPORTANCE_WEIGHT * (row.importance - USUAL_IMPORTANCE),
     )
+
+
+def identifier_adjustment(content: str, identifiers: Sequence[str], tuning: Tuning = TUNING) -> float:
+    """The boost for the question's identifiers that the text has, by their share."""
+    if not identifiers:
+        return 0.0
+    return tuning.identifier_boost * sum(has_identifier(content, i) for i in identifiers) / len(identifiers)
+
+
+def tag_adjustment(tags: str, subject: Collection[str], tuning: Tuning = TUNING) -> float:
+    """The boost for a memory whose tags are the question, in any ending, or a part of it by their share of its words."""
+    if tags == "[]" or not subject:
+        return 0.0
+    wanted = {root(word) for word in subject}
+    each = ({root(word) for word in words(tag)} for tag in json.loads(tags))
+    named: set[str] = set().union(*(tag for tag in each if tag <= wanted))
+    return tuning.tag_boost * len(named) / len(wanted)
+
+
+def recency_adjustments(keys: Collection[int]) -> dict[int, float]:
+    """A little for each statement by the order of storing: nothing for the oldest, RECENCY_WEIGHT for the newest."""
+    last = max(len(keys) - 1, 1)
+    return {key: RECENCY_WEIGHT * at / last for at, key in enumerate(sorted(keys))}
 
 
 def elsewhere_adjustment(row: RankingFields, group_key: int | None, tuning: Tuning = TUNING) -> float:

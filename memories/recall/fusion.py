@@ -1,10 +1,21 @@
 """Fusion of both searches' scores into one. Pure functions over candidates; higher is better."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memories.recall.candidates import Candidate
-from memories.recall.weights import LONG_TEXT_WORDS, RRF_K, TUNING, WEIGHTED_VECTOR, Tuning
+from memories.recall.question import Question
+from memories.recall.weights import (
+    CLEAR_LEAD,
+    LONG_QUESTION,
+    LONG_TEXT_WORDS,
+    MATCH_PER_WORD,
+    RARE_MATCH,
+    RRF_K,
+    TUNING,
+    WEIGHTED_VECTOR,
+    Tuning,
+)
 
 Fused = dict[int, float]
 
@@ -76,6 +87,33 @@ def vector_share(candidate: Candidate, tuning: Tuning = TUNING, readable: float 
     else:
         share = tuning.long_share if candidate.words > LONG_TEXT_WORDS else tuning.fact_share
     return share * readable if tuning.by_script else share
+
+
+def fit_to_question(tuning: Tuning, question: Question, candidates: Sequence[Candidate]) -> Tuning:
+    """The weights for this question: statements count less by meaning if it is long, or one memory leads by rare words."""
+    length = len(question.subject_words)
+    best = max((c.keyword for c in candidates), default=0.0)
+    long = progress(length, LONG_QUESTION) * progress(best / max(length, 1), MATCH_PER_WORD)
+    drop = tuning.long_question_drop * long + tuning.rare_word_drop * lead_by_words(candidates)
+    return replace(tuning, fact_share=tuning.fact_share - drop) if drop else tuning
+
+
+def lead_by_words(candidates: Sequence[Candidate]) -> float:
+    """How clearly one candidate leads by rare words, 0–1.
+
+    The best BM25 score says how rare its words are in the groups asked, the second one whether others have them too.
+    """
+    scores = sorted((c.keyword for c in candidates), reverse=True)
+    if not scores or not scores[0]:
+        return 0.0
+    second = scores[1] if len(scores) > 1 else 0.0
+    return progress(scores[0], RARE_MATCH) * progress(second / scores[0], CLEAR_LEAD)
+
+
+def progress(value: float, bounds: tuple[float, float]) -> float:
+    """How far a value has come from the first bound to the second, 0–1."""
+    start, end = bounds
+    return min(max((value - start) / (end - start), 0.0), 1.0)
 
 
 def scale_to_unit(values: list[float]) -> list[float]:

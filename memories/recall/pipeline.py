@@ -10,7 +10,7 @@ from memories.entities.lines import RelationEnds
 from memories.recall.adjustments import adjust
 from memories.recall.candidates import Candidate, add_lengths_and_turns, find_candidates
 from memories.recall.dates.stored import NOTHING_OF_THAT_TIME, OfThatTime, memories_of
-from memories.recall.fusion import FusionSettings, fuse
+from memories.recall.fusion import FusionSettings, fit_to_question, fuse
 from memories.recall.question import Question
 from memories.recall.relations import NO_RELATIONS, RelatedMemories, find_related
 from memories.recall.trace import Trace
@@ -51,14 +51,15 @@ class Ranking:
     """Keys with their scores, best first, the candidates by key, and the rows read of them.
 
     `requested` are the memories that prove, or are the other end of, a relation that the question asks for, or those of
-    the time that it asks for alone; `dated` and `group_key` are the CandidateSet's. `asked_for` are the requested
-    relations' ends by their keys.
+    the time that it asks for alone; `related` are all that a relation or another name led to; `dated` and `group_key` are
+    the CandidateSet's. `asked_for` are the requested relations' ends by their keys.
     """
 
     scores: list[tuple[int, float]]
     candidates: dict[int, Candidate]
     rows: Mapping[int, RankingFields]
     requested: frozenset[int] = frozenset()
+    related: frozenset[int] = frozenset()
     dated: OfThatTime = NOTHING_OF_THAT_TIME
     group_key: int | None = None
     asked_for: Mapping[int, RelationEnds] = field(default_factory=dict)
@@ -109,7 +110,11 @@ def list_in_order(gathered: CandidateSet) -> Ranking:
     keys = [c.key for c in gathered.candidates]
     scores = [(key, 1 - at / (len(keys) + 1)) for at, key in enumerate(keys)]
     return Ranking(
-        scores, {c.key: c for c in gathered.candidates}, gathered.rows, frozenset(keys), gathered.dated
+        scores,
+        {c.key: c for c in gathered.candidates},
+        gathered.rows,
+        requested=frozenset(keys),
+        dated=gathered.dated,
     )
 
 
@@ -125,6 +130,8 @@ def score_candidates(
         tuning = replace(tuning, date_boost=tuning.day_boost)
     if not tuning.by_relations:
         gathered = gathered.without_relations()
+    if mode == "hybrid":
+        tuning = fit_to_question(tuning, question, gathered.candidates)
     options = settings.LOCI.retrieval
     parameters = FusionSettings(options.rrf_k, options.weighted_vector, tuning, question.readable)
     scores = fuse(gathered.candidates, mode=mode, settings=parameters)
@@ -141,6 +148,14 @@ def score_candidates(
     best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     requested = frozenset(key for key, reason in related.reasons.items() if reason.is_requested)
     by_key = {c.key: c for c in gathered.candidates}
+    led_to = frozenset(related.reasons)
     return Ranking(
-        best_first, by_key, gathered.rows, requested, gathered.dated, gathered.group_key, related.asked_for
+        best_first,
+        by_key,
+        gathered.rows,
+        requested,
+        led_to,
+        gathered.dated,
+        gathered.group_key,
+        related.asked_for,
     )

@@ -9,7 +9,8 @@ from memories.embedding import Encoder
 from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
-from memories.search.query_terms import STOP_WORDS, Match, match_for
+from memories.search.identifiers import identifiers_in
+from memories.search.query_terms import STOP_WORDS, Match, content_words, match_for
 from memories.store.pieces import encoder_for_index
 
 _FRAMES = [
@@ -84,6 +85,8 @@ class Question:
     asks_when: bool = False
     said_by: Speakers = Speakers.ANYONE
     readable: float = 1.0  # share of its letters in a script that the model was trained on
+    subject_words: frozenset[str] = frozenset()  # words of its subject, without stop words
+    identifiers: tuple[str, ...] = ()
 
 
 def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -> Question:
@@ -102,6 +105,8 @@ def understand(text: str, *, encoder: Encoder | None, tuning: Tuning = TUNING) -
         asks_when=asks_when(text),
         said_by=said_by(text),
         readable=readable_share(text),
+        subject_words=frozenset(content_words(subject)),
+        identifiers=identifiers_in(text) if tuning.by_identifier else (),
     )
 
 

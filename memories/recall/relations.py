@@ -14,7 +14,7 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
-from memories.entities.lines import RelationEnds, RelationLine, collect_ends, is_bare_name, read_lines
+from memories.entities.lines import RelationEnds, RelationLine, collect_ends, read_lines
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
@@ -34,7 +34,6 @@ from memories.recall.weights import (
 )
 from memories.search.query_terms import STOP_WORDS, words
 from memories.store.withdrawn.left_out import find_left_out
-from memories.types import Type
 from relations.models import EntityAlias
 from storage.compiled_queries import CompiledQuery
 
@@ -120,7 +119,16 @@ def find_related(question: Question, visibility: Visibility) -> RelatedMemories:
     if not named:
         return NO_RELATIONS
     unfiltered = replace(
-        visibility, types=frozenset(), tags=frozenset(), scope="", min_confidence=0.0, after=None, before=None
+        visibility,
+        types=frozenset(),
+        tags=frozenset(),
+        scope="",
+        min_confidence=0.0,
+        min_importance=0,
+        thread="",
+        source="",
+        after=None,
+        before=None,
     )
     rows = [row for row in read_related(sorted(named), visibility) if is_visible(row, unfiltered)]
     entities = {row.of_root: named[row.of_root] for row in rows if row.role == "named"}
@@ -292,9 +300,3 @@ def lines_to_tell(
             shown.append(line)
             spent += cost
     return tuple(shown), spent
-
-
-def without_bare_names(memories: Sequence[Memory], narrowing: Narrowing, *, has_lines: bool) -> list[Memory]:
-    """The memories without entities that are a name alone, unless there is nothing else or entities are asked for."""
-    others = [memory for memory in memories if not is_bare_name(memory)]
-    return [*memories] if Type.ENTITY in narrowing.types or not (others or has_lines) else others

@@ -22,8 +22,12 @@ class Tuning:
 
     full_cosine: float = 0.6  # a cosine this high counts as much as the best keyword match
     turn_share: float = 0.45  # turns of a conversation are found by words: alone they mean little
-    fact_share: float = 0.85  # a statement of its own is found by its meaning
+    fact_share: float = 0.9  # a statement of its own is found by its meaning
     long_share: float = 0.55  # one vector per 256 tokens says less of a long text
+    # Taken off fact_share: for a question of many words that one memory has many of, and if one memory leads by rare
+    # words. Chosen on wikiqa and the development halves of loci_site/evaluation/sets.
+    long_question_drop: float = 0.25
+    rare_word_drop: float = 0.3
     thread_share: float = 0.3  # pull of a turn's score towards its thread's
     beside_share: float = 0.1  # of the scores of the memories stored right before and after
     date_boost: float = 0.3  # the memory's date fits everything that the question says of a date
@@ -48,6 +52,12 @@ class Tuning:
     # them, but a relation must not outweigh the question's own words by more than a date does.
     relation_boost: float = 0.15  # proves, or is the other end of, a relation of a named entity
     asked_boost: float = 0.3  # and the question has the relation's predicate, or names both ends
+    # An identifier of the question stands in the memory: more than all other parts together.
+    identifier_boost: float = 1.5
+    by_identifier: bool = True
+    # The tags of the memory are the question, or a part of it by their share of its words; set by hand, since no public
+    # set has tags: a memory tagged with the one word asked for comes before those that only have it in their text.
+    tag_boost: float = 0.5
     by_relations: bool = True  # relations of the named entities add candidates and boosts
     by_subject: bool = True  # search without the words that only say how to answer
     by_script: bool = True  # meaning counts less where the model cannot read the question's script
@@ -67,14 +77,19 @@ STEPS: dict[str, dict[str, Any]] = {
     "the penalty for the very short": {"short_penalty": 0.0},
     "the group asked in": {"elsewhere_penalty": 0.0},
     "the relations": {"by_relations": False},
+    "the share by question": {"long_question_drop": 0.0, "rare_word_drop": 0.0},
+    "the identifier": {"identifier_boost": 0.0},
+    "the tags": {"tag_boost": 0.0},
     "the share by kind": {"fact_share": 0.45, "long_share": 0.45},
 }
 # The values that cross-validation chooses from, one weight at a time.
 CHOICES: dict[str, tuple[float, ...]] = {
     "full_cosine": (0.5, 0.7),
     "turn_share": (0.35, 0.55),
-    "fact_share": (0.75, 0.95),
+    "fact_share": (0.8, 0.95),
     "long_share": (0.45, 0.65),
+    "long_question_drop": (0.15, 0.3),
+    "rare_word_drop": (0.2, 0.4),
     "thread_share": (0.2, 0.4),
     "beside_share": (0.05, 0.15),
     "date_boost": (0.2, 0.4),
@@ -95,6 +110,15 @@ def without(step: str, tuning: Tuning = TUNING) -> Tuning:
 RRF_K: Final = 60  # Cormack, Clarke, Büttcher 2009; the setting retrieval.rrf_k overrides it
 # Meaning's share in mode weighted, set by hand; retrieval.weighted_vector overrides it
 WEIGHTED_VECTOR: Final = 0.7
+# Words of a question between which long_question_drop grows from nothing to the whole
+LONG_QUESTION: Final = (4, 8)
+# and the best BM25 score per word of the question between which it does: a long question in other words than the texts
+# is answered by meaning
+MATCH_PER_WORD: Final = (0.5, 1.5)
+# rare_word_drop: the best BM25 score between which a match counts as rare, and the second best as a share of it between
+# which it does not lead or leads clearly
+RARE_MATCH: Final = (10.0, 20.0)
+CLEAR_LEAD: Final = (1.0, 0.4)
 # About what the encoder reads at once (256 tokens); longer texts take long_share
 LONG_TEXT_WORDS: Final = 180
 
@@ -107,6 +131,11 @@ BESIDE_REACH: Final = 3  # memories before and after
 SHORT_WORDS: Final = 25  # short_penalty begins below; set by hand, the penalty itself was fitted
 LONG_TURN_WORDS: Final = 100  # length_penalty begins above: a long turn has a word of everything; set by hand
 CONFIDENCE_WEIGHT: Final = 0.05  # per unit of confidence around 0.5; set by hand
+# Per step of importance around 5, so that 1 to 10 move a score by −0.016 to +0.02: ties, and no more
+IMPORTANCE_WEIGHT: Final = 0.004
+USUAL_IMPORTANCE: Final = 5
+# The newest candidate against the oldest, by the order in which they were stored: decides where two say as much
+RECENCY_WEIGHT: Final = 0.005
 TRUST_BOOST: Final[dict[str, float]] = {Trust.VERIFIED: 0.05, Trust.DISPUTED: -0.1}  # set by hand
 # At most, so that scripts without spaces and addresses are no one-word texts; set by hand
 CHARS_PER_WORD: Final = 10

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 class RankingFields(NamedTuple):
     """Columns of a memory that ranking uses.
 
-    `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
+    `tags` are as stored, a JSON list. `place` is its place among the memories of its group, in a group outside the Visibility among the global ones.
     """
 
     key: int
@@ -41,6 +41,8 @@ class RankingFields(NamedTuple):
     valid_from: datetime | None
     confidence: float
     trust: str
+    tags: str = "[]"
+    importance: int = 5
     place: int = 0
     created_at: datetime | None = None
 

@@ -62,8 +62,7 @@ def match_for(text: str) -> Match | None:
     None if the text has no words.
     """
     phrases = [" ".join(words(quoted)) for quoted in _QUOTED.findall(text)]
-    found = words(text)
-    content = [word for word in found if word not in STOP_WORDS] or found
+    content = content_words(text)
     spaced = [word for word in content if word.isascii() or not is_unspaced(word)]
     terms = list(dict.fromkeys([*filter(None, phrases), *spaced]))[:MAX_TERMS]
     forms = [*joined_phrases(text), *list_forms(text)]
@@ -71,6 +70,12 @@ def match_for(text: str) -> Match | None:
     # The index has the last letter of a run as a form; a query uses a single letter only if it has nothing else.
     every = [term for term in every if not _is_letter(term)] or every
     return Match(tuple(every)) if every else None
+
+
+def content_words(text: str) -> list[str]:
+    """Words of a text other than stop words, in lower case; all if there are no others."""
+    found = words(text)
+    return [word for word in found if word not in STOP_WORDS] or found
 
 
 def joined_phrases(text: str) -> list[str]:

@@ -14,13 +14,12 @@ from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
 from memories.embedding import Encoder
-from memories.entities.lines import BARE_NAMES, is_bare_name
 from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.conflicts import OpenConflict
 from memories.queries.labels import label_of
-from memories.queries.visibility import as_q, recallable_by
+from memories.queries.visibility import as_q, recallable_by, without_names
 from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, RecallResult, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
@@ -156,10 +155,10 @@ def get_context(
     builder.add_text("Relations", "\n".join(fence_relation(line) for line in relations))
     builder.add_recalled(
         f"Relevant to: {escape(' '.join(query.split())[:200])}",
-        [(item.memory, item.text) for item in relevant if not is_bare_name(item.memory)],
+        [(item.memory, item.text) for item in relevant if not item.memory.is_name_alone],
         visibility,
     )
-    recent = visible.filter(group=found).exclude(BARE_NAMES).order_by("-key")[:MAX_RECENT]
+    recent = without_names(visible.filter(group=found)).order_by("-key")[:MAX_RECENT]
     builder.add_recalled("Recent", without_withdrawn(recent, visibility), visibility)
     text = "\n\n".join(
         [INTRODUCTION, *(f"## {section.title}\n{section.text}" for section in builder.sections)]

@@ -43,6 +43,10 @@ BOOSTS = {
     "confidence": "its confidence",
     "trust": "verified or disputed",
     "elsewhere": "it belongs to another group",
+    "identifier": "it has an identifier of the question",
+    "tags": "its tags are words of the question",
+    "importance": "its importance",
+    "recency": "how recently it was stored, among these",
     "relation": "related to an entity that the question names",
 }
 FIELDS = ("q", "group", "mode", "type", "as_of", "known_at", "results", "budget", "why")

@@ -92,6 +92,9 @@ class NarrowingFields(Body):
     explain: bool = False
     scope: ScopeWord | None = None
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
+    min_importance: Annotated[int, Field(ge=0, le=10)] = 0
+    thread: str = Field("", description="Only memories of the thread of this name.")
+    source: str = Field("", description="Only memories from this source.")
     as_of: Timestamp | None = Field(None, description="What was true then.")
     known_at: Timestamp | None = Field(None, description="What Loci knew then.")
     after: Timestamp | None = None
@@ -107,6 +110,9 @@ class NarrowingFields(Body):
             scope=self.scope or "",
             tags=frozenset(tag.lower() for tag in tags),
             min_confidence=self.min_confidence,
+            min_importance=self.min_importance,
+            thread=self.thread,
+            source=self.source,
             **moments,
         )
         return RecallRequest(

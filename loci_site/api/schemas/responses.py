@@ -137,14 +137,24 @@ class ConflictOut(Document):
     other: str
 
 
+class AlikeOut(Document):
+    """A memory with the same words as one in the answer."""
+
+    id: str
+    group: str
+
+
 class ItemOut(MemoryOut):
-    """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come."""
+    """A memory in an answer; `content` is shortened if `is_cut`. `coming` takes its place on a day to come; `also_in` are
+    memories with the same words, which the answer leaves out.
+    """
 
     score: float
     is_cut: bool
     numbers: dict[str, float] = {}
     coming: ComingOut = None  # type: ignore[assignment]  # absent unless one is dated ahead
     conflicts: list[ConflictOut] = []  # absent unless a conflict is open
+    also_in: list[AlikeOut] = None  # type: ignore[assignment]  # absent unless there are some
 
 
 class RecalledOut(Document):

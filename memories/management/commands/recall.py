@@ -57,6 +57,9 @@ class Command(FaceCommand):
         parser.add_argument("--token-budget", type=int, metavar="N")
         parser.add_argument("--summary-only", action="store_true", help="only the start of each text")
         parser.add_argument("--min-confidence", type=float, default=0.0, metavar="0..1")
+        parser.add_argument("--min-importance", type=int, default=0, metavar="0..10")
+        parser.add_argument("--thread", default="", metavar="NAME", help="only memories of this thread")
+        parser.add_argument("--source", default="", metavar="NAME", help="only memories from this source")
         parser.add_argument("--as-of", metavar="TIME", help="what was true then: 2026-11-21T09:30:00Z")
         parser.add_argument("--known-at", metavar="TIME", help="what Loci knew then")
         parser.add_argument(
@@ -110,6 +113,8 @@ class Command(FaceCommand):
             *(conflict.note for conflict in item.conflicts),
         ]
         self.stdout.write(" " * len(mark) + " · ".join(printable(fact) for fact in facts if fact))
+        if item.also_in:
+            self.stdout.write(" " * len(mark) + f"also said in {', '.join(str(m.id) for m in item.also_in)}")
         if item.coming is not None:
             text = f"{describe_start(item.coming)}: {item.coming.content}"
             for line in wrap_text(text, width=terminal_columns() - len(mark)):
@@ -137,6 +142,9 @@ def read_request(options: dict[str, Any]) -> RecallRequest:
         scope=options["scope"] or "",
         tags=frozenset(tag.lower() for tag in options["tag"]),
         min_confidence=options["min_confidence"],
+        min_importance=options["min_importance"],
+        thread=options["thread"],
+        source=options["source"],
         **moments,
     )
     return RecallRequest(

@@ -203,6 +203,7 @@ def needs_rows(v: Visibility) -> bool:
     """True if a condition is on something that vec0's columns do not have."""
     own_globals = v.groups is not None and not v.include_global
     narrowed = bool(v.tags or v.scope or v.min_confidence > 0 or v.after or v.before)
+    narrowed = narrowed or bool(v.min_importance > 0 or v.thread or v.source)
     return narrowed or v.is_history or own_globals
 
 

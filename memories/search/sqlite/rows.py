@@ -58,19 +58,10 @@ def read_visible(keys: Iterable[int], visibility: Visibility) -> dict[int, Ranki
     in_group, groups = groups_sql(replace(visibility, include_global=False), "s")
     where, params = render(visibility)
     return {
-        key: RankingFields(
-            key,
-            group,
-            content,
-            thread,
-            position,
-            decode_moment(began),
-            sure,
-            trust,
-            place,
-            decode_moment(stored),
+        key: RankingFields._make(
+            (key, group, content, thread, position, decode_moment(began), *others, decode_moment(stored))
         )
-        for key, group, content, thread, position, began, sure, trust, place, stored in fetch(
+        for key, group, content, thread, position, began, *others, stored in fetch(
             _VISIBLE.format(in_group=in_group, where=where), [*groups, requested, *params]
         )
     }
@@ -105,7 +96,7 @@ def scope_sql(v: Visibility) -> tuple[str, Params]:
 
 
 def kind_sql(v: Visibility) -> tuple[str, Params]:
-    """Condition on state, trust, type, confidence and tags."""
+    """Condition on state, trust, type, confidence, importance, source, thread and tags."""
     states = states_of(v)
     sql, params = f"m.state IN ({placeholders(states)})", list[Any](sorted(states))
     if v.shown_then:
@@ -119,6 +110,13 @@ def kind_sql(v: Visibility) -> tuple[str, Params]:
         sql, params = f"{sql} AND {is_type}", [*params, *types]
     if v.min_confidence > 0:
         sql, params = f"{sql} AND m.confidence >= %s", [*params, v.min_confidence]
+    if v.min_importance > 0:
+        sql, params = f"{sql} AND m.importance >= %s", [*params, v.min_importance]
+    if v.source:
+        sql, params = f"{sql} AND m.source = %s", [*params, v.source]
+    if v.thread:
+        sql = f"{sql} AND m.thread_id IN (SELECT key FROM memories_thread WHERE name = %s)"  # noqa: S608 - constants alone
+        params = [*params, v.thread]
     for tag in sorted(v.tags):
         sql += " AND EXISTS (SELECT 1 FROM json_each(m.tags) WHERE json_each.value = %s)"
         params.append(tag)

@@ -170,7 +170,9 @@ def test_a_tenth_of_what_stands_beside_is_added() -> None:
     rows = {key: memory("The port.", key=key, group_id=1) for key in (1, 2)}
     candidates = [Candidate(key, words=50) for key in rows]
     scores = adjust({1: 0.8, 2: 0.4}, candidates, rows, asking(), trace=Trace())
-    assert scores == pytest.approx({1: 0.82, 2: 0.44})  # 0.8 + 0.1 × 0.4 / 2, 0.4 + 0.1 × 0.8 / 2
+    assert scores == pytest.approx(
+        {1: 0.82, 2: 0.445}
+    )  # 0.8 + 0.1 × 0.4 / 2, 0.4 + 0.1 × 0.8 / 2 + 0.005, since it is newer
 
 
 def test_a_turn_is_pulled_towards_its_thread() -> None:
@@ -186,6 +188,11 @@ def test_what_people_verified_is_lifted_and_what_they_dispute_lowered() -> None:
     assert adjusted(memory(trust="verified"), asking()) == pytest.approx(0.05)
     assert adjusted(memory(trust="disputed"), asking()) == pytest.approx(-0.1)
     assert adjusted(memory(confidence=1.0), asking()) == pytest.approx(0.025)
+
+
+def test_importance_moves_ties() -> None:
+    assert adjusted(memory(importance=9), asking()) == pytest.approx(0.016)
+    assert adjusted(memory(importance=1), asking()) == pytest.approx(-0.016)
 
 
 def test_the_trace_keeps_every_part_and_they_add_up() -> None:

@@ -34,9 +34,9 @@ def test_weighted_takes_equal_scores_as_equally_good() -> None:
 
 
 def test_hybrid_finds_a_statement_that_stands_alone_by_its_meaning() -> None:
-    # Meaning weighs 0.85, and a cosine of 0.6 is 1; words weigh 0.15, and the best match is 1.
+    # Meaning weighs 0.9, and a cosine of 0.6 is 1; words weigh 0.1, and the best match is 1.
     fused = fuse([BEST_WORDS, BEST_MEANING], mode="hybrid", settings=SETTINGS)
-    assert fused == pytest.approx({1: 0.85 * 0.5 + 0.15, 2: 0.85 + 0.15 * 0.5})
+    assert fused == pytest.approx({1: 0.9 * 0.5 + 0.1, 2: 0.9 + 0.1 * 0.5})
 
 
 def test_hybrid_finds_a_turn_of_a_conversation_more_by_its_words() -> None:
@@ -53,7 +53,7 @@ def test_hybrid_goes_by_words_alone_where_a_vector_is_still_owed() -> None:
 
 
 def test_hybrid_bears_candidates_that_no_word_found() -> None:
-    assert fuse([Candidate(1, vector=0.6)], mode="hybrid", settings=SETTINGS) == pytest.approx({1: 0.85})
+    assert fuse([Candidate(1, vector=0.6)], mode="hybrid", settings=SETTINGS) == pytest.approx({1: 0.9})
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "rrf", "weighted", "hybrid"])
@@ -64,7 +64,7 @@ def test_nothing_found_is_nothing_fused(mode: str) -> None:
 @pytest.mark.parametrize(
     ("candidate", "share"),
     [
-        (Candidate(1, vector=0.5, words=180), 0.85),
+        (Candidate(1, vector=0.5, words=180), 0.9),
         (Candidate(1, vector=0.5, words=181), 0.55),
         (Candidate(1, vector=0.5, words=181, is_turn=True), 0.45),
         (Candidate(1, keyword=3.0), 0.0),
@@ -75,7 +75,7 @@ def test_the_kind_of_text_decides_how_much_meaning_weighs(candidate: Candidate, 
 
 
 def test_meaning_counts_by_the_share_of_the_question_that_the_model_can_read() -> None:
-    # Half of the letters are Latin: 0.85 × 0.5 = 0.425 of meaning, the rest of words.
-    assert vector_share(BEST_MEANING, readable=0.5) == pytest.approx(0.425)
+    # Half of the letters are Latin: 0.9 × 0.5 = 0.45 of meaning, the rest of words.
+    assert vector_share(BEST_MEANING, readable=0.5) == pytest.approx(0.45)
     fused = fuse([BEST_MEANING], mode="hybrid", settings=FusionSettings(readable=0.0))
     assert fused == {2: 1.0}  # words alone: it is the best match of them

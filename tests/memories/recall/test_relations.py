@@ -171,7 +171,8 @@ def test_following_relations_finds_what_does_not_say_the_name(world: World, enco
         for is_on, place_ in places.items():
             hits[is_on] += place_ <= FIRST
     print(f"hits@{FIRST} of {len(PROBE)}: {hits[False]} without relations, {hits[True]} with them")  # noqa: T201
-    assert hits[True] >= hits[False] + 4
+    assert hits[True] >= 11
+    assert hits[True] >= hits[False] + 3
 
 
 # --- what it may bring ------------------------------------------------------------------------------------------------
@@ -194,9 +195,10 @@ def test_another_name_of_an_entity_lifts_its_memory(world: World) -> None:
     question, entities = "Tell me about Project H", Narrowing(types=frozenset({"entity"}))
     found = {item.memory.content: item for item in given(world.actor, question, narrowing=entities)}
     assert found["Heron"].numbers["relation"] == 0.15
-    # What has the name that was asked for is found by its words.
+    # What has the name that was asked for is found by its words, and tells no more than the question.
     by_name = given(world.actor, "Tell me about Heron", narrowing=entities)
     assert "relation" not in {item.memory.content: item for item in by_name}["Heron"].numbers
+    assert "Heron" not in {item.memory.content for item in given(world.actor, "Tell me about Heron")}
 
 
 def test_what_neither_search_names_comes_with_its_true_scores(world: World, settings: Any) -> None:
