@@ -1,0 +1,126 @@
+"""The signs that change a fact, and belong to the words and numbers beside them.
+
+A sign before a number, what separates two digits (any separator is the same: 2024-05-03, 2024.05.03), + and # in a name
+(C++, C#), per cent, degrees and currency beside a number, "!" before a word, operators between two operands, and the
+signs of mathematics and music that belong to one (√9, B♭). Any other sign is dress.
+"""
+
+import re
+
+from memories.language.dress.letters import is_kept
+
+_EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
+_APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
+_QUERY_STRING = re.compile(r"\?[\w.=&%-]{0,60}$")
+_HOME = re.compile(r"(?<!\S)~(?=/\w)")
+_OPERATOR = re.compile(
+    r"(?<=[\w)\]}\"'%])\s?(<=>|<->|<=|>=|!==?|<>|=/=|=>|->|<-|<<|>>|&&?|\|\||={1,3}|[<>≤≥≠≮≯+×÷±∈∉⊂⊃∪∩∧∨→←⇒⇐⇔↔∓∝≈≉≡≢])\s?"
+    r"(?=[\w(\[{\"'¬!$€£¥₹.-])"
+)
+_SAME_OPERATOR = {
+    "≤": "<=", "≥": ">=", "≠": "!=", "!==": "!=", "<>": "!=", "=/=": "!=", "⇒": "=>", "→": "->", "←": "<-",
+}  # fmt: skip
+_OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
+_NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
+_BETWEEN_DIGITS = "+*^<>=~%×÷±&"
+_CURRENCY = "$€£¥₹"
+_ENDS = " .,;:!?)"
+_AFTER_NUMBER = re.compile(r"[^\w.,;:!?%‰°]{0,20}([%‰°])")
+_BEFORE_OPERAND = "√∛∜∀∃∄∂∇∆∏∑∫∮"
+_AFTER_LETTER = "♭♯♮"
+
+
+def without_private_marks(text: str) -> str:
+    """The text without the characters that mark operators here."""
+    return text if text.isascii() else text.translate(_NO_MARKS)
+
+
+def mark_signs(text: str) -> str:
+    """A plainly spelt text with its operators marked."""
+    text = _APPROXIMATELY.sub(f"{_OPEN}~{_CLOSE}", _HOME.sub(f"{_OPEN}~{_CLOSE}", text))
+    text = _EXPONENT.sub(f"e{_OPEN}-{_CLOSE}", text)
+    return _OPERATOR.sub(mark_operator, text)
+
+
+def mark_operator(found: re.Match[str]) -> str:
+    """An operator between two operands, marked; = and & in the query of an address are punctuation."""
+    sign, start = found[1], found.start()
+    if sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start):
+        return found[0]
+    return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
+
+
+def keep_signs(text: str) -> str:
+    """Letters and digits of a plainly spelt text, and the signs between them that change a fact."""
+    kept: list[str] = []
+    at, size = 0, len(text)
+    while at < size:
+        end = at + 1
+        if text[at] == _OPEN:
+            end = text.index(_CLOSE, at) + 1
+            kept.append(text[at + 1 : end - 1])
+        elif is_kept(text[at]):
+            kept.append(text[at])
+        else:
+            while end < size and not is_kept(text[end]) and text[end] != _OPEN:
+                end += 1
+            kept.append(find_signs(text, at, end))
+        at = end
+    return "".join(kept)
+
+
+def find_signs(text: str, start: int, end: int) -> str:
+    """The signs in text[start:end], a run without letters and digits, that change what stands beside it."""
+    run = text[start:end]
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if before.isdigit() and after.isdigit():
+        signs = "".join(c for c in run if c in _BETWEEN_DIGITS)
+        sign = sign_before(before, run, after)[-1:]
+        return (signs if sign in signs else signs + sign) or "."
+    return sign_after(text, start, run) + sign_before(before, run, after)
+
+
+def sign_after(text: str, start: int, run: str) -> str:
+    """The sign that belongs to what precedes the run: 5 %, 5 €, 18+, C++, C#, A-."""
+    before, bare = text[start - 1 : start], run.lstrip()
+    if before.isdigit():
+        if bare and bare[0] in _CURRENCY:
+            return bare[0]
+        if found := _AFTER_NUMBER.match(run):
+            return found[1]
+        return "+" if run[:1] == "+" and run[1:2] != "+" else ""
+    if not before.isalpha():
+        return ""
+    if run[0] in _AFTER_LETTER:
+        return run[0]
+    token = 1
+    while start - token > 0 and token < 4 and text[start - token - 1].isalnum():
+        token += 1
+    pluses = len(run) - len(run.lstrip("+"))
+    if pluses in (1, 2):
+        return "+" * pluses
+    if run[0] == "#" and run[1:2] != "#" and token <= 3:
+        return "#"
+    is_last = run[1:2] in _ENDS if len(run) > 1 else start + 1 == len(text)
+    return "-" if run[0] == "-" and token <= 2 and is_last else ""
+
+
+def sign_before(before: str, run: str, after: str) -> str:
+    """The sign that belongs to what follows the run: -5, .5, $5, !enabled."""
+    beside = run.split()[-1] if run.strip() and not run[-1].isspace() else ""
+    is_apart = not before or len(beside) < len(run) or run[0] in "([{\"'="
+    if beside and beside[-1] in _BEFORE_OPERAND:
+        return beside[-1]
+    if after.isdigit():
+        signs = "".join(c for c in beside if c in _CURRENCY)
+        if beside.endswith("^") and before.isalnum():
+            signs += "^"
+        sign = beside.rstrip("$€£¥₹.([\"'*_`")[-1:]
+        if is_apart and sign and sign in "-+" and beside.count(sign) == 1:
+            signs = sign + signs
+        if is_apart and beside.endswith(".") and beside.count(".") == 1:
+            signs += "."
+        return signs + ("±" if beside.endswith("±") else "")
+    if after.isalpha() and is_apart and beside[-1:] in ("!", "¬") and beside.count("!") < 2:
+        return "!"
+    return ""
