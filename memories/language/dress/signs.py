@@ -6,8 +6,11 @@ signs of mathematics and music that belong to one (√9, B♭). Any other sign i
 """
 
 import re
+from typing import Final
 
 from memories.language.dress.letters import is_kept
+from memories.language.function_words import DETERMINERS, JOINING, STOP, TURNING
+from memories.language.word_tables import parse_words, read_sections
 
 _EXPONENT = re.compile(r"(?<=\d)e[-\u2212](?=\d)")
 _APPROXIMATELY = re.compile(r"(?<![~\w])~(?=\d)")
@@ -20,6 +23,20 @@ _OPERATOR = re.compile(
 _SAME_OPERATOR = {
     "≤": "<=", "≥": ">=", "≠": "!=", "!==": "!=", "<>": "!=", "=/=": "!=", "⇒": "=>", "→": "->", "←": "<-",
 }  # fmt: skip
+_COMPARISONS = frozenset("< > <= >= == === != !== <> =/= ≤ ≥ ≠ ≮ ≯ ≈ ≉ ≡ ≢".split())
+_BETWEEN_COMMANDS = frozenset(("&&", "||"))
+MAX_OPERAND = 40
+_OPERAND = re.compile(r"[\w.:/()\[\]]+")
+_DIGIT = re.compile(r"\d")
+_CODE = re.compile(r"\d|[^\W_]_[^\W_]|\w[(\[]|\w(?:\.|::|/)\w")
+_LITERALS = frozenset(("true", "false", "null", "none", "nil"))
+_ARTICLES = frozenset("ai")
+_FUNCTION_WORDS: Final = (STOP | DETERMINERS | JOINING | TURNING | {"not", "no", "if", "when"}) - _ARTICLES
+_WORD = re.compile(r"[^\W_]+")
+_TABLES: Final = read_sections("signed_names")
+_WITH_PLUS: Final = parse_words(_TABLES["names with a plus"])
+_WITH_MINUS: Final = parse_words(_TABLES["names with a minus"])
+_BEFORE_LETTER: Final = parse_words(_TABLES["before a letter"])
 _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
 _NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
 _BETWEEN_DIGITS = "+*^<>=~%×÷±&"
@@ -47,7 +64,34 @@ def mark_operator(found: re.Match[str]) -> str:
     sign, start = found[1], found.start()
     if sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start):
         return found[0]
+    if not joins_operands(found):
+        return found[0]
     return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
+
+
+def joins_operands(found: re.Match[str]) -> bool:
+    """True if an operator stands between two operands, one of which is a number, a single letter or code."""
+    sign, text = found[1], found.string
+    left = _OPERAND.findall(text[max(0, found.start() - MAX_OPERAND) : found.start()])[-1:]
+    right = _OPERAND.findall(text[found.end() : found.end() + MAX_OPERAND])[:1]
+    one, other = "".join(left), "".join(right)
+    if text[found.start() - 1] in "\"'" and text[found.end()] == text[found.start() - 1]:
+        return True  # the text is about ">"
+    if sign in _COMPARISONS and _DIGIT.search(one + other):
+        return True  # also in "is < 5"
+    if sign == "&" and found[0] == " &":
+        return is_operand(other)  # &p, an address
+    if _FUNCTION_WORDS & {one, other.rstrip(".:")}:
+        return False
+    is_of_letters = {one.strip("()"), other.strip("().")} <= _ARTICLES
+    return sign in _BETWEEN_COMMANDS or is_operand(one) or is_operand(other) or is_of_letters
+
+
+def is_operand(word: str) -> bool:
+    """True for a number, a single letter that is no word, or code."""
+    bare = word.strip(".:/()[]")
+    is_letter = len(bare) == 1 and bare not in _ARTICLES
+    return is_letter or bare in _LITERALS or bool(_CODE.search(word))
 
 
 def keep_signs(text: str) -> str:
@@ -93,16 +137,28 @@ def sign_after(text: str, start: int, run: str) -> str:
         return ""
     if run[0] in _AFTER_LETTER:
         return run[0]
-    token = 1
-    while start - token > 0 and token < 4 and text[start - token - 1].isalnum():
-        token += 1
-    pluses = len(run) - len(run.lstrip("+"))
-    if pluses in (1, 2):
-        return "+" * pluses
-    if run[0] == "#" and run[1:2] != "#" and token <= 3:
-        return "#"
+    if run[0] not in "+#-":
+        return ""
+    sign = {"+": run[: len(run) - len(run.lstrip("+"))], "#": "#" * (run[1:2] != "#")}.get(run[0], "-")
     is_last = run[1:2] in _ENDS if len(run) > 1 else start + 1 == len(text)
-    return "-" if run[0] == "-" and token <= 2 and is_last else ""
+    if len(sign) not in (1, 2) or (sign == "-" and not is_last):
+        return ""
+    return sign if is_name(text, start, sign, run[len(sign) :]) else ""
+
+
+def is_name(text: str, end: int, sign: str, rest: str) -> bool:
+    """True if the word before text[end] makes a name with the sign: C++, F#, A-, Disney+; not "of+"."""
+    words = _WORD.findall(text[max(0, end - MAX_OPERAND) : end])
+    word = words[-1]
+    if word in _ARTICLES:
+        after = _WORD.search(text, end, end + MAX_OPERAND)
+        is_at_end = after is None or rest.strip()[:1] in tuple(".,;:!?)") or after[0] in _FUNCTION_WORDS
+        return is_at_end or (len(words) > 1 and words[-2] in _BEFORE_LETTER)
+    if len(word) == 1:
+        return True
+    if sign == "#":
+        return False
+    return word in (_WITH_MINUS if sign == "-" else _WITH_PLUS) or (sign == "+" and word[0].isdigit())
 
 
 def sign_before(before: str, run: str, after: str) -> str:
