@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W_]+")
 _TABLES: Final = read_sections("signed_names")
 _WITH_PLUS: Final = parse_words(_TABLES["names with a plus"])
 _WITH_MINUS: Final = parse_words(_TABLES["names with a minus"])
-_BEFORE_LETTER: Final = parse_words(_TABLES["before a letter"])
+_BESIDE_LETTER: Final = parse_words(_TABLES["beside a letter"])
 _OPEN, _CLOSE = "\ue000", "\ue001"  # around an operator, in characters of no script
 _NO_MARKS = {ord(_OPEN): " ", ord(_CLOSE): " "}
 _BETWEEN_DIGITS = "+*^<>=~%×÷±&"
@@ -152,8 +152,8 @@ def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     word = words[-1]
     if word in _ARTICLES:
         after = _WORD.search(text, end, end + MAX_OPERAND)
-        is_at_end = after is None or rest.strip()[:1] in tuple(".,;:!?)") or after[0] in _FUNCTION_WORDS
-        return is_at_end or (len(words) > 1 and words[-2] in _BEFORE_LETTER)
+        is_at_end = after is None or rest.strip()[:1] in tuple(".,;:!?)") or after[0] in _FUNCTION_WORDS | _BESIDE_LETTER
+        return is_at_end or (len(words) > 1 and words[-2] in _BESIDE_LETTER)
     if len(word) == 1:
         return True
     if sign == "#":
