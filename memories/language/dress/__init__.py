@@ -5,7 +5,6 @@ letters, and saying the whole text twice. markup.py removes what is around the w
 signs.py keeps the signs that change a fact.
 """
 
-import re
 from collections import Counter
 from operator import itemgetter
 

@@ -24,6 +24,7 @@ _YEAR_FIRST = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/. ](0[1-9]|1[0-2])[-/. ](0[1
 _AFTER_AMOUNT = re.compile(r"(?<![\w$€£¥₹])(\d[\d.,]{0,20})\s?([$€£¥₹])(?![\w$€£¥₹])")
 # A number with its country code: however it is grouped, it is the same.
 _PHONE = re.compile(r"(?<![\w+])\+(?=(?:[ ().-]{0,2}\d){9,15}(?!\d))\d(?:[ ().-]{0,2}\d){8,14}")
+_FIRST_SIGN = "\u0300"  # no combining sign has a lower number
 _ACCENTED_SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
 
 
@@ -86,12 +87,11 @@ def without_accents(text: str) -> str:
     kept: list[str] = []
     keeps_signs = False
     for c in unicodedata.normalize("NFD", text):
-        if unicodedata.category(c)[0] == "M":
-            if keeps_signs:
-                kept.append(c)
-            continue
-        keeps_signs = keeps_its_signs(c)
-        kept.append(c)
+        is_sign = c >= _FIRST_SIGN and unicodedata.category(c)[0] == "M"
+        if not is_sign:
+            keeps_signs = c >= _FIRST_SIGN and keeps_its_signs(c)
+        if keeps_signs or not is_sign:
+            kept.append(c)
     return unicodedata.normalize("NFC", "".join(kept))
 
 
@@ -103,4 +103,4 @@ def keeps_its_signs(character: str) -> bool:
 
 def is_kept(character: str) -> bool:
     """True for a letter, a digit, or a combining sign that is part of a letter."""
-    return character.isalnum() or unicodedata.category(character)[0] == "M"
+    return character.isalnum() or (character >= _FIRST_SIGN and unicodedata.category(character)[0] == "M")

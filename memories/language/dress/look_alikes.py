@@ -31,7 +31,9 @@ def with_latin_letters(text: str) -> str:
     plain = text.translate(_LOOK_ALIKES)
     if len(_LATIN.findall(plain)) >= _MOSTLY * sum(c.isalpha() for c in text):
         return plain
-    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if _LATIN.search(word[0]) else word[0], text)
+    return _WORD.sub(
+        lambda word: word[0].translate(_LOOK_ALIKES) if _LATIN.search(word[0]) else word[0], text
+    )
 
 
 def spell_indicators(text: str) -> str:

@@ -61,7 +61,34 @@ _EMOJI_FORM = re.compile(r"[^\x00-\x7f]\ufe0f")  # ℹ️ and Ⓜ️ are picture
 _TRADE_MARK = re.compile(r"[™℠©®]|\((?:tm|c|r)\)", re.I)
 _SUPERSCRIPT = re.compile(r"(?<=[^\W_⁰¹²³⁴-⁹])([⁰¹²³⁴-⁹⁻⁺]+)")
 _LAST_WORD = re.compile(r"[^\W_]+")
-_POWERS = frozenset("mm cm dm km nm um μm ft in yd mi sec min ms kg hz sin cos tan cot log ln mol cd".split())
+_POWERS = frozenset(
+    [
+        "mm",
+        "cm",
+        "dm",
+        "km",
+        "nm",
+        "um",
+        "μm",
+        "ft",
+        "in",
+        "yd",
+        "mi",
+        "sec",
+        "min",
+        "ms",
+        "kg",
+        "hz",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "log",
+        "ln",
+        "mol",
+        "cd",
+    ]
+)
 MAX_FORMULA = 3  # letters of an ion before its charge: Na⁺, Mg²⁺, and of a unit with a negative exponent
 _UNDERLINE = re.compile(r"^[ \t]*={2,}[ \t]*$", re.M)
 _SPACE_IN_ADDRESS = re.compile(r"(?<![%\W])%20")

@@ -23,7 +23,9 @@ _OPERATOR = re.compile(
 _SAME_OPERATOR = {
     "≤": "<=", "≥": ">=", "≠": "!=", "!==": "!=", "<>": "!=", "=/=": "!=", "⇒": "=>", "→": "->", "←": "<-",
 }  # fmt: skip
-_COMPARISONS = frozenset("< > <= >= == === != !== <> =/= ≤ ≥ ≠ ≮ ≯ ≈ ≉ ≡ ≢".split())
+_COMPARISONS = frozenset(
+    ["<", ">", "<=", ">=", "==", "===", "!=", "!==", "<>", "=/=", "≤", "≥", "≠", "≮", "≯", "≈", "≉", "≡", "≢"]
+)
 _BETWEEN_COMMANDS = frozenset(("&&", "||"))
 MAX_OPERAND = 40
 _OPERAND = re.compile(r"[\w.:/()\[\]]+")
@@ -100,7 +102,10 @@ def keep_signs(text: str) -> str:
     at, size = 0, len(text)
     while at < size:
         end = at + 1
-        if text[at] == _OPEN:
+        if word := _WORD.match(text, at):
+            end = word.end()
+            kept.append(word[0])
+        elif text[at] == _OPEN:
             end = text.index(_CLOSE, at) + 1
             kept.append(text[at + 1 : end - 1])
         elif is_kept(text[at]):
@@ -108,7 +113,12 @@ def keep_signs(text: str) -> str:
         else:
             while end < size and not is_kept(text[end]) and text[end] != _OPEN:
                 end += 1
-            kept.append(find_signs(text, at, end))
+            if (
+                end > at + 1
+                or text[at] != " "
+                or (text[at - 1 : at].isdigit() and text[end : end + 1].isdigit())
+            ):
+                kept.append(find_signs(text, at, end))  # a space between words has none
         at = end
     return "".join(kept)
 
@@ -152,7 +162,11 @@ def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     word = words[-1]
     if word in _ARTICLES:
         after = _WORD.search(text, end, end + MAX_OPERAND)
-        is_at_end = after is None or rest.strip()[:1] in tuple(".,;:!?)") or after[0] in _FUNCTION_WORDS | _BESIDE_LETTER
+        is_at_end = (
+            after is None
+            or rest.strip()[:1] in tuple(".,;:!?)")
+            or after[0] in _FUNCTION_WORDS | _BESIDE_LETTER
+        )
         return is_at_end or (len(words) > 1 and words[-2] in _BESIDE_LETTER)
     if len(word) == 1:
         return True
