@@ -20,7 +20,7 @@ _ENDS: Final = {
 _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]{0,9}\n"
     r"(?:(?:[ \t]{0,20}[\w-]{1,60}[ \t]{0,5}[:=][^\n]{0,500}|[ \t]{0,20}-[ \t][^\n]{0,500}|#[^\n]{0,500}|[ \t]{0,20})\n){1,60}?"
-    r"\1[ \t]{0,9}(?:\n|$)"
+    r"(?:\1|\.\.\.)[ \t]{0,9}(?:\n|$)"
 )
 _TARGET = re.compile(
     r"^[ \t]{0,3}\[([^\[\]\n]{1,500})\]:[ \t]{1,9}<?(?:[a-z]{2,10}:|www\.|[/#.])[^\s<>]{0,500}>?"
@@ -70,6 +70,7 @@ def without_hidden(text: str) -> str:
 
 def without_front_matter(text: str) -> str:
     """The text without a header between two lines of signs."""
+    text = text.lstrip("\ufeff")
     header = _FRONT_MATTER.match(text) if text[:3] in ("---", "+++") else None
     return text[header.end() :] if header is not None else text
 

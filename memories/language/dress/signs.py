@@ -33,6 +33,7 @@ _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\d|[^\W_]_[^\W_]|\w[(\[]|\w(?:\.|::|/)\w")
 _LITERALS = frozenset(("true", "false", "null", "none", "nil"))
 _ARTICLES = frozenset("ai")
+_LETTER_WORDS = frozenset("aeikouvwyz")  # in some languages these are words
 _FUNCTION_WORDS: Final = (STOP | DETERMINERS | JOINING | TURNING | {"not", "no", "if", "when"}) - _ARTICLES
 _WORD = re.compile(r"[^\W_]+")
 _TABLES: Final = read_sections("signed_names")
@@ -81,8 +82,10 @@ def joins_operands(found: re.Match[str]) -> bool:
         return True  # the text is about ">"
     if sign in _COMPARISONS and _DIGIT.search(one + other):
         return True  # also in "is < 5"
+    if sign == "+" and found[0][:1].isspace() != found[0][-1:].isspace():
+        return False  # "z+ b" and "z +b": it belongs to one of them, or to none
     if sign == "&" and found[0] == " &":
-        return is_operand(other)  # &p, an address
+        return is_operand(other) and not other[0].isdigit()  # &p, an address
     if _FUNCTION_WORDS & {one, other.rstrip(".:")}:
         return False
     is_of_letters = {one.strip("()"), other.strip("().")} <= _ARTICLES
@@ -131,7 +134,10 @@ def find_signs(text: str, start: int, end: int) -> str:
         signs = "".join(c for c in run if c in _BETWEEN_DIGITS)
         sign = sign_before(before, run, after)[-1:]
         return (signs if sign in signs else signs + sign) or "."
-    return sign_after(text, start, run) + sign_before(before, run, after)
+    sign = sign_before(before, run, after)
+    if sign == "!" and _WORD.findall(text, end, end + MAX_OPERAND)[0] in _FUNCTION_WORDS | _ARTICLES:
+        sign = ""
+    return sign_after(text, start, run) + sign
 
 
 def sign_after(text: str, start: int, run: str) -> str:
@@ -160,7 +166,7 @@ def is_name(text: str, end: int, sign: str, rest: str) -> bool:
     """True if the word before text[end] makes a name with the sign: C++, F#, A-, Disney+; not "of+"."""
     words = _WORD.findall(text[max(0, end - MAX_OPERAND) : end])
     word = words[-1]
-    if word in _ARTICLES:
+    if word in _LETTER_WORDS or (len(word) == 1 and not word.isascii()):
         after = _WORD.search(text, end, end + MAX_OPERAND)
         is_at_end = (
             after is None
@@ -183,7 +189,7 @@ def sign_before(before: str, run: str, after: str) -> str:
         return beside[-1]
     if after.isdigit():
         signs = "".join(c for c in beside if c in _CURRENCY)
-        if beside.endswith("^") and before.isalnum():
+        if beside.endswith("^") and beside == run and before.isalnum():
             signs += "^"
         sign = beside.rstrip("$€£¥₹.([\"'*_`")[-1:]
         if is_apart and sign and sign in "-+" and beside.count(sign) == 1:
