@@ -82,8 +82,8 @@ def joins_operands(found: re.Match[str]) -> bool:
         return True  # the text is about ">"
     if sign in _COMPARISONS and _DIGIT.search(one + other):
         return True  # also in "is < 5"
-    if sign == "+" and found[0][:1].isspace() != found[0][-1:].isspace():
-        return False  # "z+ b" and "z +b": it belongs to one of them, or to none
+    if found[0] == "+ ":
+        return False  # it belongs to the word before, or to none
     if sign == "&" and found[0] == " &":
         return is_operand(other) and not other[0].isdigit()  # &p, an address
     if _FUNCTION_WORDS & {one, other.rstrip(".:")}:

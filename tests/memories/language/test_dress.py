@@ -124,6 +124,7 @@ DIFFERENT = [
     ("Jo takes vitamin B+ at noon", "Jo takes vitamin B at noon"),
     ("Jo has blood group AB-", "Jo has blood group AB+"),
     ("The limit is x^2 at most", "The limit is x2 at most"),
+    ("The mode is chmod +x", "The mode is chmod -x"),
     ("It says !enabled in there", "It says enabled in there"),
     ("We wrote it in F# then", "We wrote it in F then"),
     ("The piece is in A# minor", "The piece is in A minor"),
@@ -170,6 +171,10 @@ def test_what_a_document_has_around_a_text_is_dress(form: str) -> None:
 @pytest.mark.parametrize("text", LOOK_ALIKES)
 def test_letters_and_digits_that_look_like_latin_ones_are_these(text: str) -> None:
     assert undressed(text) == undressed(SALARY)
+
+
+def test_letters_that_are_words_in_some_language_take_no_sign() -> None:
+    assert undressed("Klucz jest w- szafie z+ numerem") == undressed("Klucz jest w szafie z numerem")
 
 
 def test_words_of_another_script_keep_their_letters() -> None:
