@@ -65,9 +65,8 @@ def mark_signs(text: str) -> str:
 def mark_operator(found: re.Match[str]) -> str:
     """An operator between two operands, marked; = and & in the query of an address are punctuation."""
     sign, start = found[1], found.start()
-    if sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start):
-        return found[0]
-    if not joins_operands(found):
+    is_in_query = sign in "=&" and _QUERY_STRING.search(found.string, max(0, start - 61), start)
+    if is_in_query or not joins_operands(found):
         return found[0]
     return f"{_OPEN}{_SAME_OPERATOR.get(sign, sign)}{_CLOSE}"
 
