@@ -33,6 +33,7 @@ from memories.store import (
     link_successor,
     move_ends,
     prepare_text,
+    rows_called_off,
     withdrawn_doubt,
 )
 from memories.store.derived import withdraw_replaced
@@ -212,6 +213,11 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
         raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
+    if called_off := rows_called_off(memory):
+        raise Conflict(
+            f"{memory.id} is {memory.trust}, and {called_off[0].id}, which it was to replace, counts on.",
+            hint="Edit that one, or approve this one first.",
+        )
     if change.version is not None and change.version != memory.version:
         raise Conflict(
             f"{memory.id} now has version {memory.version}, not {change.version}.",
