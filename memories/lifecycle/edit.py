@@ -43,6 +43,7 @@ from memories.store.policy import COUNTED, Change, held_back, refuse_write
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import in_other_dress
+from memories.store.withdrawn.texts import LABELS, refuse_withdrawn_labels, refuse_withdrawn_reason
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
@@ -162,6 +163,9 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     `is_decided`: a curator chose this text, so no policy holds it back; restating a retracted text is then a
     Conflict, since nobody is left to decide about it.
     """
+    refuse_withdrawn_reason(actor, ready.memory.group, reason)
+    labels = [name for name in LABELS if name in ready.differing]
+    refuse_withdrawn_labels(actor, ready.memory.group, ready.draft, names=labels)
     # A candidate beside the memory would be the same text twice, so new times wait as fields do.
     if ready.differing.isdisjoint(VERSIONED - TIMES):
         change = change_of(ready.differing)

@@ -31,6 +31,7 @@ from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."
@@ -217,6 +218,7 @@ def change_fields(
         Conflict: somebody else changed the memory meanwhile; nothing was done.
     """
     reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, memory.group, reason)
     before = snapshot(memory)
     now = timezone.now()
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})

@@ -52,6 +52,7 @@ from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
 from memories.store.withdrawn.rejection import follow_trust
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Trust
 
 __all__ = [
@@ -181,6 +182,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     memory = find_version(actor, id_, right=CURATE)
     held_back(actor, Change.PURGE, head_of(memory))
     reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
         "its text, words, vectors and log payloads are destroyed",
         barred_line(memory),

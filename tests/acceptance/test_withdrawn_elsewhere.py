@@ -78,3 +78,39 @@ def test_a_checkpoint_about_other_things_is_saved(told: House) -> None:
         "odd": "{]",
     }
     send(told, "/checkpoints", 201, group="ledger", state=state)
+
+
+LABELS: dict[str, tuple[dict[str, Any], str]] = {
+    "metadata": ({"metadata": {"notes": ["tea", TEXT.upper()]}}, "metadata.notes[1]"),
+    "source": ({"source": TEXT}, "source"),
+    "source_ref": ({"source": "log", "source_ref": TEXT}, "source_ref"),
+    "tags": ({"tags": ["tea", TEXT]}, "tags[1]"),
+}
+
+
+@pytest.mark.parametrize("field", LABELS)
+def test_a_field_beside_the_text_does_not_say_it(told: House, field: str) -> None:
+    values, place = LABELS[field]
+    refusal(told, "/memories", field, place, content="Tea is at four.", group="ledger", **values)
+    assert not Memory.objects.filter(state="live").exists()
+
+
+@pytest.mark.parametrize("field", ["metadata", "tags"])
+def test_an_edit_does_not_say_it_beside_the_text(told: House, field: str) -> None:
+    memory = kept(told.person, "Tea is at four.", group="ledger", scope="group")
+    values, place = LABELS[field]
+    refused = send(told, f"/memories/{memory.id}", 409, method="patch", **values)
+    assert f"'{place}' repeats a withdrawn text" in refused["message"]
+
+
+@pytest.mark.parametrize("verb", ["forget", "retract", "dispute"])
+def test_a_reason_does_not_say_it(told: House, verb: str) -> None:
+    memory = kept(told.person, "Tea is at four.", group="ledger", scope="group")
+    refusal(told, f"/memories/{memory.id}/{verb}", "reason", reason=TEXT)
+    send(told, f"/memories/{memory.id}/{verb}", reason=f"It says something else than: {TEXT[:20]}")
+
+
+def test_a_word_that_was_withdrawn_may_still_be_a_tag(told: House) -> None:
+    memory = kept(told.person, "deploy", group="ledger", type="entity", scope="group")
+    send(told, f"/memories/{memory.id}/retract", reason="no name")
+    send(told, "/memories", 201, content="Tea is at four.", group="ledger", tags=["deploy"])

@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from access.actor import Actor
 from access.errors import Conflict
 from access.models import Group
+from memories.draft import Draft
+from memories.language.dress import undressed
 from memories.store.withdrawn.marks import Withdrawn, find_all_withdrawn, read_marks
 from memories.types import Scope
 
@@ -16,6 +18,13 @@ _TAG = re.compile(r"<[^<>\n]{1,300}>")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？।])\s+")
 _CLAUSE_END = re.compile(r"\s*[;；]\s*")
 _LABEL_END = re.compile(r"(?:(?<=[:：])\s+|：)")
+LABELS: Final = (
+    "thread",
+    "source",
+    "source_ref",
+    "tags",
+    "metadata",
+)  # of a draft: agents read them in answers
 MAX_LABELS: Final = 3  # before a sentence: "Open: note: …"
 MAX_JSON_DEPTH: Final = 5  # of JSON in strings of JSON
 
@@ -26,7 +35,7 @@ def refuse_withdrawn_texts(
     """Raise Conflict if a string in a JSON value, or a sentence of one, is a text that was withdrawn in the group.
 
     It names the path, such as `state.notes[2]`. In other dress counts too, since nobody would be asked about it.
-    `is_whole`: only strings that repeat it as a whole.
+    `is_whole`: only strings that are the text as a whole, and not in other dress.
     """
     if not value or not read_marks().concern(group.key):
         return
@@ -34,11 +43,45 @@ def refuse_withdrawn_texts(
         (path, text)
         for path, whole in strings_in(value, field)
         for text in ([whole] if is_whole else sentences_of(whole))
+        if not is_whole or undressed(text)  # a word that was withdrawn may still be a tag
     ]
     found = find_all_withdrawn((group.key, scope, text) for _, text in parts)
     for (path, _), withdrawn in zip(parts, found, strict=True):
-        if withdrawn is not None:
+        if withdrawn is not None and (withdrawn.is_refused or not is_whole):
             raise repeated_text(actor, withdrawn, path=path, field=field)
+
+
+def refuse_withdrawn_reason(actor: Actor, group: Group, reason: str) -> None:
+    """Raise Conflict if the reason of a change is a text that was withdrawn in the group."""
+    refuse_withdrawn_texts(actor, group, reason, field="reason", is_whole=True)
+
+
+def refuse_withdrawn_labels(
+    actor: Actor, group: Group, draft: Draft, *, names: Iterable[str] = LABELS
+) -> None:
+    """Raise Conflict if one of these fields of a memory holds a text that was withdrawn in the group."""
+    for name in names:
+        refuse_withdrawn_texts(actor, group, getattr(draft, name), field=name, is_whole=True)
+
+
+def find_withdrawn_labels(drafts: Sequence[tuple[Group, Draft]]) -> list[tuple[str, Withdrawn] | None]:
+    """The first field beside each draft's text that is a withdrawn text, with its path; at most two queries."""
+    marks = read_marks()
+    asked = [
+        (number, group.key, path, text)
+        for number, (group, draft) in enumerate(drafts)
+        if marks.concern(group.key)
+        for name in LABELS
+        for path, text in strings_in(getattr(draft, name), name)
+        if name == "thread" or undressed(text)
+    ]
+    repeated: list[tuple[str, Withdrawn] | None] = [None] * len(drafts)
+    if asked:
+        found = find_all_withdrawn((group, Scope.GROUP, text) for _, group, _, text in asked)
+        for (number, _, path, _), withdrawn in zip(asked, found, strict=True):
+            if withdrawn is not None and (withdrawn.is_refused or path == "thread"):
+                repeated[number] = repeated[number] or (path, withdrawn)
+    return repeated
 
 
 def repeated_text(actor: Actor, withdrawn: Withdrawn, *, path: str, field: str) -> Conflict:
