@@ -22,7 +22,7 @@ from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
 from memories.lifecycle.restore import RESTORABLE, restore
-from memories.lifecycle.retract import retract
+from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede
 from memories.lifecycle.target import (
     ChangeResult,
@@ -149,7 +149,12 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators."""
+    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators.
+
+    Rejecting what an agent retracted confirms the retraction.
+    """
+    if (memory := find_confirmable(actor, id_)) is not None:
+        return confirm_retraction(actor, memory, reason=reason, dry_run=dry_run)
     consequence = "recall does not return it, and the same text is refused"
     return _set_trust(actor, id_, Trust.REJECTED, consequence, reason=reason, dry_run=dry_run)
 
