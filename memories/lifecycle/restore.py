@@ -45,6 +45,7 @@ from memories.store import (
     insert_version,
     point_to_successor,
     prepare_text,
+    rows_called_off,
 )
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
@@ -203,7 +204,7 @@ def restore_retracted(actor: Actor, memory: Memory, *, reason: str, dry_run: boo
 
     return change_or_propose(
         actor, Change.RESTORE_VERSION, memory, run, reason=reason, dry_run=dry_run,
-        arguments={"version": str(memory.id)},
+        arguments={"version": str(memory.id)}, reached=lambda: list(rows_called_off(memory)),
     )  # fmt: skip
 
 

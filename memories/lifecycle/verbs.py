@@ -22,7 +22,7 @@ from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
 from memories.lifecycle.restore import RESTORABLE, restore
-from memories.lifecycle.retract import retract
+from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede
 from memories.lifecycle.target import (
     ChangeResult,
@@ -52,6 +52,7 @@ from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
 from memories.store.withdrawn.rejection import follow_trust
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Trust
 
 __all__ = [
@@ -148,7 +149,12 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators."""
+    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators.
+
+    Rejecting what an agent retracted confirms the retraction.
+    """
+    if (memory := find_confirmable(actor, id_)) is not None:
+        return confirm_retraction(actor, memory, reason=reason, dry_run=dry_run)
     consequence = "recall does not return it, and the same text is refused"
     return _set_trust(actor, id_, Trust.REJECTED, consequence, reason=reason, dry_run=dry_run)
 
@@ -181,6 +187,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     memory = find_version(actor, id_, right=CURATE)
     held_back(actor, Change.PURGE, head_of(memory))
     reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
         "its text, words, vectors and log payloads are destroyed",
         barred_line(memory),

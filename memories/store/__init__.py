@@ -37,6 +37,15 @@ from memories.store.prepare import PreparedDraft, check_may_write, prepare_store
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_neighbours, link_successor
+from memories.store.writes.plans import (
+    call_off_plan,
+    follow_withdrawal,
+    is_withdrawn,
+    is_withdrawn_now,
+    put_plan_back,
+    rows_called_off,
+    was_called_off_after,
+)
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
 from memories.store.writes.supersede import (
@@ -58,22 +67,29 @@ __all__ = [
     "StoreResult",
     "add_alias",
     "bring_plan_forward",
+    "call_off_plan",
     "changed_meanwhile",
     "check_may_write",
     "find_exact",
+    "follow_withdrawal",
     "insert_version",
+    "is_withdrawn",
+    "is_withdrawn_now",
     "link_neighbours",
     "link_successor",
     "move_ends",
     "point_to_successor",
     "prepare_store",
     "prepare_text",
+    "put_plan_back",
     "replace_memory",
     "restated_withdrawn",
+    "rows_called_off",
     "settle_on_approval",
     "store",
     "store_prepared",
     "valid_time_end",
+    "was_called_off_after",
     "withdrawn_doubt",
     "write_drafts",
 ]

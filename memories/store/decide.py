@@ -1,5 +1,6 @@
 """The decision on one draft: pure, from what is stored to a list of writes."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import Withdrawn
+from memories.store.withdrawn.texts import repeated_text
 from memories.store.writes.executor import (
     Activate,
     AwaitProbe,
@@ -53,7 +55,7 @@ class WriteContext:
 
     `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
     text, `former` is superseded with the same text. `withdrawn` is a withdrawn text with the same letters and digits;
-    `withdrawn_thread` is one that its thread's name repeats. `is_probed` False: its vector could not be compared with
+    `withdrawn_label` is one that a field beside the text repeats, with its path. `is_probed` False: its vector could not be compared with
     all withdrawn texts yet.
     """
 
@@ -62,7 +64,7 @@ class WriteContext:
     source: StoredSource | None = None
     replaces: Memory | None = None
     withdrawn: Withdrawn | None = None
-    withdrawn_thread: Withdrawn | None = None
+    withdrawn_label: tuple[str, Withdrawn] | None = None
     is_probed: bool = True
     exact: Memory | None = None
     former: Memory | None = None
@@ -116,7 +118,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     perhaps superseding another.
 
     Raises:
-        Conflict: the thread's name repeats a withdrawn text.
+        Conflict: a field beside the text repeats a withdrawn text.
         InvalidInput: a global draft for a private group, or one that would supersede itself.
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
@@ -125,9 +127,9 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
     check_rights(actor, context)
-    if context.withdrawn_thread is not None:
-        why = context.withdrawn_thread.describe(actor)
-        raise Conflict(f"'thread' repeats a withdrawn text: {why}", hint="Name it otherwise.", field="thread")
+    if context.withdrawn_label is not None:
+        path, withdrawn = context.withdrawn_label
+        raise repeated_text(actor, withdrawn, path=path, field=re.split(r"[.\[]", path)[0])
     exact = context.exact
     if context.withdrawn is not None and context.withdrawn.is_refused:
         return refuse_withdrawn(actor, context, context.withdrawn)
