@@ -13,9 +13,11 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from access import audit
 from access.actor import READ, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import LociError
-from access.groups import find_or_create_group
+from access.groups import find_or_create_group, leave_uncreated
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
@@ -77,6 +79,7 @@ __all__ = [
     "is_withdrawn_now",
     "link_neighbours",
     "link_successor",
+    "log_refusal",
     "move_ends",
     "point_to_successor",
     "prepare_store",
@@ -130,19 +133,28 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
         [result] = write_drafts(actor, [(resolved.group, prepared)])
+        is_unwanted = resolved.created and (
+            isinstance(result, LociError) or result.outcome == Outcome.REFUSED
+        )
+        transaction.set_rollback(is_unwanted)  # a refused text creates no group
+    if is_unwanted:
+        resolved = leave_uncreated(actor, resolved)
     if isinstance(result, LociError):
         raise result
+    if is_unwanted:
+        log_refusal(actor, resolved.group.slug)
     is_new = result.outcome in (Outcome.CREATED, Outcome.QUEUED)
     owed_because = prepared.embedded.owed_because if is_new else ""
     return replace(
         result,
         why="; ".join(filter(None, (result.why, owed_because))),
         owed_because=owed_because,
-        # Left out: quarantined text, which is compared but never returned, and what a write-only token may not read.
+        # Left out: quarantined text, which is compared but never returned, what a write-only token may not read, and
+        # what another group withdrew.
         neighbours=tuple(
             neighbour
             for neighbour in result.neighbours
-            if neighbour.memory.trust != Trust.QUARANTINED and _may_read(actor, neighbour.memory)
+            if neighbour.memory.trust != Trust.QUARANTINED and may_read_neighbour(actor, neighbour)
         ),
         group=resolved.group.slug,
         group_created=resolved.created,
@@ -151,8 +163,19 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     )
 
 
-def _may_read(actor: Actor, memory: Memory) -> bool:
-    return actor.may(READ, None if memory.scope == Scope.GLOBAL else memory.group_id)
+def log_refusal(actor: Actor, slug: str) -> None:
+    """Log the refusal of a withdrawn text for a group that does not exist, in the instance's chain."""
+    with transaction.atomic():
+        audit.append(
+            actor, Operation.REFUSE, subject=f"group:{slug}", payload={"why": "withdrawn in another group"}
+        )
+
+
+def may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:
+    """True if the actor may read the memory; one that was withdrawn only in its group, global or not."""
+    memory = neighbour.memory
+    is_everybodys = memory.scope == Scope.GLOBAL and not neighbour.is_withdrawn
+    return actor.may(READ, None if is_everybodys else memory.group_id)
 
 
 def write_drafts(

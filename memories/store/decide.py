@@ -37,6 +37,7 @@ from memories.store.writes.rows import new_row
 from memories.types import Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
+WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 
 
 class Outcome:
@@ -253,7 +254,9 @@ def decide_new(
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
     after = None if doubt else old or lapsed or ended
-    insert = Insert(row, context.prepared, context.group, after=after, replaces=old)
+    insert = Insert(
+        row, context.prepared, context.group, after=after, replaces=old, why=logged_doubt(context, doubt)
+    )
     target = find_approval_target(context) if doubt else None
     has_links = after is not None or target is not None
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
@@ -275,6 +278,15 @@ def decide_new(
         neighbours=neighbours,
         superseded=replaced,
     )
+
+
+def logged_doubt(context: WriteContext, doubt: str) -> str:
+    """Why a draft waits, for the log of its group: it names no memory that another group withdrew."""
+    neighbours = (n for n in context.neighbours if n.is_withdrawn)
+    is_elsewhere = any(n.memory.group_id != context.group.key for n in neighbours)
+    if doubt and (is_elsewhere or (context.withdrawn is not None and not context.withdrawn.is_own)):
+        return WITHDRAWN_ELSEWHERE
+    return doubt
 
 
 def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
@@ -326,7 +338,7 @@ def withdrawn_doubt(
         if neighbour.comparison.sameness is not Sameness.DIFFERENT:
             of = neighbour.memory.group_id
             if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
-                return "it restates a text that was withdrawn in another group; a curator decides"
+                return WITHDRAWN_ELSEWHERE
             return f"it restates {neighbour.id}, which was {neighbour.withdrawal}; a curator decides"
     return ""
 
