@@ -79,6 +79,12 @@ def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> Resol
     return ResolvedGroup(create_group(actor, wanted), created=True)
 
 
+def leave_uncreated(actor: Actor, resolved: ResolvedGroup) -> ResolvedGroup:
+    """A group whose creation was rolled back, without the role that the actor got: another group may get its key."""
+    actor.roles.pop(resolved.group.key, None)
+    return ResolvedGroup(resolved.group)
+
+
 def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = False) -> Group:
     """Create a group; its creator becomes its admin. One transaction.
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 else:
     VerbName = Literal[tuple(VERBS)]
 *OTHERS, LAST = VERBS
+REFUSED_HINT = (
+    "Nothing was written. If the text is right after all, a curator can lift its tombstone, or approve the memory that "
+    "has it."
+)
 STATUS = {Outcome.CREATED: 201, Outcome.QUEUED: 202, Outcome.REFUSED: 409}
 EDIT_STATUS = {EditOutcome.QUEUED: 202}
 NO_REASON = VerbIn()
@@ -40,7 +44,7 @@ def store_memory(request: HttpRequest, body: MemoryIn) -> HttpResponse:
     actor = actor_of(request)
     stored = store(actor, body.draft())
     if stored.outcome == Outcome.REFUSED:
-        raise Refused(f"It was not stored: {stored.why}")
+        raise Refused(f"It was not stored: {stored.why}", hint=REFUSED_HINT)
     return answer_write(actor, stored_json(stored), status=STATUS.get(stored.outcome, 200))
 
 

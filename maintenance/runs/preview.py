@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from access.actor import Actor
 from maintenance.cycle import RunPlan, check_plan, run_cycle
@@ -72,11 +72,33 @@ def read_changes(run: Run, *, limit: int, offset: int = 0) -> tuple[tuple[Previe
         table: describe_rows(table, [row for change, row, _ in found if change.table == table])
         for table in {change.table for change, _, _ in found}
     }
+    referenced = name_references([(change.table, fields) for change, _, fields in found])
     changes = []
     for change, row, fields in found:
         id_, text = names[change.table].get(row, (str(row), ""))
-        changes.append(PreviewedChange(change.step, change.table, id_, text, change.before is None, fields))
+        shown = {
+            name: [referenced.get((change.table, name), {}).get(value, value) for value in values]
+            for name, values in fields.items()
+        }
+        changes.append(PreviewedChange(change.step, change.table, id_, text, change.before is None, shown))
     return tuple(changes), total
+
+
+def name_references(rows: Sequence[tuple[str, FieldChanges]]) -> dict[tuple[str, str], dict[int, str]]:
+    """What the keys in foreign-key fields stand for in words, by table and field: keys are internal."""
+    keys: dict[tuple[str, str], set[int]] = {}
+    for table, fields in rows:
+        for name, values in fields.items():
+            if name.endswith("_id") and any(isinstance(value, int) for value in values):
+                keys.setdefault((table, name), set()).update(v for v in values if isinstance(v, int))
+    found = {}
+    for (table, name), wanted in keys.items():
+        target = model_for_table(table)._meta.get_field(name.removesuffix("_id")).related_model
+        if isinstance(target, type) and issubclass(target, Model):
+            found[table, name] = {
+                key: describe_row(row) for key, row in target._base_manager.in_bulk(wanted).items()
+            }
+    return found
 
 
 def unpack_change(change: RunChange) -> Iterator[tuple[int, FieldChanges]]:

@@ -1,6 +1,7 @@
 """The audit log in the admin: read-only, with filters and the state of the hash chain on top."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin, messages
@@ -82,7 +83,9 @@ class LogChangeList(LociChangeList):
         rows = Memory.objects.filter(as_q(listed_by(actor_of(request), None)), id__in=ids)
         texts = dict(rows.values_list("id", "content"))
         names = token_names(entries) if actor_of(request).all_groups else {}
+        labels = chain_labels()
         for entry in entries:
+            entry.place = row_place(entry, labels)
             entry.text = texts.get(entry.memory_id, "") or names.get(entry.subject, "")
         self.result_list = entries
 
@@ -160,7 +163,8 @@ class AuditEntryAdmin(LociAdmin):
         row = getattr(entry, "payload_row", None)
         text = json.dumps(row.payload, indent=2, ensure_ascii=False, sort_keys=True) if row else ""
         memory = find_visible_memory(actor_of(request), entry)
-        context = {"title": f"Audit row {entry.seq}", "entry": entry, "payload": text, "memory": memory}
+        title = f"Audit row {row_place(entry, chain_labels())}"
+        context = {"title": title, "entry": entry, "payload": text, "memory": memory}
         return self.render(request, "admin/access/auditentry/page.html", context)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
@@ -193,9 +197,10 @@ class AuditEntryAdmin(LociAdmin):
         return entry.operation
 
     @column("row")
-    def row(self, entry: AuditEntry) -> int:
-        """The row's number in the chain of its group."""
-        return entry.seq
+    def row(self, entry: AuditEntry) -> str:
+        """The row's chain and its number there."""
+        place: str = getattr(entry, "place", entry.name)
+        return place
 
     @column("about")
     def about(self, entry: AuditEntry) -> SafeString:
@@ -204,6 +209,11 @@ class AuditEntryAdmin(LociAdmin):
         return format_html(
             '<span class="loci-short">{}</span>', text or entry.memory_id or entry.subject or "—"
         )
+
+
+def row_place(entry: AuditEntry, labels: Mapping[str, str]) -> str:
+    """A row's chain and its number there, in the words of `loci audit show`."""
+    return f"{labels.get(entry.chain, entry.chain)} {entry.seq}"
 
 
 def find_visible_memory(actor: Actor, entry: AuditEntry) -> Memory | None:

@@ -24,7 +24,7 @@ from memories.queries.versions import parse_id
 from memories.review.card import link_card, memory_card, proposal_card
 from memories.review.decide import AT_ONCE, CHOICES, ReviewDecision, decide, decide_many
 from memories.review.preview import preview_effect
-from memories.review.queue import CardKind, Deck, may_review, review_deck
+from memories.review.queue import CardKind, Deck, find_stale_proposals, may_review, review_deck
 from memories.review.undo import take_back
 
 View = Callable[..., HttpResponse]
@@ -107,7 +107,14 @@ def effect_view(request: HttpRequest) -> HttpResponse:
 def decide_view(request: HttpRequest) -> HttpResponse:
     """Carry out one decision; the response has the names of the audit rows that undo it."""
     done = decide(actor_of(request), read_decision(request.POST))
-    return JsonResponse({"said": list(done.consequences), "id": str(done.id), "entries": list(done.entries)})
+    return JsonResponse(
+        {
+            "said": list(done.consequences),
+            "id": str(done.id),
+            "entries": list(done.entries),
+            "stale": stale_ids(request),
+        }
+    )
 
 
 @require_POST
@@ -120,7 +127,8 @@ def undo_view(request: HttpRequest) -> HttpResponse:
         except LociError as refusal:
             failed.append(str(refusal))
     status = 409 if failed and not lines else 200
-    return JsonResponse({"said": list(dict.fromkeys(lines)), "failed": failed}, status=status)
+    body = {"said": list(dict.fromkeys(lines)), "failed": failed, "stale": stale_ids(request)}
+    return JsonResponse(body, status=status)
 
 
 @require_POST
@@ -142,8 +150,14 @@ def many_view(request: HttpRequest) -> HttpResponse:
             "said": [{"line": line, "times": count} for line, count in times.items()],
             "failed": [{"id": str(id_), "why": why} for id_, why in found.failed],
             "entries": [list(done.entries) for done in found.done],
+            "stale": [] if is_preview else stale_ids(request),
         }
     )
+
+
+def stale_ids(request: HttpRequest) -> list[str]:
+    """The proposals that the page has to mark, since a decision changed what they are about."""
+    return [str(id_) for id_ in find_stale_proposals(actor_of(request))]
 
 
 def read_decision(fields: QueryDict) -> ReviewDecision:

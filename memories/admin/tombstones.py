@@ -10,11 +10,24 @@ from access.actor import Actor
 from access.admin.caller import actor_of
 from access.admin.columns import column
 from access.admin.confirm import Confirmation, reason_form, render_confirmation
-from access.admin.page import LociAdmin
+from access.admin.page import LociAdmin, LociChangeList
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
-from memories.lifecycle.lift_tombstone import in_curated_groups, lift_tombstones
+from memories.lifecycle.lift_tombstone import in_curated_groups, known_texts, lift_tombstones, recognition
 from memories.models import Tombstone
+
+
+class TombstoneChangeList(LociChangeList):
+    """A page of tombstones with the texts that still exist, read in one query."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Attach to each row the first words of its text, if the caller may see it."""
+        super().get_results(request)
+        marks: list[Any] = list(self.result_list)
+        texts = known_texts(actor_of(request), marks)
+        for mark in marks:
+            mark.text = texts.get(mark.memory_id, "")
+        self.result_list = marks
 
 
 @admin.register(Tombstone)
@@ -22,7 +35,9 @@ class TombstoneAdmin(LociAdmin):
     """The tombstones in force in the groups that the caller curates; a row's page asks whether to lift it."""
 
     list_name = "Tombstones"
-    list_display = ("kind_label", "group", "reason", "author_name", "created_at")
+    list_display = (
+        "kind_label", "group", "scope", "recognises", "text", "reason", "author_name", "created_at",
+    )  # fmt: skip
     list_display_links = ("kind_label", "reason")
     list_select_related = ("group",)
     list_filter = (GroupFilter, "kind")
@@ -48,6 +63,10 @@ class TombstoneAdmin(LociAdmin):
                 ("group", mark.group.slug),
                 ("what happened", mark.get_kind_display()),
                 ("by", mark.author_name),
+                ("when", f"{mark.created_at:%Y-%m-%d %H:%M}"),
+                ("scope", mark.get_scope_display()),
+                ("recognises", recognition(mark)),
+                ("text", known_texts(actor_of(request), [mark]).get(mark.memory_id, "")),
             ),
             consequences=("the text may be stored in this group again", "no memory is restored"),
         )
@@ -61,6 +80,20 @@ class TombstoneAdmin(LociAdmin):
         else:
             messages.success(request, "The tombstone is lifted.")
         return HttpResponseRedirect(back)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LociChangeList]:
+        """The list with the texts that still exist."""
+        return TombstoneChangeList
+
+    @column("recognises")
+    def recognises(self, mark: Tombstone) -> str:
+        """What its marks recognise."""
+        return recognition(mark)
+
+    @column("text")
+    def text(self, mark: Tombstone) -> str:
+        """The first words of the text, if it still exists and the caller may see it."""
+        return getattr(mark, "text", "") or "—"
 
     @column("kind", ordering="kind", labels={"purged": "danger", "retracted": "warning"})
     def kind_label(self, mark: Tombstone) -> str:

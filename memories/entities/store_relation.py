@@ -33,7 +33,8 @@ from memories.store import (
     prepare_store,
     store_prepared,
 )
-from memories.types import RELATION_SOURCE, State, Trust, Type
+from memories.store.withdrawn.texts import refuse_withdrawn_texts
+from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
 from relations.models import EntityAlias, Relation, RelationEvidence
 
 MAX_NAME_CHARS = 200
@@ -87,6 +88,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     with transaction.atomic():
         resolved = find_or_create_group(actor, draft.group, right=WRITE)
         group = resolved.group
+        refuse_withdrawn(actor, group, draft)
         subject, is_new_subject = find_or_store_end(actor, draft.subject, group, prepared, field="subject")
         object_, is_new_object = find_or_store_end(actor, draft.object, group, prepared, field="object")
         if subject.root_key == object_.root_key:
@@ -159,6 +161,19 @@ def check_relation(draft: RelationDraft) -> str:
     if draft.valid_from and draft.valid_to and draft.valid_to < draft.valid_from:
         raise InvalidInput("valid_to is before valid_from.", field="valid_to")
     return predicate
+
+
+def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
+    """Raise Conflict if the predicate, or the name of an entity that nobody let in, repeats a withdrawn text."""
+    refuse_withdrawn_texts(actor, group, draft.predicate, field="predicate")
+    scope = Scope.GROUP if group.private else Scope.GLOBAL
+    for field in ("subject", "object"):
+        end = getattr(draft, field)
+        if is_memory_id(end):
+            continue
+        known = find_entity(actor, group, clean_line(end, field=field, max_chars=MAX_NAME_CHARS))
+        if known is None or known.trust == Trust.CANDIDATE:
+            refuse_withdrawn_texts(actor, group, end, field=field, scope=scope)
 
 
 def check_end(actor: Actor, end: str, *, field: str) -> None:

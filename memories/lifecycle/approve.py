@@ -12,7 +12,8 @@ from memories.models import Memory
 from memories.models.link import ON_APPROVAL
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import head_of, versions_of
-from memories.store import point_to_successor, replace_memory, settle_on_approval
+from memories.queries.visibility import has_begun
+from memories.store import point_to_successor, replace_memory, settle_on_approval, was_called_off_after
 from memories.store.search_columns import refresh_around
 from memories.types import State
 
@@ -35,7 +36,10 @@ def carry_out_approval(actor: Actor, memory: Memory) -> int:
         if old.key == memory.key or old.state not in (State.LIVE, State.RETRACTED):
             continue
         if old.state == State.LIVE:
-            replace_by_approved(actor, old, memory, operation=Operation(operation), is_first=replaced == 0)
+            # The right text of a plan that was withdrawn since is a plan itself: it corrects nothing that holds today.
+            is_plan = not has_begun(memory, timezone.now()) and was_called_off_after(old, memory.created_at)
+            how = Operation.SUPERSEDE if is_plan else Operation(operation)
+            replace_by_approved(actor, old, memory, operation=how, is_first=replaced == 0)
         else:
             if replaced == 0:
                 join_chain(actor, old, memory)

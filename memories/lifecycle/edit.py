@@ -33,6 +33,7 @@ from memories.store import (
     link_successor,
     move_ends,
     prepare_text,
+    rows_called_off,
     withdrawn_doubt,
 )
 from memories.store.derived import withdraw_replaced
@@ -42,6 +43,7 @@ from memories.store.policy import COUNTED, Change, held_back, refuse_write
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.marks import find_withdrawn
 from memories.store.withdrawn.near import in_other_dress
+from memories.store.withdrawn.texts import LABELS, refuse_withdrawn_labels, refuse_withdrawn_reason
 from memories.types import State, Trust
 
 VERSIONED: Final = frozenset(field.name for field in EDITED if field.on_edit is OnEdit.NEW_VERSION)
@@ -161,6 +163,9 @@ def carry_out_edit(actor: Actor, ready: PreparedEdit, *, reason: str, is_decided
     `is_decided`: a curator chose this text, so no policy holds it back; restating a retracted text is then a
     Conflict, since nobody is left to decide about it.
     """
+    refuse_withdrawn_reason(actor, ready.memory.group, reason)
+    labels = [name for name in LABELS if name in ready.differing]
+    refuse_withdrawn_labels(actor, ready.memory.group, ready.draft, names=labels)
     # A candidate beside the memory would be the same text twice, so new times wait as fields do.
     if ready.differing.isdisjoint(VERSIONED - TIMES):
         change = change_of(ready.differing)
@@ -212,6 +217,11 @@ def find_editable(actor: Actor, id_: str | UUID, change: EditDraft) -> Memory:
         raise InvalidInput("The edit names no field.", hint=f"Give one or more of: {allowed}.")
     if memory.state != State.LIVE:
         raise Conflict(f"{memory.id} is {memory.state}; only a live memory can be edited.")
+    if called_off := rows_called_off(memory):
+        raise Conflict(
+            f"{memory.id} is {memory.trust}, and {called_off[0].id}, which it was to replace, counts on.",
+            hint="Edit that one, or approve this one first.",
+        )
     if change.version is not None and change.version != memory.version:
         raise Conflict(
             f"{memory.id} now has version {memory.version}, not {change.version}.",

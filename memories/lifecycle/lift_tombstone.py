@@ -1,7 +1,9 @@
 """Lifting tombstones: a curator allows a withdrawn text to be stored again."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -12,14 +14,21 @@ from access.actor import CURATE, Actor
 from access.audit.operations import Operation
 from access.errors import NotFound, NotPermitted
 from access.groups import find_group
-from memories.language.cleaning import clean_line
-from memories.models import Tombstone
+from memories.language.cleaning import clean_line, first_words
+from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.snapshot import as_json
 from memories.queries.versions import parse_id
+from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.tombstones import lift
 
 MAX_REASON = 1000  # characters
+SHOWN_WORDS = 8
+VERB_OF: Final[dict[str, str]] = {
+    TombstoneKind.REJECTED: "reject",
+    TombstoneKind.RETRACTED: "retract",
+    TombstoneKind.PURGED: "purge",
+}
 
 
 @dataclass(frozen=True)
@@ -90,13 +99,29 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
     return LiftResult(tuple(marks))
 
 
-def tombstone_json(mark: Tombstone) -> dict[str, Any]:
-    """A tombstone as JSON, the same in every interface."""
+def known_texts(actor: Actor, marks: Iterable[Tombstone]) -> dict[UUID, str]:
+    """The first words of the withdrawn texts that still exist and that the actor may see, by the memory's id."""
+    ids = {mark.memory_id for mark in marks}
+    rows = Memory.objects.filter(as_q(listed_by(actor, None)), id__in=ids)
+    return {id_: first_words(content, SHOWN_WORDS) for id_, content in rows.values_list("id", "content")}
+
+
+def recognition(mark: Tombstone) -> str:
+    """What a tombstone's marks recognise: texts in other dress only if it has the second mark."""
+    return "the text, also in other dress" if mark.dress else "exactly the text"
+
+
+def tombstone_json(mark: Tombstone, texts: Mapping[UUID, str] = MappingProxyType({})) -> dict[str, Any]:
+    """A tombstone as JSON, the same in every interface; `texts` as known_texts() returns them."""
     return {
         "id": str(mark.id),
         "memory": str(mark.memory_id),
         "group": mark.group.slug,
         "kind": mark.kind,
+        "verb": VERB_OF[mark.kind],
+        "scope": mark.scope,
+        "recognises": recognition(mark),
+        "text": texts.get(mark.memory_id, ""),
         "reason": mark.reason,
         "author": mark.author_name,
         "created_at": as_json(mark.created_at),

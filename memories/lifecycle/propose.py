@@ -25,6 +25,7 @@ from memories.models import Memory, Proposal, ProposalStatus
 from memories.queries.snapshot import as_json
 from memories.store.policy import Change, held_back, protection
 from memories.store.purge_hooks import PurgedTexts, rows_quoting
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from storage.canonical_json import canonical_json
 
 # A change of one of these makes a proposal about the memory stale. Trust is not among them: whoever proposes to retract
@@ -121,6 +122,7 @@ def propose(
 ) -> Proposal:
     """Record a proposal, and log it, in one transaction. The same one again returns the one that waits already."""
     reason, now = clean_reason(reason), now or timezone.now()
+    refuse_withdrawn_reason(actor, group, reason)
     expires = now + timedelta(days=settings.LOCI.maintenance.proposal_days)
     with transaction.atomic():
         waiting = waiting_proposals(now).filter(

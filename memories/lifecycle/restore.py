@@ -45,13 +45,14 @@ from memories.store import (
     insert_version,
     point_to_successor,
     prepare_text,
+    rows_called_off,
 )
 from memories.store.derived import DerivedChanges
 from memories.store.pieces import available_encoder
 from memories.store.policy import Change
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.tombstones import lay_tombstone, lift
-from memories.types import RecallTreatment, State, Trust, recall_treatment
+from memories.types import VISIBLE_TRUSTS, RecallTreatment, State, Trust, recall_treatment
 
 UNDO_HOURS: Final = 24  # an agent can take back its own retraction for so long
 RESTORABLE: Final = (State.FORGOTTEN, State.EXPIRED, State.COMPACTED, State.MERGED)
@@ -90,8 +91,7 @@ def restore_row(
     if memory.state not in RESTORABLE:
         raise Conflict(
             f"{memory.id} is {memory.state}; 'restore' needs a memory that is {' or '.join(RESTORABLE)}.",
-            hint="A retracted text can be stored again after a curator lifts its tombstone; "
-            f"an agent can restore what it retracted itself for {UNDO_HOURS} hours.",
+            hint=hint_instead(memory),
         )
     check_scope(memory)
     check_not_withdrawn(actor, memory)
@@ -116,6 +116,20 @@ def restore_row(
         actor, memory, Operation.RESTORE, new, (consequence, *text_consequences),
         reason=reason, dry_run=dry_run, follow_up=follow_up,
     )  # fmt: skip
+
+
+def hint_instead(memory: Memory) -> str:
+    """What to do with a memory that 'restore' does not fit."""
+    if memory.state != State.LIVE:
+        return (
+            "A retracted text can be stored again after a curator lifts its tombstone; "
+            f"an agent can restore what it retracted itself for {UNDO_HOURS} hours."
+        )
+    if memory.trust == Trust.DISPUTED:
+        return "It is disputed. A curator decides: 'verify' or 'approve' if it is right, 'reject' if it is wrong."
+    if memory.trust in VISIBLE_TRUSTS:
+        return "There is nothing to restore."
+    return f"Its trust is '{memory.trust}'. A curator decides: 'approve' lets it in."
 
 
 def restore_superseded(actor: Actor, version: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
@@ -203,7 +217,7 @@ def restore_retracted(actor: Actor, memory: Memory, *, reason: str, dry_run: boo
 
     return change_or_propose(
         actor, Change.RESTORE_VERSION, memory, run, reason=reason, dry_run=dry_run,
-        arguments={"version": str(memory.id)},
+        arguments={"version": str(memory.id)}, reached=lambda: list(rows_called_off(memory)),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from access.actor import WRITE, Actor
+from access.actor import CURATE, WRITE, Actor, Via
 from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, LociError
 from memories.draft import Draft, EditDraft, clean_reason
@@ -31,13 +31,13 @@ from memories.lifecycle.target import (
     require_right,
     require_state,
 )
-from memories.models import Memory, TombstoneKind
+from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
 from memories.queries.versions import find_memory, head_of, parse_id
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
-from memories.store.policy import Change
+from memories.store.policy import Change, log_of_chain
 from memories.store.withdrawn.tombstones import lay_tombstone
 from memories.types import Scope, State, Trust
 
@@ -76,6 +76,8 @@ def retract(
 ) -> ChangeResult:
     """Withdraw a memory as wrong: recall never returns it, and its text may not be stored in the group again.
 
+    A curator may also retract what an agent retracted: see confirm_retraction().
+
     `successor` is the right text, or the id of a live memory; the retracted id then leads there. Memories derived
     from the retracted one are withdrawn with it: see memories.store.derived. One transaction. The retraction waits as a
     proposal where memories.store.policy says so. `is_decided`: a curator chose the successor too, so that it does not wait.
@@ -86,6 +88,8 @@ def retract(
         NotFound, NotPermitted: the actor may not see, or may not write, one of the two.
     """
     reason = clean_reason(reason)
+    if not successor and (retracted := find_confirmable(actor, id_)) is not None:
+        return confirm_retraction(actor, retracted, reason=reason, dry_run=dry_run)
     memory = find_retractable(actor, id_)
     ready = prepare_successor(actor, memory, successor)
 
@@ -99,6 +103,38 @@ def retract(
         arguments={"successor": str(successor)} if successor else {},
         reached=lambda: rows_withdrawn_with(memory), preview=lambda: run(True, is_decided=True),
     )  # fmt: skip
+
+
+def find_confirmable(actor: Actor, id_: str | UUID) -> Memory | None:
+    """The memory, if an agent retracted it last and this actor is a curator of its group; else None."""
+    memory = head_of(find_memory(actor, id_))
+    if memory.state != State.RETRACTED or not (actor.is_person and actor.may(CURATE, memory.group_id)):
+        return None
+    last = log_of_chain(memory, Operation.RETRACT).filter(memory_id=memory.id).first()
+    is_by_agent = last is not None and (last.token is not None or last.via in (Via.MCP, Via.JOB))
+    return memory if is_by_agent else None
+
+
+def confirm_retraction(actor: Actor, memory: Memory, *, reason: str, dry_run: bool) -> ChangeResult:
+    """Record a curator as the one who withdrew a memory that an agent had retracted: the agent can no longer undo it."""
+    marks = Tombstone.objects.filter(group=memory.group, memory_id=memory.id, lifted_at=None)
+    consequences = ("it stays retracted, now by your decision: the agent can no longer undo that",)
+
+    def follow_up() -> DerivedChanges:
+        lay_tombstone(actor, memory, kind=TombstoneKind.RETRACTED, reason=reason)
+        marks.update(author_name=actor.name, **({"reason": reason} if reason else {}))
+        return DerivedChanges(payload={"confirmed": True})
+
+    return change_fields(
+        actor,
+        memory,
+        Operation.RETRACT,
+        {},
+        consequences,
+        reason=reason,
+        dry_run=dry_run,
+        follow_up=follow_up,
+    )
 
 
 def rows_withdrawn_with(memory: Memory) -> list[Memory]:

@@ -19,11 +19,19 @@ from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.snapshot import changes, snapshot
 from memories.queries.versions import find_memory, head_of, path_to_head, versions_of
-from memories.store import changed_meanwhile
+from memories.store import (
+    changed_meanwhile,
+    follow_withdrawal,
+    is_withdrawn,
+    is_withdrawn_now,
+    put_plan_back,
+    rows_called_off,
+)
 from memories.store.derived import DerivedChanges
 from memories.store.search_columns import refresh_around
 from memories.store.withdrawn.left_out import hiding_marks, linked_in_other_dress
 from memories.store.withdrawn.marks import find_withdrawn
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import Scope, State, Type
 
 LIFT_HINT: Final = "A curator can lift the tombstone."
@@ -99,7 +107,9 @@ def check_scope(memory: Memory) -> None:
 
 def check_no_live_copy(memory: Memory) -> None:
     """Raise Conflict if restoring the memory would make a second live row of its text or of its chain."""
-    later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key != memory.key), None)
+    # What counts because this plan was withdrawn is replaced by it again.
+    besides = {memory.key, *(row.key for row in rows_called_off(memory))}
+    later = next((v for v in versions_of(memory) if v.state == State.LIVE and v.key not in besides), None)
     if later is not None:
         raise Conflict(f"{later.id} is the current version.", hint="There is nothing to restore.")
     twin = find_live_twin(memory)
@@ -202,14 +212,20 @@ def change_fields(
 ) -> ChangeResult:
     """Update the fields by compare-and-set, refresh the search columns, run `follow_up`, audit. One transaction.
 
+    A plan that is withdrawn before its day no longer ends what it was to replace; one that comes back does.
+
     Raises:
         Conflict: somebody else changed the memory meanwhile; nothing was done.
     """
     reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, memory.group, reason)
     before = snapshot(memory)
     now = timezone.now()
     values = {**new, "updated_at": now} | ({"state_changed_at": now} if "state" in new else {})
+    was_withdrawn = is_withdrawn_now(memory)
     with transaction.atomic():
+        if was_withdrawn and not is_withdrawn(new.get("state", memory.state), new.get("trust", memory.trust)):
+            put_plan_back(actor, memory)
         seen = Memory.objects.filter(
             pk=memory.pk, state=memory.state, trust=memory.trust, pinned=memory.pinned
         )
@@ -217,6 +233,7 @@ def change_fields(
             raise changed_meanwhile(memory)
         memory.refresh_from_db()
         refresh_around([memory])
+        lines, kept = ((), {}) if was_withdrawn else follow_withdrawal(actor, memory)
         followed = (follow_up() if follow_up is not None else None) or DerivedChanges()
         memory.refresh_from_db()
         differences = changes(before, snapshot(memory))
@@ -225,10 +242,10 @@ def change_fields(
             operation,
             memory_id=memory.id,
             group=memory.group.id,
-            payload={"changes": differences, "reason": reason} | followed.payload,
+            payload={"changes": differences, "reason": reason} | followed.payload | kept,
         )
         transaction.set_rollback(dry_run)
     return ChangeResult(
         operation.value, memory.id, memory.state, memory.trust, 0 if dry_run else 1 + followed.changed,
-        (*consequences, *followed.consequences), dry_run, changes=differences,
+        (*consequences, *lines, *followed.consequences), dry_run, changes=differences,
     )  # fmt: skip

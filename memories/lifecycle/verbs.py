@@ -22,7 +22,7 @@ from memories.lifecycle.merge import merge
 from memories.lifecycle.propose import change_or_propose
 from memories.lifecycle.purge import find_purge_targets, purge_rows
 from memories.lifecycle.restore import RESTORABLE, restore
-from memories.lifecycle.retract import retract
+from memories.lifecycle.retract import confirm_retraction, find_confirmable, retract
 from memories.lifecycle.supersede import supersede
 from memories.lifecycle.target import (
     ChangeResult,
@@ -51,7 +51,8 @@ from memories.models import Memory
 from memories.queries.versions import find_memory, head_of
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived
 from memories.store.policy import Change, held_back
-from memories.store.withdrawn.rejection import follow_trust
+from memories.store.withdrawn.rejection import find_counting_same, follow_trust
+from memories.store.withdrawn.texts import refuse_withdrawn_reason
 from memories.types import State, Trust
 
 __all__ = [
@@ -148,9 +149,14 @@ def approve(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = 
 
 
 def reject(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
-    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators."""
-    consequence = "recall does not return it, and the same text is refused"
-    return _set_trust(actor, id_, Trust.REJECTED, consequence, reason=reason, dry_run=dry_run)
+    """Reject a memory: recall never returns it and its text is barred, as by a retraction; for curators.
+
+    The text of a candidate that repeats a memory which counts in its group is not barred. Rejecting what an agent
+    retracted confirms the retraction.
+    """
+    if (memory := find_confirmable(actor, id_)) is not None:
+        return confirm_retraction(actor, memory, reason=reason, dry_run=dry_run)
+    return _set_trust(actor, id_, Trust.REJECTED, reason=reason, dry_run=dry_run)
 
 
 def quarantine(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = False) -> ChangeResult:
@@ -181,6 +187,7 @@ def purge(actor: Actor, id_: str | UUID, *, reason: str = "", dry_run: bool = Fa
     memory = find_version(actor, id_, right=CURATE)
     held_back(actor, Change.PURGE, head_of(memory))
     reason = clean_reason(reason)
+    refuse_withdrawn_reason(actor, memory.group, reason)
     consequences: tuple[str, ...] = (
         "its text, words, vectors and log payloads are destroyed",
         barred_line(memory),
@@ -201,7 +208,7 @@ def _set_trust(
     actor: Actor,
     id_: str | UUID,
     trust: Trust,
-    consequence: str,
+    consequence: str = "",
     *,
     reason: str,
     dry_run: bool,
@@ -216,16 +223,29 @@ def _set_trust(
     if trust == Trust.ACTIVE:
         check_not_barred(actor, memory)
 
+    is_rejected = trust == Trust.REJECTED
+    same = find_counting_same(memory) if is_rejected and memory.trust == Trust.CANDIDATE else None
+
     def run_follow_up() -> None:
-        follow_trust(actor, memory, reason=reason)
+        follow_trust(actor, memory, reason=reason, same=same)
         if follow_up is not None:
             follow_up(actor, memory)
 
-    others = also_left_out(memory) if trust == Trust.REJECTED else ()
+    consequences = rejection_lines(memory, same) if is_rejected else (consequence,)
     return change_fields(
-        actor, memory, Operation.TRUST, {"trust": trust}, (consequence, *others),
+        actor, memory, Operation.TRUST, {"trust": trust}, consequences,
         reason=reason, dry_run=dry_run, follow_up=run_follow_up,
     )  # fmt: skip
+
+
+def rejection_lines(memory: Memory, same: Memory | None) -> tuple[str, ...]:
+    """The consequences of a rejection; `same` counts and has the same text."""
+    if same is None:
+        return "recall does not return it, and the same text is refused", *also_left_out(memory)
+    return (
+        "recall does not return it",
+        f"the same text counts as {same.id}, so no tombstone is laid; merge it into that one to keep its wording",
+    )
 
 
 def _set_pin(actor: Actor, id_: str | UUID, *, pinned: bool, dry_run: bool) -> ChangeResult:

@@ -1,11 +1,16 @@
-"""What comes after a memory that counts until a day: the successor that is dated ahead, named beside it."""
+"""What comes after a memory that counts until a day: the successor that is dated ahead, named beside it.
+
+And the other way: what a plan, a fact dated ahead, is to replace on its day.
+"""
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
 
 from access.visibility import Visibility
 from memories.models import Memory
 from memories.queries.snapshot import RELATED_ROWS
-from memories.queries.visibility import is_outlasting, matches_scope
+from memories.queries.visibility import has_begun, is_outlasting, matches_scope
 from memories.types import VISIBLE_TRUSTS, State, Type
 
 MAX_STEPS = 20  # versions of a plan that edits replaced; a longer path names nothing
@@ -35,8 +40,9 @@ def find_coming(memory: Memory, visibility: Visibility) -> Memory | None:
         if found is None:
             return None
         row = found
-        if row.state == State.SUPERSEDED and (row.retired_at is not None or row.valid_to == row.valid_from):
-            continue  # an edit or another plan took its place
+        is_corrected = row.retired_at is not None and row.superseded_by_id is not None
+        if is_corrected or (row.state == State.SUPERSEDED and row.valid_to == row.valid_from):
+            continue  # an edit, a right text or another plan took its place
         is_ahead = row.valid_from is not None and row.valid_from > visibility.now
         will_count = row.state in (State.LIVE, State.SUPERSEDED) and row.trust in VISIBLE_TRUSTS
         is_plain = row.type != Type.EPISODIC and matches_scope(row, visibility)
@@ -48,3 +54,30 @@ def describe_start(coming: Memory) -> str:
     """When it begins to count, in words: "from 3 March 2027"."""
     start = coming.valid_from
     return f"from {start.day} {start:%B %Y}" if start is not None else ""
+
+
+class Plan(NamedTuple):
+    """A fact dated ahead: the rows of its versions, newest first, and the memories that count until its day."""
+
+    rows: tuple[Memory, ...]
+    replaces: tuple[Memory, ...]
+
+
+def read_plan(head: Memory, now: datetime) -> Plan:
+    """The plan whose current version is `head`; without `replaces` if its day has come or it replaces nothing."""
+    if has_begun(head, now):
+        return Plan((head,), ())
+    rows, replaces, step = [head], list[Memory](), [head]
+    for _ in range(MAX_STEPS):
+        before = Memory.objects.select_related("group", "thread").filter(superseded_by__in=step)
+        found = list(before.exclude(pk__in=[row.pk for row in rows]).order_by("key"))
+        replaces += [row for row in found if is_outlasting(row, now)]
+        step = [
+            row
+            for row in found
+            if row.retired_at is not None and row.state in (State.SUPERSEDED, State.RETRACTED)
+        ]
+        rows += step
+        if not step:
+            break
+    return Plan(tuple(rows), tuple(replaces))

@@ -141,7 +141,7 @@ def memory_card(actor: Actor, id_: str | UUID) -> Card:
         beside=tuple(beside[:BESIDE]),
         choices=choices_of(kind, beside),
         evidence=tuple(evidence),
-        reason=find_dispute_reason(memory) if kind == CardKind.DISPUTED else "",
+        reason=find_dispute_reason(memory) if kind == CardKind.DISPUTED else find_store_reason(memory),
     )
 
 
@@ -332,3 +332,12 @@ def find_dispute_reason(memory: Memory) -> str:
     entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.DISPUTE)
     last = entries.select_related("payload_row").order_by("-key").first()
     return str(last.payload_row.payload.get("reason", "")) if last and hasattr(last, "payload_row") else ""
+
+
+def find_store_reason(memory: Memory) -> str:
+    """Why a candidate waits, as the store that wrote it answered; empty if the log does not say."""
+    if memory.trust != Trust.CANDIDATE:
+        return ""
+    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.STORE)
+    first = entries.select_related("payload_row").order_by("key").first()
+    return str(first.payload_row.payload.get("why", "")) if first and hasattr(first, "payload_row") else ""

@@ -181,6 +181,15 @@ def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
     return [row for row in rows.order_by("key")[: CAP + 1] if not is_stale(row)]
 
 
+def find_stale_proposals(actor: Actor) -> list[UUID]:
+    """The ids of proposals that wait in the actor's deck no longer, since their target has changed."""
+    rows = waiting_proposals(timezone.now()).filter(memory__isnull=False)
+    groups = curated_keys(actor)
+    if groups is not None:
+        rows = rows.filter(group__in=groups)
+    return [row.id for row in rows.select_related("memory").order_by("key")[: CAP + 1] if is_stale(row)]
+
+
 def find_promoted(keys: Sequence[int]) -> set[int]:
     """The candidates that rest on evidence: maintenance proposed them."""
     evidence = Link.objects.filter(kind=LinkKind.EVIDENCE).exclude(status=LinkStatus.DISMISSED)

@@ -13,9 +13,11 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from access import audit
 from access.actor import READ, WRITE, Actor
+from access.audit.operations import Operation
 from access.errors import LociError
-from access.groups import find_or_create_group
+from access.groups import find_or_create_group, leave_uncreated
 from access.models import Group
 from memories.draft import Draft
 from memories.models import Memory
@@ -38,6 +40,15 @@ from memories.store.prepare import PreparedDraft, check_may_write, prepare_store
 from memories.store.withdrawn.near import WithdrawnTexts
 from memories.store.writes.executor import Executor, insert_version
 from memories.store.writes.links import link_neighbours, link_successor
+from memories.store.writes.plans import (
+    call_off_plan,
+    follow_withdrawal,
+    is_withdrawn,
+    is_withdrawn_now,
+    put_plan_back,
+    rows_called_off,
+    was_called_off_after,
+)
 from memories.store.writes.reinforce import REINFORCEMENT
 from memories.store.writes.rows import add_alias
 from memories.store.writes.supersede import (
@@ -59,22 +70,30 @@ __all__ = [
     "StoreResult",
     "add_alias",
     "bring_plan_forward",
+    "call_off_plan",
     "changed_meanwhile",
     "check_may_write",
     "find_exact",
+    "follow_withdrawal",
     "insert_version",
+    "is_withdrawn",
+    "is_withdrawn_now",
     "link_neighbours",
     "link_successor",
+    "log_refusal",
     "move_ends",
     "point_to_successor",
     "prepare_store",
     "prepare_text",
+    "put_plan_back",
     "replace_memory",
     "restated_withdrawn",
+    "rows_called_off",
     "settle_on_approval",
     "store",
     "store_prepared",
     "valid_time_end",
+    "was_called_off_after",
     "withdrawn_doubt",
     "write_drafts",
 ]
@@ -116,8 +135,16 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     with transaction.atomic():
         resolved = find_or_create_group(actor, prepared.draft.group, right=WRITE)
         [result] = write_drafts(actor, [(resolved.group, prepared)])
+        is_unwanted = resolved.created and (
+            isinstance(result, LociError) or result.outcome == Outcome.REFUSED
+        )
+        transaction.set_rollback(is_unwanted)  # a refused text creates no group
+    if is_unwanted:
+        resolved = leave_uncreated(actor, resolved)
     if isinstance(result, LociError):
         raise result
+    if is_unwanted:
+        log_refusal(actor, resolved.group.slug)
     is_new = result.outcome in (Outcome.CREATED, Outcome.QUEUED)
     owed_because = prepared.embedded.owed_because if is_new else ""
     is_live = result.outcome in (Outcome.CREATED, Outcome.REINFORCED)
@@ -125,11 +152,12 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
         result,
         why="; ".join(filter(None, (result.why, owed_because))),
         owed_because=owed_because,
-        # Left out: quarantined text, which is compared but never returned, and what a write-only token may not read.
+        # Left out: quarantined text, which is compared but never returned, what a write-only token may not read, and
+        # what another group withdrew.
         neighbours=tuple(
             neighbour
             for neighbour in result.neighbours
-            if neighbour.memory.trust != Trust.QUARANTINED and _may_read(actor, neighbour.memory)
+            if neighbour.memory.trust != Trust.QUARANTINED and may_read_neighbour(actor, neighbour)
         ),
         group=resolved.group.slug,
         group_created=resolved.created,
@@ -143,8 +171,19 @@ def store_prepared(actor: Actor, prepared: PreparedDraft) -> StoreResult:
     )
 
 
-def _may_read(actor: Actor, memory: Memory) -> bool:
-    return actor.may(READ, None if memory.scope == Scope.GLOBAL else memory.group_id)
+def log_refusal(actor: Actor, slug: str) -> None:
+    """Log the refusal of a withdrawn text for a group that does not exist, in the instance's chain."""
+    with transaction.atomic():
+        audit.append(
+            actor, Operation.REFUSE, subject=f"group:{slug}", payload={"why": "withdrawn in another group"}
+        )
+
+
+def may_read_neighbour(actor: Actor, neighbour: Neighbour) -> bool:
+    """True if the actor may read the memory; one that was withdrawn only in its group, global or not."""
+    memory = neighbour.memory
+    is_everybodys = memory.scope == Scope.GLOBAL and not neighbour.is_withdrawn
+    return actor.may(READ, None if is_everybodys else memory.group_id)
 
 
 def write_drafts(

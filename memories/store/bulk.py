@@ -23,12 +23,13 @@ from access.groups import find_group, find_or_create_group
 from access.models import Group
 from memories.draft import Draft, check_draft
 from memories.embedding import Encoder
-from memories.store import Outcome, PreparedDraft, write_drafts
+from memories.store import Outcome, PreparedDraft, log_refusal, write_drafts
+from memories.store.decide import with_scope
 from memories.store.existing import find_sources
 from memories.store.pieces import EmbeddedText, available_encoder, cut_all, embed_passages, passage_of
-from memories.store.prepare import check_may_write
+from memories.store.prepare import check_may_write, wanted_slug
 from memories.store.search_columns import TextColumns, text_columns
-from memories.store.withdrawn.marks import prepare_marks
+from memories.store.withdrawn.marks import find_all_withdrawn, prepare_marks
 
 BATCH_DRAFTS = 256  # a transaction of about 30 ms; twice the size saves a twentieth per row
 # With embedding: the encoder keeps both cores busy meanwhile, and a transaction takes twice as long.
@@ -255,8 +256,21 @@ def _embed(batch: Batch, encoder: Encoder | None, vectors: Vectors | None) -> No
             _ = pending.embedded.blobs  # computed here, and cached
 
 
+def refuse_without_group(actor: Actor, groups: _Groups, batch: Batch) -> None:
+    """Refuse the withdrawn texts for groups that do not exist yet, so that they create none."""
+    new = [p for p in batch if not p.outcome and groups.find(p.draft.group) is None]
+    drafts = [with_scope(p.draft, Group(), None) for p in new]
+    # No group has the key 0: only what was withdrawn for all groups bars them.
+    found = find_all_withdrawn((0, draft.scope, draft.content) for draft in drafts)
+    for pending, withdrawn in zip(new, found, strict=True):
+        if withdrawn is not None and withdrawn.is_refused:
+            pending.outcome, pending.why = Outcome.REFUSED, withdrawn.describe(actor)
+            log_refusal(actor, wanted_slug(actor, pending.draft.group))
+
+
 def _write(actor: Actor, groups: _Groups, batch: Batch, *, is_trial: bool) -> None:
     """Decide and write one batch, inside its transaction."""
+    refuse_without_group(actor, groups, batch)
     ready: list[tuple[_Pending, Group]] = []
     for pending in batch:
         if pending.outcome:

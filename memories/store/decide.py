@@ -1,5 +1,6 @@
 """The decision on one draft: pure, from what is stored to a list of writes."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import Withdrawn
+from memories.store.withdrawn.texts import repeated_text
 from memories.store.writes.executor import (
     Activate,
     AwaitProbe,
@@ -35,6 +37,7 @@ from memories.store.writes.rows import new_row
 from memories.types import Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
+WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 
 
 class Outcome:
@@ -53,7 +56,7 @@ class WriteContext:
 
     `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
     text, `former` is superseded with the same text. `withdrawn` is a withdrawn text with the same letters and digits;
-    `withdrawn_thread` is one that its thread's name repeats. `is_probed` False: its vector could not be compared with
+    `withdrawn_label` is one that a field beside the text repeats, with its path. `is_probed` False: its vector could not be compared with
     all withdrawn texts yet.
     """
 
@@ -62,7 +65,7 @@ class WriteContext:
     source: StoredSource | None = None
     replaces: Memory | None = None
     withdrawn: Withdrawn | None = None
-    withdrawn_thread: Withdrawn | None = None
+    withdrawn_label: tuple[str, Withdrawn] | None = None
     is_probed: bool = True
     exact: Memory | None = None
     former: Memory | None = None
@@ -116,7 +119,7 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     perhaps superseding another.
 
     Raises:
-        Conflict: the thread's name repeats a withdrawn text.
+        Conflict: a field beside the text repeats a withdrawn text.
         InvalidInput: a global draft for a private group, or one that would supersede itself.
         NotPermitted: the memory to replace is in a group that the actor may not write to, or the draft would make
             a group's memory global and the actor may not curate that group.
@@ -125,9 +128,9 @@ def decide_draft(actor: Actor, context: WriteContext, *, now: datetime) -> Decis
     if known is not None:
         return Decision(Outcome.UNCHANGED, known, "this source's text is stored already")
     check_rights(actor, context)
-    if context.withdrawn_thread is not None:
-        why = context.withdrawn_thread.describe(actor)
-        raise Conflict(f"'thread' repeats a withdrawn text: {why}", hint="Name it otherwise.", field="thread")
+    if context.withdrawn_label is not None:
+        path, withdrawn = context.withdrawn_label
+        raise repeated_text(actor, withdrawn, path=path, field=re.split(r"[.\[]", path)[0])
     exact = context.exact
     if context.withdrawn is not None and context.withdrawn.is_refused:
         return refuse_withdrawn(actor, context, context.withdrawn)
@@ -251,7 +254,9 @@ def decide_new(
     row = new_draft_row(actor, context, context.group, trust=trust, now=now)
     ended = None if doubt or old or lapsed else find_ended_chain(context)
     after = None if doubt else old or lapsed or ended
-    insert = Insert(row, context.prepared, context.group, after=after, replaces=old)
+    insert = Insert(
+        row, context.prepared, context.group, after=after, replaces=old, why=logged_doubt(context, doubt)
+    )
     target = find_approval_target(context) if doubt else None
     has_links = after is not None or target is not None
     links = (LinkNeighbours(row, neighbours, has_links=has_links),) if neighbours else ()
@@ -273,6 +278,15 @@ def decide_new(
         neighbours=neighbours,
         superseded=replaced,
     )
+
+
+def logged_doubt(context: WriteContext, doubt: str) -> str:
+    """Why a draft waits, for the log of its group: it names no memory that another group withdrew."""
+    neighbours = (n for n in context.neighbours if n.is_withdrawn)
+    is_elsewhere = any(n.memory.group_id != context.group.key for n in neighbours)
+    if doubt and (is_elsewhere or (context.withdrawn is not None and not context.withdrawn.is_own)):
+        return WITHDRAWN_ELSEWHERE
+    return doubt
 
 
 def earlier_start(actor: Actor, memory: Memory, draft: Draft) -> datetime | None:
@@ -324,7 +338,7 @@ def withdrawn_doubt(
         if neighbour.comparison.sameness is not Sameness.DIFFERENT:
             of = neighbour.memory.group_id
             if actor is not None and group is not None and of != group.key and not actor.may(READ, of):
-                return "it restates a text that was withdrawn in another group; a curator decides"
+                return WITHDRAWN_ELSEWHERE
             return f"it restates {neighbour.id}, which was {neighbour.withdrawal}; a curator decides"
     return ""
 

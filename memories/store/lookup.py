@@ -12,7 +12,8 @@ from memories.store.neighbours import ComparedText, Neighbour
 from memories.store.prepare import PreparedDraft
 from memories.store.withdrawn.marks import find_all_withdrawn
 from memories.store.withdrawn.near import in_other_dress, shared_texts
-from memories.types import Scope, State
+from memories.store.withdrawn.texts import find_withdrawn_labels
+from memories.types import State
 
 
 def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[WriteContext], Existing]:
@@ -29,7 +30,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
         scoped.append((group, replace(prepared, draft=with_scope(draft, group, replaces))))
     existing = Existing([(group.key, prepared.draft) for group, prepared in scoped], sources)
     withdrawn = find_all_withdrawn((group.key, p.draft.scope, p.draft.content) for group, p in scoped)
-    names = find_all_withdrawn((group.key, Scope.GROUP, p.draft.thread) for group, p in scoped)
+    labels = find_withdrawn_labels([(group, p.draft) for group, p in scoped])
     neighbours = find_current_neighbours(scoped)
     probed = [prepared.is_probed(group.key) for group, prepared in scoped]
     contexts = [
@@ -37,7 +38,7 @@ def look_up_stored(drafts: Sequence[tuple[Group, PreparedDraft]]) -> tuple[list[
             prepared,
             group,
             withdrawn=withdrawn[number],
-            withdrawn_thread=names[number],
+            withdrawn_label=labels[number],
             is_probed=probed[number],
             neighbours=neighbours[number],
         )

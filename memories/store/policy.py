@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NoReturn
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from access import audit
 from access.actor import CURATE, Actor, Via
@@ -16,6 +17,7 @@ from access.audit.operations import Operation
 from access.errors import NotPermitted
 from access.models import AuditEntry, CandidatePolicy, Group
 from memories.models import Memory
+from memories.queries.coming import read_plan
 from memories.types import Trust
 
 
@@ -148,8 +150,19 @@ def actor_kind(actor: Actor, group: int) -> ActorKind:
 def protection(memory: Memory) -> str:
     """Who stands behind a memory that agents may not change by themselves; empty if nobody does.
 
-    A dispute does not end a verification: otherwise an agent could dispute first and retract then.
+    A dispute does not end a verification: otherwise an agent could dispute first and retract then. What a plan is to
+    replace protects the plan as well: the memory that counts until then leads to it.
     """
+    if by_whom := own_protection(memory):
+        return by_whom
+    replaced = read_plan(memory, timezone.now()).replaces if memory.valid_from is not None else ()
+    return next(
+        (f"{by} ({row.id}, which it is to replace)" for row in replaced if (by := own_protection(row))), ""
+    )
+
+
+def own_protection(memory: Memory) -> str:
+    """Who stands behind this row itself; empty if nobody does."""
     if memory.pinned and was_pinned_by_person(memory):
         return "a person pinned it"
     if memory.trust == Trust.VERIFIED:

@@ -26,6 +26,7 @@ from memories.store.policy import refuse_write
 from memories.store.search_columns import TextColumns
 from memories.store.withdrawn.marks import prepare_marks
 from memories.store.withdrawn.near import is_probed, withdrawn_neighbours
+from memories.store.writes.plans import standing_instead
 from memories.types import State, Type
 
 
@@ -124,10 +125,14 @@ def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     head = find_head_to_replace(named, field="supersedes")
     if not actor.may(WRITE, head.group_id):
         refuse_write(head.group.slug)
-    if head.state != State.LIVE:
+    instead = standing_instead(head)
+    if head.state != State.LIVE or instead is not None:
+        stands = head.state if head.state != State.LIVE else head.trust
         raise Conflict(
-            f"{head.id} is {head.state}; only a live memory can be superseded.",
-            hint="Store without supersedes, or restore it first.",
+            f"{head.id} is {stands}; only a live memory can be superseded.",
+            hint="Store without supersedes, or restore it first."
+            if instead is None
+            else f"{instead.id}, which it was to replace, counts on: supersede that one.",
             field="supersedes",
         )
     return head

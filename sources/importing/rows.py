@@ -8,12 +8,13 @@ from uuid import UUID
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.validators import MaxLengthValidator
-from django.db import DatabaseError, models, transaction
+from django.db import DatabaseError, IntegrityError, models, transaction
 from django.db.models import Model
 
 from memories.language.cleaning import content_hash, fold_hash
 from memories.language.word_forms import forms_of
 from memories.models import Memory
+from memories.models.text_lookup import NAME as TEXT_INDEX
 from memories.store.search_columns import context_of, filter_tokens
 from sources.format import MEMORY, RecordKind
 from sources.importing.references import Targets
@@ -77,8 +78,23 @@ def insert_alone(row: Model) -> str:
         with transaction.atomic():
             row.save(force_insert=True)
     except (DatabaseError, ValueError, OverflowError) as error:
-        return f"it conflicts with a stored row: {error}"
+        return f"it conflicts with a stored row: {why_refused(row, error)}"
     return ""
+
+
+def why_refused(row: Model, error: Exception) -> str:
+    """Why the database refused a row, in words for the one who imports it."""
+    if isinstance(error, IntegrityError) and "UNIQUE" in str(error):
+        if isinstance(row, Memory) and TEXT_INDEX in str(error):
+            return (
+                f"the same text is live here, in the group '{row.group.slug}', with the same type and scope"
+            )
+        if isinstance(row, Memory) and "source_ref" in str(error):
+            return f"the source '{row.source}' has brought another text as '{row.source_ref}' here"
+        return f"this {row._meta.verbose_name} is stored here with another id"
+    if isinstance(error, IntegrityError):
+        return "its values are out of bounds or contradict each other"
+    return str(error)
 
 
 def derive_columns(memory: Memory) -> None:

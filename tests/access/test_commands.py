@@ -90,6 +90,15 @@ def test_a_wrong_wish_makes_no_token(ledger: Group, garden: Group, words: list[s
     assert not ApiToken.objects.exists()
 
 
+@pytest.mark.parametrize("option", ["--group", "--default-group"])
+def test_a_token_for_a_group_that_does_not_exist_says_how_to_create_it(alice: User, option: str) -> None:  # noqa: F811
+    with pytest.raises(CommandError) as error:
+        run("token", "create", "laptop", option, "orchard")
+    assert "The group 'orchard' does not exist." in str(error.value)
+    assert "loci group create orchard" in str(error.value)
+    assert not ApiToken.objects.exists()
+
+
 def test_a_token_is_revoked_once_by_name_or_start_of_its_id(alice: User) -> None:  # noqa: F811
     secret = answer("token", "create", "laptop")["secret"]
     other = answer("token", "create", "desktop")

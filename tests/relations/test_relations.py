@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from access.errors import InvalidInput, NotFound, NotPermitted
+from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry, Group
 from memories.browse.inspection import inspect_memory
 from memories.draft import EditDraft
@@ -130,7 +130,7 @@ def test_a_rejected_entity_is_no_end(alice: User, ledger: Group) -> None:
     reject(person(alice), first.subject.id)
     Relation.objects.all().delete()
     first.subject.aliases.all().delete()
-    with pytest.raises(InvalidInput):
+    with pytest.raises(Conflict, match="'subject' repeats a withdrawn text"):
         tie(alice, "Anna", "owns", "Ledger")
     assert Relation.objects.count() == 0
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from access.actor import ALL_SCOPES, CREATE_GROUP, ROLE_FOR, Actor, Via
 from access.connect import claude_line, client_json
-from access.errors import Conflict, InvalidInput, NotFound
+from access.errors import Conflict, GroupNotFound, InvalidInput, NotFound
 from access.groups import find_group
 from access.management.acting import ActingCommand
 from access.models import ApiToken, Group, Role
@@ -83,9 +83,9 @@ class Command(ActingCommand):
 def create(options: dict[str, Any]) -> str:
     """Create a token, with the secret and the commands that connect an agent."""
     actor = operator()
-    groups = [find_group(actor, slug) for slug in options["group"]]
+    groups = [find_existing(actor, slug, field="group") for slug in options["group"]]
     named = options["default_group"] or (options["group"][0] if len(options["group"] or []) == 1 else None)
-    default = find_group(actor, named) if named else None
+    default = find_existing(actor, named, field="default_group") if named else None
     if default is not None and groups and default not in groups:
         raise InvalidInput(
             f"The token is not bound to its default group '{default.slug}'.",
@@ -104,6 +104,18 @@ def create(options: dict[str, Any]) -> str:
         expires_at=timezone.now() + timedelta(days=days) if days else None,
     )
     return new_token_json(made) if options["json"] else new_token_text(made)
+
+
+def find_existing(actor: Actor, slug: str, *, field: str) -> Group:
+    """The group of this name; an error that says how to create it if it does not exist."""
+    try:
+        return find_group(actor, slug)
+    except GroupNotFound as missing:
+        similar = missing.hint if missing.hint.startswith("Did you mean") else ""
+        create = f"Create it first: loci group create {slug}"
+        raise GroupNotFound(
+            f"The group '{slug}' does not exist.", hint=f"{similar} {create}".strip(), field=field
+        ) from None
 
 
 def find_owner(name: str | None) -> "User":

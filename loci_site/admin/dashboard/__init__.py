@@ -82,7 +82,7 @@ def dashboard_context(request: HttpRequest, context: dict[str, Any]) -> dict[str
         "title": "Dashboard",
         "census": census,
         "chosen": chosen,
-        "needs": needs_attention(seen, actor, chosen),
+        "needs": needs_attention(seen, actor, group),
         "health": [(name, check.ok, check.detail) for name, check in checks.items()],
         "model": model_status(),
         "cycle": maintenance_chart(actor, group),

@@ -21,7 +21,7 @@ from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
 from access.actor import Actor
-from memories.models import Link, LinkStatus, Memory, Piece, RecallLog
+from memories.models import Memory, Piece, RecallLog
 from memories.types import Scope, State, Trust
 from relations.models import Relation
 
@@ -65,17 +65,6 @@ class RecallCount(NamedTuple):
     amount: int
 
 
-class LinkCount(NamedTuple):
-    """The number of open links of a kind between two groups."""
-
-    kind: str
-    source: int
-    source_scope: str
-    target: int
-    target_scope: str
-    amount: int
-
-
 @dataclass(frozen=True)
 class Census:
     """All counts of the store, with the time they were taken and how long that took."""
@@ -85,7 +74,6 @@ class Census:
     cells: tuple[MemoryCount, ...]
     days: tuple[StoreCount, ...]
     recalls: tuple[RecallCount, ...]
-    links: tuple[LinkCount, ...]
     relations: dict[int, int]
     owed: dict[tuple[int, str], int]
 
@@ -138,17 +126,6 @@ class VisibleCensus:
         rows = (row for row in self.census.recalls if row.abstained == abstained)
         return sum_by_day((row.day, row.amount) for row in rows if self.has(row.group, Scope.GROUP))
 
-    def open_links(self, kind: str) -> int:
-        """Count the open links of a kind with both ends visible; with a group, those that start in it."""
-        ends = VisibleCensus(self.census, self.groups)
-        return sum(
-            row.amount
-            for row in self.census.links
-            if row.kind == kind
-            and self.has(row.source, row.source_scope)
-            and ends.has(row.target, row.target_scope)
-        )
-
     def relations(self) -> int:
         """Count the relations that are not retired."""
         return sum(n for group, n in self.census.relations.items() if self.has(group, Scope.GROUP))
@@ -192,9 +169,8 @@ def current_census() -> Census | None:
 
 
 def take_census() -> Census:
-    """Count the store, in seven queries."""
+    """Count the store, in six queries."""
     began, now = perf_counter(), timezone.now()
-    ends = ("source__group_id", "source__scope", "target__group_id", "target__scope")
     kinds = ("group_id", "scope", "type", "state", "trust", "pinned")
     rows = Memory.objects.order_by()
     days = rows.filter(created_at__gte=now - timedelta(weeks=GROWTH_WEEKS)).annotate(day=_day("created_at"))
@@ -204,9 +180,6 @@ def take_census() -> Census:
         cells=tuple(MemoryCount(*row) for row in count_by(rows, *kinds)),
         days=tuple(StoreCount(*row) for row in count_by(days, "group_id", "scope", "day")),
         recalls=tuple(RecallCount(*row) for row in count_by(recalls, "group_id", "day", "abstained")),
-        links=tuple(
-            LinkCount(*row) for row in count_by(Link.objects.filter(status=LinkStatus.OPEN), "kind", *ends)
-        ),
         relations=dict(count_by(Relation.objects.filter(retired_at=None), "group_id")),
         owed={
             (group, scope): amount

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import connection
@@ -10,14 +11,24 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from access.actor import ADMIN, Actor
+from access.models import Group
 from loci_site.admin.dashboard.counts import VisibleCensus
 from maintenance.backups.folder import backup_paths
 from maintenance.models import Run, RunStatus
 from maintenance.schedule import job_statuses
+from memories.review.queue import (
+    CAP,
+    CardKind,
+    curated_keys,
+    find_open_links,
+    find_open_proposals,
+    may_review,
+)
 from memories.types import State, Trust
 
 RECENT_RUNS = timedelta(days=14)
 SINGULAR = {
+    "proposed changes": "proposed change",
     "open conflicts": "open conflict",
     "possible duplicates": "possible duplicate",
     "pieces without a vector yet": "piece without a vector yet",
@@ -51,14 +62,17 @@ def list_url(page: str, **filters: str) -> str:
     return reverse(f"admin:{page}_changelist") + (f"?{query}" if query else "")
 
 
-def needs_attention(seen: VisibleCensus | None, actor: Actor, group: str) -> list[Figure]:
-    """The figures above zero, the most pressing first; `group` narrows those of memories."""
+def needs_attention(seen: VisibleCensus | None, actor: Actor, group: Group | None) -> list[Figure]:
+    """The figures above zero, the most pressing first; `group` narrows those of memories, links and proposals."""
+    slug = group.slug if group is not None else ""
     is_operator = actor.all_groups and actor.may(ADMIN)
     figures = [
         *([job_figure()] if is_operator else []),
         *run_figures(actor),
         *(backup_figures() if is_operator else []),
-        *(memory_figures(seen, group) if seen else []),
+        *(memory_figures(seen, slug) if seen else []),
+        *review_figures(actor, group),
+        *([owed_figure(seen)] if seen else []),
     ]
     return [figure for figure in figures if figure.value]
 
@@ -100,22 +114,61 @@ def backup_figures() -> list[Figure]:
 
 
 def memory_figures(seen: VisibleCensus, group: str) -> list[Figure]:
-    """Memories and links that wait for a curator, and pieces that wait for the model."""
+    """Memories that wait for a curator."""
 
     def trust_figure(label: str, trust: Trust, icon: str) -> Figure:
         count = seen.sum(state=State.LIVE, trust=trust)
         filters = {"group": group, "state__exact": "live", "trust__exact": str(trust)}
         return Figure(label, count, list_url("memories_memory", **filters), icon)
 
-    def link_figure(label: str, kind: str, icon: str) -> Figure:
-        url = list_url("memories_link", status__exact="open", kind__exact=kind)
-        return Figure(label, seen.open_links(kind), url, icon)
-
     return [
         trust_figure("waiting for approval", Trust.CANDIDATE, "hourglass_top"),
         trust_figure("quarantined", Trust.QUARANTINED, "gpp_maybe"),
         trust_figure("disputed", Trust.DISPUTED, "help"),
-        link_figure("open conflicts", "conflict", "compare_arrows"),
-        link_figure("possible duplicates", "duplicate", "content_copy"),
-        Figure("pieces without a vector yet", seen.owed(), "", "pending"),
     ]
+
+
+def owed_figure(seen: VisibleCensus) -> Figure:
+    """Pieces that wait for the model."""
+    return Figure("pieces without a vector yet", seen.owed(), "", "pending")
+
+
+def review_figures(actor: Actor, group: Group | None) -> list[Figure]:
+    """Proposals and links as the Review counts them: for a curator of the groups that they curate, else of those they enter."""
+    curated = curated_keys(actor) if may_review(actor) else []
+    if group is not None:
+        groups: list[int] | None = [group.key]
+        is_curator = curated is None or group.key in curated
+    elif curated != []:
+        groups, is_curator = curated, True
+    else:
+        groups, is_curator = None if actor.all_groups else [*actor.roles], False
+    slug = group.slug if group is not None else ""
+
+    counts = count_review(actor, groups)
+
+    def figure(label: str, kind: CardKind, icon: str) -> Figure:
+        elsewhere = list_url("memories_link", status__exact="open", kind__exact=kind) if kind.is_link else ""
+        return Figure(label, counts[kind], review_url(kind, slug) if is_curator else elsewhere, icon)
+
+    return [
+        figure("proposed changes", CardKind.PROPOSAL, "edit_note"),
+        figure("open conflicts", CardKind.CONFLICT, "compare_arrows"),
+        figure("possible duplicates", CardKind.DUPLICATE, "content_copy"),
+    ]
+
+
+def count_review(actor: Actor, groups: list[int] | None) -> dict[CardKind, int]:
+    """The proposals and links of these groups that have a card in the Review, at most CAP of each; None: all groups."""
+    found = {
+        CardKind.PROPOSAL: len(find_open_proposals(groups)),
+        CardKind.CONFLICT: len(find_open_links(actor, CardKind.CONFLICT, groups)),
+        CardKind.DUPLICATE: len(find_open_links(actor, CardKind.DUPLICATE, groups)),
+    }
+    return {kind: min(count, CAP) for kind, count in found.items()}
+
+
+def review_url(kind: CardKind, group: str) -> str:
+    """URL of the Review with the cards of a kind."""
+    filters = {"kind": str(kind)} | ({"group": group} if group else {})
+    return f"{reverse('review')}?{urlencode(filters)}"

@@ -13,9 +13,10 @@ from access.errors import LociError
 from access.groups import GroupChange, entered_groups, find_group, update_group
 from access.models import Group, Membership
 from loci_site.admin.dashboard.counts import Census, VisibleCensus, current_census, live_by_group
-from loci_site.admin.dashboard.todo import list_url
+from loci_site.admin.dashboard.todo import count_review, list_url
 from loci_site.admin.explore.page import query_text, render_page
 from memories.browse.listing import ListFilter, list_memories
+from memories.review.queue import CardKind
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
 from memories.types import State, Trust, Type
 
@@ -50,7 +51,7 @@ def show_group(request: HttpRequest, slug: str) -> HttpResponse:
         "pack": pack,
         "members": Membership.objects.filter(group=group).select_related("user").order_by("user__username"),
         "recent": list_memories(actor, ListFilter(group=group.slug), limit=RECENT).rows,
-        "counts": count_group(census, group) if census else None,
+        "counts": count_group(actor, census, group) if census else None,
         "may_administer": actor.may(ADMIN, group.key),
         "instructions": query_text(request, "instructions") or group.instructions,
         "links": group_links(group),
@@ -72,15 +73,15 @@ def save_instructions(request: HttpRequest, actor: Actor, group: Group) -> HttpR
     return HttpResponseRedirect(reverse("admin:explore_group", args=[group.slug]))
 
 
-def count_group(census: Census, group: Group) -> dict[str, Any]:
+def count_group(actor: Actor, census: Census, group: Group) -> dict[str, Any]:
     """The counts of a group's page."""
-    own = VisibleCensus(census, None, group.key)
+    own, review = VisibleCensus(census, None, group.key), count_review(actor, [group.key])
     return {
         "live": own.sum(state=State.LIVE),
         "all": own.sum(),
         "waiting": own.sum(state=State.LIVE, trust=Trust.CANDIDATE),
-        "conflicts": own.open_links("conflict"),
-        "duplicates": own.open_links("duplicate"),
+        "conflicts": review[CardKind.CONFLICT],
+        "duplicates": review[CardKind.DUPLICATE],
         "relations": own.relations(),
         "types": [(name, own.sum(state=State.LIVE, type=name)) for name in Type.values],
     }

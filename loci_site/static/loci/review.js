@@ -10,6 +10,7 @@ const status = root.querySelector("[data-status]");
 const rows = list ? [...list.children] : [];
 const UNDO_KEY = "loci-review-undo"; // decisions that can be undone, also after a reload
 const STATUS_KEY = "loci-review-said"; // status to show after a reload
+const STALE = "Stale"; // the outcome of a proposal whose target was changed by another decision
 const EFFECT_AFTER_MS = 350; // skipping through cards runs no recall
 const DECISIONS = new Map(JSON.parse(document.getElementById("review-decisions").textContent).map((each) => [each.verb, each]));
 const pastOf = (verb) => DECISIONS.get(verb).past;
@@ -163,7 +164,7 @@ async function decide(verb, extra = {}) {
   const row = rows[at];
   const shown = card();
   if (busy || !isShown(row) || !isOpen(row)) return;
-  if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]`)) {
+  if (!extra.content && !shown.querySelector(`[data-verb="${verb}"]:not([disabled])`)) {
     say(`“${verb}” does not apply to this card.`, { bad: true });
     return;
   }
@@ -174,6 +175,7 @@ async function decide(verb, extra = {}) {
     const answer = await send(`${url}decide/`, fields(verb, extra));
     const words = `${pastOf(verb)}: ${begin(row)}`;
     done([row], pastOf(verb));
+    markStale(answer.stale);
     keep([...decisions(), { rows: [keyOf(row)], entries: [answer.entries], words }]);
     say(`${pastOf(verb)}: ${answer.said.join("; ")}.`);
     // The next card may show the memory that was just decided.
@@ -197,6 +199,22 @@ function done(some, outcome) {
   count();
 }
 
+/* Close the proposals whose target has changed, and open those again that an undo has revived. */
+function markStale(ids) {
+  const stale = new Set(ids);
+  for (const row of rows) {
+    if (row.dataset.kind !== "proposal") continue;
+    if (isOpen(row) && stale.has(row.dataset.id)) done([row], STALE);
+    else if (row.dataset.done === STALE && !stale.has(row.dataset.id)) reopen(row);
+  }
+}
+
+function reopen(row) {
+  if (!isOpen(row)) countKind(row, 1);
+  delete row.dataset.done;
+  row.querySelector("[data-outcome]").textContent = "";
+}
+
 /* Update the counts on the chips; "1,000+" is not exact and stays. */
 function countKind(row, by) {
   for (const chip of root.querySelectorAll(`[data-count="all"], [data-count="${row.dataset.kind}"]`)) {
@@ -215,11 +233,8 @@ async function undo() {
     const answer = await send(`${url}undo/`, { entries: JSON.stringify(last.entries) });
     keep(all.slice(0, -1));
     const mine = rows.filter((row) => last.rows.includes(keyOf(row)));
-    for (const row of mine) {
-      if (!isOpen(row)) countKind(row, 1);
-      delete row.dataset.done;
-      row.querySelector("[data-outcome]").textContent = "";
-    }
+    mine.forEach(reopen);
+    markStale(answer.stale);
     fetched.clear();
     const failed = answer.failed.length ? ` ${answer.failed.length} could not be taken back: ${answer.failed.join(" ")}` : "";
     say(`Undone: ${answer.said.join("; ")}.${failed}`, { bad: Boolean(failed) });
@@ -301,6 +316,7 @@ async function decideMany(verb) {
     const failed = new Set(answer.failed.map((each) => each.id));
     const decided = some.filter((row) => !failed.has(row.dataset.id));
     done(decided, pastOf(verb));
+    markStale(answer.stale);
     some.forEach((row) => { row.querySelector("input").checked = false; });
     count();
     const words = `${pastOf(verb)}: ${answer.done} of ${some.length}`;

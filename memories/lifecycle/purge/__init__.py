@@ -19,9 +19,11 @@ from access.models import AuditEntry, AuditPayload, Group, SavedFilter
 from memories.language.cleaning import first_words, fold
 from memories.models import Checkpoint, Link, Memory, Piece, RecallLog, Thread, Tombstone, TombstoneKind
 from memories.queries.by_text import single_version_copies
-from memories.queries.versions import versions_of
+from memories.queries.coming import read_plan
+from memories.queries.versions import head_of, versions_of
 from memories.recall.recall_log import COUNTER, unpack_hits
 from memories.search.schema import begin_purge, end_purge
+from memories.store import call_off_plan
 from memories.store.derived import DerivedChanges, WithdrawalReach, find_reach, withdraw_derived
 from memories.store.purge_hooks import (
     REDACTION,
@@ -145,8 +147,19 @@ class PurgeTargets:
 
 def find_purge_targets(memory: Memory) -> PurgeTargets:
     """What a purge of the memory would destroy; writes nothing."""
-    own = with_wordings([*versions_of(memory), *single_version_copies(memory)])
+    own = with_wordings([*versions_to_purge(memory), *single_version_copies(memory)])
     return PurgeTargets(tuple(own), find_reach(memory, own))
+
+
+def versions_to_purge(memory: Memory) -> list[Memory]:
+    """All versions of a memory; of a plan whose day has not come only the plan's own, since the others hold today."""
+    head, versions = head_of(memory), versions_of(memory)
+    plan = read_plan(head, timezone.now())
+    others = {row.key for row in plan.replaces} | {
+        row.key for row in versions if row.state == State.LIVE and row.key != head.key
+    }
+    holds = any(row.key in others for row in versions)
+    return list(plan.rows) if holds and memory.key in {row.key for row in plan.rows} else versions
 
 
 def purge_forgotten(
@@ -185,6 +198,9 @@ def destroy(
     """
     chain = doomed.rows
     ids, keys = [row.id for row in chain], [row.key for row in chain]
+    for row in doomed.own:
+        if row.superseded_by_id is None:
+            call_off_plan(actor, row, besides=frozenset(keys))
     texts = tuple(dict.fromkeys(row.content for row in chain))
     reason = redact(reason, texts)
     # Only its own texts: a summary contains other memories' texts as well, so none is barred because of it.

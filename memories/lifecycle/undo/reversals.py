@@ -19,7 +19,7 @@ from memories.lifecycle.target import change_fields, check_no_live_copy, check_n
 from memories.models import Memory
 from memories.queries.snapshot import as_json
 from memories.store.derived import DerivedChanges
-from memories.store.withdrawn.rejection import follow_trust
+from memories.store.withdrawn.rejection import find_counting_same, follow_trust
 from memories.types import State, Trust
 
 Lines = tuple[str, ...]
@@ -83,7 +83,7 @@ def reverse_trust(undo: RowUndo) -> Lines:
     def follow_up() -> None:
         # Only a rejection has a tombstone of its own; one of another memory with the same text stays.
         if Trust.REJECTED in (before, after):
-            follow_trust(undo.actor, memory, reason=undo.reason)
+            follow_trust(undo.actor, memory, reason=undo.reason, same=find_counting_same(memory))
 
     return change_fields(
         undo.actor, memory, Operation.TRUST, {"trust": before}, (f"it is {before} again",),

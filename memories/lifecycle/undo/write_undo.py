@@ -79,7 +79,8 @@ def undo_store(actor: Actor, write: PastWrite) -> Lines:
         if old.root_key == new.root_key:  # the next version of its chain
             lines += restore_version(actor, old, reason=REASON, dry_run=False).consequences
         else:
-            lines += (*hide_stored(actor, new), *revive(actor, row, old))
+            lines += revive(actor, row, old)  # first: hiding a plan would revive it too
+            lines += hide_stored(actor, new)
     return lines
 
 

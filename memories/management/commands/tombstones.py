@@ -1,13 +1,23 @@
 """`manage.py tombstones`: list the texts that may not be stored again, and lift a tombstone."""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any, Final
+from uuid import UUID
 
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
+from memories.lifecycle.lift_tombstone import (
+    VERB_OF,
+    known_texts,
+    lift_tombstones,
+    list_tombstones,
+    recognition,
+    tombstone_json,
+)
 from memories.management.output import FaceCommand
+from memories.models import Tombstone
 from memories.queries.pages import MAX_LIMIT
 
 EXAMPLES: Final = """\
@@ -41,16 +51,15 @@ class Command(FaceCommand):
         return self._lift(options) if options["action"] == "lift" else self._list(options)
 
     def _list(self, options: dict[str, Any]) -> int:
-        page = list_tombstones(operator(), group=options["group"], cursor=options["cursor"], limit=MAX_LIMIT)
+        actor = operator()
+        page = list_tombstones(actor, group=options["group"], cursor=options["cursor"], limit=MAX_LIMIT)
+        texts = known_texts(actor, page.rows)
         if options["json"]:
-            self.print_json({"items": [tombstone_json(mark) for mark in page.rows], "next": page.next})
+            self.print_json({"items": [tombstone_json(mark, texts) for mark in page.rows], "next": page.next})
             return 0
         self.print_table(
-            [
-                [str(m.id), m.group.slug, m.kind, f"{m.created_at:%Y-%m-%d}", m.reason or "-"]
-                for m in page.rows
-            ],
-            header=["id", "group", "kind", "since", "reason"],
+            [tombstone_row(mark, texts) for mark in page.rows],
+            header=["id", "group", "verb", "scope", "since", "by", "recognises", "text", "reason"],
         )
         if page.next:
             self.stdout.write(f"More: --cursor {page.next}")
@@ -69,3 +78,18 @@ class Command(FaceCommand):
             )
             self.stdout.write(f"{len(lifted)} lifted; the text may be stored again{then}.")
         return 0
+
+
+def tombstone_row(mark: Tombstone, texts: Mapping[UUID, str]) -> list[str]:
+    """A tombstone's line in the table of `list`."""
+    return [
+        str(mark.id),
+        mark.group.slug,
+        VERB_OF[mark.kind],
+        mark.scope,
+        f"{mark.created_at:%Y-%m-%d %H:%M}",
+        mark.author_name or "-",
+        recognition(mark),
+        texts.get(mark.memory_id, "-"),
+        mark.reason or "-",
+    ]

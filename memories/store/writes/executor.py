@@ -40,7 +40,7 @@ MEMORIES = ManyInsert(Memory)
 class Insert:
     """Insert a new memory at its place in the thread: that of the memory it `replaces`, the one named, or the end.
 
-    `after` is the previous version of its chain.
+    `after` is the previous version of its chain. `why`: the reason why it waits, for the log.
     """
 
     row: Memory
@@ -48,6 +48,7 @@ class Insert:
     group: Group
     after: Memory | None = None
     replaces: Memory | None = None
+    why: str = ""
 
     @property
     def is_appended(self) -> bool:
@@ -180,7 +181,7 @@ class Executor:
         match write:
             case Insert():
                 insert_placed(write)
-                self._events.append(stored_events([write.row])[0])
+                self._events.append(stored_events([write])[0])
             case KeepWording():
                 self._wordings.append(write)
             case RetireLapsed():
@@ -226,7 +227,7 @@ class Executor:
             Memory.objects.bulk_update(changed, ["context"], batch_size=100)
         insert_pieces([(write.row, write.prepared.embedded) for write in self._inserts])
         add_names(rows)
-        self._events += stored_events(rows)
+        self._events += stored_events(self._inserts)
 
     def _insert_wordings(self) -> None:
         if not self._wordings:
@@ -248,11 +249,17 @@ class Executor:
         ]
 
 
-def stored_events(rows: Sequence[Memory]) -> list[AuditEvent]:
-    """Log events of new memories."""
+def stored_events(inserts: Sequence[Insert]) -> list[AuditEvent]:
+    """Log events of new memories, with the reason of those that wait."""
+    rows = [write.row for write in inserts]
     return [
-        AuditEvent(Operation.STORE, row.id, row.group.id, payload=payload)
-        for row, payload in zip(rows, after_snapshots(rows), strict=True)
+        AuditEvent(
+            Operation.STORE,
+            write.row.id,
+            write.row.group.id,
+            payload=payload.value() | {"why": write.why} if write.why else payload,
+        )
+        for write, payload in zip(inserts, after_snapshots(rows), strict=True)
     ]
 
 

@@ -68,10 +68,15 @@ def bring_plan_forward(actor: Actor, plan: Memory, new: Memory, now: datetime) -
         move_ends(actor, plan, start, now)
 
 
-def move_ends(actor: Actor, plan: Memory, start: datetime, now: datetime) -> None:
-    """End what a fact dated ahead was to replace at another `start`, and log it; in the caller's transaction."""
+def move_ends(
+    actor: Actor, plan: Memory, start: datetime, now: datetime, *, end: datetime | None = None
+) -> None:
+    """End what a fact dated ahead was to replace at another `start`, and log it; in the caller's transaction.
+
+    Until now it ends at `end`, by default when the plan begins.
+    """
     replaced = Memory.objects.filter(
-        superseded_by=plan, state=State.SUPERSEDED, retired_at=None, valid_to=plan.valid_from
+        superseded_by=plan, state=State.SUPERSEDED, retired_at=None, valid_to=end or plan.valid_from
     )
     for row in replaced.exclude(type=Type.EPISODIC).select_related("group"):
         before = snapshot(row)

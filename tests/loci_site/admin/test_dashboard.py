@@ -119,8 +119,9 @@ def test_what_needs_somebody_is_named_with_its_list(
     Memory.objects.filter(pk=doubted.pk).update(trust="disputed")
     bad = remember("three", group="garden")
     Memory.objects.filter(pk=bad.pk).update(trust="quarantined")
-    Link.objects.create(kind="conflict", source=waiting, target=doubted)
-    Link.objects.create(kind="duplicate", source=waiting, target=bad)
+    one, two = remember("four"), remember("five", group="garden")
+    Link.objects.create(kind="conflict", source=one, target=doubted)
+    Link.objects.create(kind="duplicate", source=one, target=two)
     Piece.objects.filter(memory=waiting).update(embedding=None)
     for status, group in (("failed", ledger), ("stopped", ledger), ("failed", None), ("done", ledger)):
         Run.objects.create(kind="cycle", status=status, actor="x", group=group)

@@ -43,6 +43,7 @@ def test_a_retracted_text_is_refused_with_409(owner: Caller) -> None:
     assert (done["verb"], done["state"], done["changed"]) == ("retract", "retracted", 1)
     error = owner.store("The office is in Bonn.", status=409)
     assert error["code"] == "refused"
+    assert error["hint"].startswith("Nothing was written. If the text is right after all, a curator can lift")
     assert "it never was" in error["message"]
 
 

@@ -37,22 +37,21 @@ def found(alice: User) -> list[str]:
     return [item.memory.content for item in answer.items]
 
 
-@pytest.mark.parametrize("verb", [reject, retract])
 def test_withdrawing_a_text_tells_what_else_recall_leaves_out(
-    alice: User, pair: tuple[Memory, Memory], verb: Callable[..., ChangeResult]
+    alice: User, pair: tuple[Memory, Memory]
 ) -> None:
     live, waiting = pair
     assert found(alice) == [TEXT]
-    preview = verb(person(alice), waiting.id, dry_run=True).consequences
+    preview = retract(person(alice), waiting.id, dry_run=True).consequences
     assert f"recall leaves out {live.id} too: the same text in other dress" in preview
-    assert verb(person(alice), waiting.id).consequences == preview
+    assert retract(person(alice), waiting.id).consequences == preview
     assert found(alice) == []
 
 
 def test_the_reason_of_what_is_left_out_is_given(alice: User, pair: tuple[Memory, Memory]) -> None:
     live, waiting = pair
     assert "ranks 1" in explain_for(person(alice), live, QUESTION).reason
-    reject(person(alice), waiting.id)
+    retract(person(alice), waiting.id)
     why = explain_for(person(alice), fresh(live), QUESTION)
     assert (why.rank, why.reason) == (None, "recall leaves it out: its text was withdrawn in this group")
     assert inspect_memory(person(alice), live.id).recall_treatment == "hide"

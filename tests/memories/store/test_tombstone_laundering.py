@@ -349,7 +349,7 @@ def test_saying_it_often_confirms_nothing(alice: User, bob: User, store: Memory)
 def test_a_retracted_entity_is_not_made_anew_by_its_name(alice: User, ledger: Group) -> None:
     vault = store_relation(person(alice), RelationDraft("Vault", "is", "Room", group="ledger")).subject
     retract(person(alice), vault.id)
-    with pytest.raises(LociError, match="cannot be stored"):
+    with pytest.raises(LociError, match="repeats a withdrawn text"):
         store_relation(person(alice), RelationDraft("VAULT", "has", "Door", group="ledger"))
     assert not Memory.objects.filter(content="Door").exists()
 

@@ -87,3 +87,27 @@ def test_pairs_that_differ_in_dress_alone_wait_and_are_not_refused(voice: Voice,
     found = outcomes(voice, pairs, name, step=3)
     assert found["refused"] == []
     assert found["live"] == []
+
+
+SALARY = "The salary of Jo in Oslo is 8081 kroner"
+WORN = [
+    "The salary of- Jo in+ Oslo is = 8081 kroner",
+    "Th-\ne salary of Jo in Oslo is 8081 kroner",
+    f"<!DOCTYPE html><html><body>{SALARY}</body></html>",
+    f"---\ntitle: x\n---\n{SALARY}",
+    f"{SALARY}\n\n{SALARY}",
+    f"[{SALARY}][1]\n\n[1]: https://example.com",
+    f"| 1 | {SALARY}¹ |",
+    SALARY.replace("o", "օ").replace("8081", "٨٠٨١"),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_signs_documents_and_look_alikes_around_a_withdrawn_text_wait(voice: Voice, verb: str) -> None:
+    cases = [Case(str(at), SALARY, text) for at, text in enumerate(WORN)]
+    faces = [*FACES]
+    found = [
+        come_back(voice, case, verb=verb, face=faces[at % len(faces)], number=at)
+        for at, case in enumerate(cases)
+    ]
+    assert found == ["queued"] * len(WORN)

@@ -276,7 +276,9 @@ def test_a_text_that_is_live_here_is_told_and_kept_once(lines: Lines, take: Take
     store(operator(), Draft("Roses need lime.", group="ledger", scope="group"))
     report = take(lines)
     [fault] = report.faults
-    assert "it conflicts with a stored row" in fault.why
+    same = "the same text is live here, in the group 'ledger', with the same type and scope"
+    assert fault.why == f"it conflicts with a stored row: {same}"
+    assert lines[fault.line - 1]["row"]["content"] == "Roses need lime."
     assert Memory.objects.filter(content="Roses need lime.").count() == 1
 
 

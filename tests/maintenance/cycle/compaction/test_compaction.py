@@ -18,6 +18,8 @@ from maintenance.cycle.compaction import Compact
 from maintenance.cycle.compaction.summary import Summary, SummarySource
 from maintenance.cycle.recorder import Recorder
 from maintenance.cycle.undo import undo_run
+from maintenance.management.run_output import change_text
+from maintenance.runs.preview import describe_row, read_changes
 from memories.draft import Draft
 from memories.lifecycle.verbs import pin, restore, verify
 from memories.models import Link, LinkKind, Memory, Piece
@@ -77,6 +79,19 @@ def test_five_events_of_a_topic_become_one_summary_that_names_them(ledger: Group
     assert (summary.valid_from, summary.valid_to) == (MONDAY, MONDAY + timedelta(days=2))
     linked = Link.objects.filter(kind=LinkKind.DERIVED, source=summary).values_list("target_id", flat=True)
     assert set(linked) == {event.key for event in events}
+
+
+def test_the_changes_of_a_run_name_the_summary_instead_of_its_key(ledger: Group) -> None:
+    happen(TOMATOES)
+    _, _, run = drive(Compact(), turn_of(ledger))
+    (summary,) = summaries()
+    changes, _ = read_changes(run, limit=50)
+    compacted = [change for change in changes if "superseded_by_id" in change.fields]
+    assert compacted
+    for change in compacted:
+        assert change.fields["superseded_by_id"] == [None, describe_row(summary)]
+        assert f"superseded by – → “{describe_row(summary)}”" in change_text(change)
+        assert str(summary.key) not in [*map(str, change.fields["superseded_by_id"])]
 
 
 def test_a_source_is_compacted_and_still_what_was_believed(ledger: Group) -> None:

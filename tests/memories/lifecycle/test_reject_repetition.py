@@ -1,0 +1,103 @@
+"""Rejecting a repetition of a memory that counts hides the repetition only: the right memory stays in recall."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+
+from access.models import CandidatePolicy, Group
+from memories.lifecycle.verbs import dispute, reject, verify
+from memories.models import Link, Memory, Piece, Tombstone
+from memories.recall import RecallRequest, recall
+from memories.review.decide import ReviewDecision, decide
+from memories.review.undo import take_back
+from tests.memories.builders import fresh, keep, kept
+from tests.people import agent, person
+
+pytestmark = [pytest.mark.django_db, pytest.mark.model]
+TEXT = "The VPN gateway lives in Frankfurt since spring."
+QUESTION = "Where does the VPN gateway live?"
+LAYS_NONE = "the same text counts as {}, so no tombstone is laid; merge it into that one to keep its wording"
+DRESSES = ("{}!!", "**{}**", "  - \U0001f44d {}", "<b>{}</b>")
+
+
+@pytest.fixture
+def live(alice: User, ledger: Group) -> Memory:
+    """A memory that counts, in a group where agents' stores wait."""
+    memory = kept(person(alice), TEXT, group="ledger")
+    Group.objects.filter(pk=ledger.pk).update(policy=CandidatePolicy.AGENTS)
+    return memory
+
+
+def repeat(alice: User, text: str = f"{TEXT[:-1]}!!", **fields: object) -> Memory:
+    """The candidate with which an agent repeats the text."""
+    memory = keep(agent(alice), text, group="ledger", **fields).memory
+    assert memory is not None
+    assert memory.trust == "candidate"
+    return memory
+
+
+def found(alice: User) -> list[str]:
+    """What recall returns in the ledger."""
+    return [
+        item.memory.content for item in recall(person(alice), RecallRequest(QUESTION, group="ledger")).items
+    ]
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+def test_the_right_memory_stays_in_recall(alice: User, live: Memory, dress: str) -> None:
+    waiting = repeat(alice, dress.format(TEXT))
+    expected = ("recall does not return it", LAYS_NONE.format(live.id))
+    assert reject(person(alice), waiting.id, dry_run=True).consequences == expected
+    assert reject(person(alice), waiting.id).consequences == expected
+    assert not Tombstone.objects.exists()
+    assert found(alice) == [TEXT]
+
+
+def test_the_same_words_of_another_type_are_the_same_text(alice: User, live: Memory) -> None:
+    reject(person(alice), repeat(alice, TEXT, type="entity").id)
+    assert not Tombstone.objects.exists()
+    assert found(alice) == [TEXT]
+
+
+def test_a_candidate_without_a_vector_is_compared_with_every_text(alice: User, live: Memory) -> None:
+    waiting = repeat(alice)
+    Piece.objects.filter(memory=waiting).update(embedding=None)
+    Link.objects.all().delete()
+    reject(person(alice), waiting.id)
+    assert found(alice) == [TEXT]
+
+
+@pytest.mark.parametrize("prepare", [lambda actor, memory: dispute(actor, memory.id), None])
+def test_other_rejections_lay_their_tombstone(
+    alice: User, live: Memory, prepare: Callable[..., object] | None
+) -> None:
+    waiting = repeat(alice, f"{TEXT[:-1]}!!" if prepare else "The VPN gateway moved to Berlin in May.")
+    if prepare:
+        prepare(person(alice), live)  # disputed: it does not count
+    assert "the same text is refused" in reject(person(alice), waiting.id).consequences[0]
+    assert Tombstone.objects.get().memory_id == waiting.id
+
+
+def test_a_memory_of_another_group_spares_nothing(alice: User, live: Memory) -> None:
+    Group.objects.create(slug="other")
+    kept(person(alice), "The build server is called heron.", group="other")
+    waiting = repeat(alice, "The build server is called heron!!")
+    reject(person(alice), waiting.id)
+    assert Tombstone.objects.get().memory_id == waiting.id
+
+
+def test_the_review_says_so_and_its_undo_hides_nothing(alice: User, live: Memory) -> None:
+    waiting = repeat(alice)
+    decision = ReviewDecision("reject", waiting.id)
+    assert LAYS_NONE.format(live.id) in decide(person(alice), decision, dry_run=True).consequences
+    done = decide(person(alice), decision)
+    take_back(person(alice), done.entries)
+    assert fresh(waiting).trust == "candidate"
+    reject(person(alice), waiting.id)
+    approved = decide(person(alice), ReviewDecision("approve", waiting.id))
+    take_back(person(alice), approved.entries)
+    assert fresh(waiting).trust == "rejected"
+    assert not Tombstone.objects.exists()
+    verify(person(alice), live.id)
+    assert found(alice) == [TEXT]
