@@ -34,6 +34,7 @@ MAY_WRITE: dict[str, str] = {
     "memories/store/writes/rows.py": "its new rows",
     "memories/store/writes/reinforce.py": "restatements",
     "memories/store/writes/supersede.py": "one memory takes another's place",
+    "memories/store/writes/plans.py": "what a withdrawn plan was to replace counts again",
     "memories/lifecycle/target.py": "one change of a verb",
     "memories/lifecycle/edit.py": "a new version",
     "memories/lifecycle/restore.py": "a former version",

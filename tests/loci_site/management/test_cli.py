@@ -12,6 +12,7 @@ from django.test import Client
 from loci_site import __version__
 from loci_site.management.command_list import GROUPS, REFUSED, Commands, read_help
 from loci_site.management.reference.errors import PACKAGES
+from tests.fresh_homes import with_tables
 from tests.settings import REPOSITORY
 
 
@@ -89,13 +90,14 @@ def test_the_usage_names_the_program_that_was_called(capsys: pytest.CaptureFixtu
 
 
 def test_a_store_is_not_flushed_from_the_command_line(tmp_path: Path) -> None:
-    loci(tmp_path, "remember", "The deploy port is 8081.", "--group", "ledger")
-    done = loci(tmp_path, "flush", "--noinput")
+    home = with_tables(tmp_path / "home")
+    loci(home, "remember", "The deploy port is 8081.", "--group", "ledger")
+    done = loci(home, "flush", "--noinput")
     assert done.returncode == 1
     assert "including the audit log" in done.stderr
     assert "memory purge ID" in done.stderr
     assert "Traceback" not in done.stderr
-    assert '"live": 1' in loci(tmp_path, "stats", "--group", "ledger", "--json").stdout
+    assert '"live": 1' in loci(home, "stats", "--group", "ledger", "--json").stdout
 
 
 @pytest.mark.parametrize("name", REFUSED)
