@@ -129,7 +129,10 @@ def _as_json(value: Any) -> Any:
 
 
 def payload_changes(payload: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The changes in a payload as `{field: (before, after)}`: its `changes`, else the difference of `before` and `after`."""
+    """The changes in a payload as `{field: (before, after)}`: its `changes`, else the difference of `before` and `after`.
+
+    A verb logs the changed fields; a store logs the whole row before and after.
+    """
     changes = payload.get("changes")
     if isinstance(changes, Mapping):
         return {

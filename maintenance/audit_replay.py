@@ -152,7 +152,7 @@ def read_changes(memory: Memory) -> Iterator[FieldChange]:
     rows = AuditEntry.objects.filter(origin=OWN, memory_id=memory.id).select_related("payload_row")
     by_run: dict[UUID | None, list[FieldChange]] = {}
     for entry in rows.order_by("at", "key"):
-        payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
+        payload = entry.payload
         change = parse_change(entry, payload, str(memory.id))
         if payload.get("action") == "undo":
             change = with_undone_successor(change, by_run.get(entry.run, []))

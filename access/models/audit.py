@@ -1,5 +1,7 @@
 """The audit log: append-only rows, each chained to the previous one by a hash, with their payloads in a table of their own."""
 
+from typing import Any
+
 from django.db import models
 
 LEGACY = "legacy"  # in row names, the one chain of stores from before each group had its own; its rows have chain ""
@@ -47,6 +49,12 @@ class AuditEntry(models.Model):
     def name(self) -> str:
         """The row's name in this store, such as "instance.17": its chain and its number in it."""
         return f"{self.chain or LEGACY}.{self.seq}"
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What the row logged; empty if a purge destroyed it. Select payload_row with the rows."""
+        found: dict[str, Any] = self.payload_row.payload if hasattr(self, "payload_row") else {}
+        return found
 
 
 class AuditPayload(models.Model):

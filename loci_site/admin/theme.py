@@ -25,6 +25,11 @@ def explore_stylesheet(request: HttpRequest) -> str:
     return static("loci/explore.css")
 
 
+def matches(request: HttpRequest) -> str:
+    """URL of the script that the palette shows its matches with."""
+    return static("loci/matches.js")
+
+
 def palette(request: HttpRequest) -> str:
     """URL of the search palette's script (Ctrl-K on every page)."""
     return static("loci/palette.js")
@@ -125,7 +130,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_ICON": logo,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": logo}],
     "STYLES": [stylesheet, explore_stylesheet],
-    "SCRIPTS": [palette],
+    "SCRIPTS": [matches, palette],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

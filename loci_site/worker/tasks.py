@@ -62,7 +62,7 @@ def begin(sender: Any, **_: Any) -> None:
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def stop_embedding(**_: Any) -> None:
-    """Let a job that embeds end at once, not when its texts are done: `up` would wait, and then kill it."""
+    """Tell a job that embeds to stop after the text at hand; `up` would wait for the rest, then kill the worker."""
     ENDING.set()
 
 

@@ -114,6 +114,13 @@ def read_manifest(archive: Path) -> BackupManifest:
         ) from error
 
 
+def unusable(message: str) -> InvalidInput:
+    """The error of a backup that cannot be restored."""
+    return InvalidInput(
+        message, hint="Nothing was changed. Use another backup: 'loci backup --list'.", field="file"
+    )
+
+
 def has_proper_types(manifest: BackupManifest) -> bool:
     """Whether the values of a manifest that later code counts with or looks up are of the types that it expects."""
     migrations = manifest.migrations
@@ -158,11 +165,7 @@ def unpack(archive: Path, folder: Path) -> BackupManifest:
     except DAMAGED as error:
         wrong = [str(error)]
     if wrong or DATABASE not in manifest.sha256:
-        raise InvalidInput(
-            f"{archive.name} is damaged: {', '.join(wrong) or 'it has no database'}.",
-            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-            field="file",
-        )
+        raise unusable(f"{archive.name} is damaged: {', '.join(wrong) or 'it has no database'}.")
     return manifest
 
 
@@ -181,10 +184,8 @@ def check_parts(file: zipfile.ZipFile, archive: Path, manifest: BackupManifest, 
         if sizes.get(name, 0) > limits.get(name, MAX_KEY_BYTES)
     ]
     if wrong or len(manifest.sha256) > MAX_PARTS:
-        raise InvalidInput(
-            f"{archive.name} is not a Loci backup: {', '.join(wrong[:3]) or 'it has too many parts'}.",
-            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-            field="file",
+        raise unusable(
+            f"{archive.name} is not a Loci backup: {', '.join(wrong[:3]) or 'it has too many parts'}."
         )
     needed = sum(sizes.get(name, 0) for name in manifest.sha256)
     if needed > shutil.disk_usage(folder).free:

@@ -27,6 +27,7 @@ from maintenance.backups.archive import (
     read_manifest,
     sync_folder,
     unpack,
+    unusable,
 )
 from maintenance.backups.carry_over import CarriedOver, Withdrawals, carry_over, read_withdrawals
 from maintenance.backups.folder import (
@@ -248,11 +249,7 @@ def check_archive(actor: Actor, archive: Path) -> BackupManifest:
 def check_integrity(archive: Path) -> None:
     """Raise InvalidInput if the opened database of this backup is damaged."""
     if faults := database_faults():
-        raise InvalidInput(
-            f"The database in {archive.name} is damaged: {'; '.join(faults)}.",
-            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-            field="file",
-        )
+        raise unusable(f"The database in {archive.name} is damaged: {'; '.join(faults)}.")
 
 
 def check_origin(archive: Path, manifest: BackupManifest) -> None:
@@ -260,20 +257,14 @@ def check_origin(archive: Path, manifest: BackupManifest) -> None:
     if applied_migrations() != manifest.migrations:
         raise not_as_described(archive, "other migrations")
     if foreign := foreign_code():
-        raise InvalidInput(
-            f"The database in {archive.name} has triggers or views that are not Loci's: {', '.join(foreign[:3])}.",
-            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-            field="file",
+        raise unusable(
+            f"The database in {archive.name} has triggers or views that are not Loci's: {', '.join(foreign[:3])}."
         )
 
 
 def not_as_described(archive: Path, what: str) -> InvalidInput:
     """The error of a database that is not the one its manifest describes."""
-    return InvalidInput(
-        f"The database in {archive.name} has {what} than its manifest says.",
-        hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-        field="file",
-    )
+    return unusable(f"The database in {archive.name} has {what} than its manifest says.")
 
 
 @contextmanager
@@ -284,11 +275,7 @@ def explain_database_errors(archive: Path) -> Iterator[None]:
     except DatabaseError as error:
         if find_storage_fault(error) is not None:
             raise
-        raise InvalidInput(
-            f"The database in {archive.name} cannot be used: {error}.",
-            hint="Nothing was changed. Use another backup: 'loci backup --list'.",
-            field="file",
-        ) from error
+        raise unusable(f"The database in {archive.name} cannot be used: {error}.") from error
 
 
 def present_state() -> str:

@@ -176,7 +176,7 @@ def log_rows(ids: list[UUID]) -> list[dict[str, Any]]:
 
 def describe_reason(entry: AuditEntry) -> str:
     """The reason of a log row, and who said that the memory is true from an earlier day, if that changed."""
-    payload = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
+    payload = entry.payload
     reason = str(payload.get("reason", ""))
     if entry.operation not in (Operation.MERGE, Operation.REINFORCE):
         return reason

@@ -23,7 +23,7 @@ from memories.language.spelling import (
     is_long,
     nearest,
 )
-from memories.language.word_forms import plain_forms, query_forms, words_without_forms
+from memories.language.word_forms import folded_forms, query_forms, words_without_forms
 from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.versions import find_memory
@@ -132,7 +132,7 @@ def find_by_words(
     query_words: Sequence[str], visibility: Visibility, *, is_unfinished: bool, limit: int
 ) -> list[int]:
     """Keys of memories with all the words; an unfinished last word may be a beginning."""
-    exact = [[word, *plain_forms(word)] for word in query_words]
+    exact = [[word, *folded_forms(word)] for word in query_words]
     keys = find_newest(exact, visibility, limit=MAX_SORTED)
     # A whole word is found faster than a beginning; "the" alone fills the list.
     if not is_unfinished or len(keys) >= MAX_SORTED:

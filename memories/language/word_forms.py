@@ -182,12 +182,6 @@ def spell_out(text: str) -> str:
     return "".join(c for c in spread if not unicodedata.category(c).startswith("M")).translate(_SPELT)
 
 
-def plain_forms(word: str) -> list[str]:
-    """Other spellings under which the index may hold a typed word: `łódź` → lodz; `müller` → muller, mueller."""
-    found = [spell_out(word), word.translate(_UMLAUTS)]
-    return [form for form in dict.fromkeys(found) if form != word and _WORD.fullmatch(form)]
-
-
 def stem(word: str) -> str:
     """An Arabic word without its article and one ending; any other word unchanged."""
     if not _ARABIC.fullmatch(word):

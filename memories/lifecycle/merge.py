@@ -226,7 +226,7 @@ def plan_undo(actor: Actor, merged: Memory) -> MergeUndo | None:
     """
     rows = AuditEntry.objects.filter(origin=audit.OWN, operation=Operation.MERGE, memory_id=merged.id)
     entry = rows.select_related("payload_row").order_by("-key").first()
-    payload = entry.payload_row.payload if entry is not None and hasattr(entry, "payload_row") else {}
+    payload = entry.payload if entry is not None else {}
     if "moved" not in payload:
         return None
     require_person(actor, "undo the merge of")

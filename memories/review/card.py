@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.actor import CURATE, Actor
 from access.audit.operations import Operation
@@ -329,15 +329,19 @@ def find_authorship(memory: Memory) -> Authorship:
 
 def find_dispute_reason(memory: Memory) -> str:
     """The reason given with the latest dispute; empty if there is none."""
-    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.DISPUTE)
-    last = entries.select_related("payload_row").order_by("-key").first()
-    return str(last.payload_row.payload.get("reason", "")) if last and hasattr(last, "payload_row") else ""
+    last = rows_about(memory, Operation.DISPUTE).order_by("-key").first()
+    return str(last.payload.get("reason", "")) if last is not None else ""
 
 
 def find_store_reason(memory: Memory) -> str:
     """Why a candidate waits, as the store that wrote it answered; empty if the log does not say."""
     if memory.trust != Trust.CANDIDATE:
         return ""
-    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=Operation.STORE)
-    first = entries.select_related("payload_row").order_by("key").first()
-    return str(first.payload_row.payload.get("why", "")) if first and hasattr(first, "payload_row") else ""
+    first = rows_about(memory, Operation.STORE).order_by("key").first()
+    return str(first.payload.get("why", "")) if first is not None else ""
+
+
+def rows_about(memory: Memory, operation: Operation) -> QuerySet[AuditEntry]:
+    """This store's log rows of an operation on the memory, with their payloads."""
+    entries = AuditEntry.objects.filter(origin="", memory_id=memory.id, operation=operation)
+    return entries.select_related("payload_row")

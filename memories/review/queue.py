@@ -174,20 +174,21 @@ def find_waiting(trust: str, groups: list[int] | None) -> list[int]:
 
 def find_open_proposals(groups: list[int] | None) -> list[Proposal]:
     """The proposals about memories that wait and are neither expired nor stale, oldest first; at most CAP + 1."""
-    rows = waiting_proposals(timezone.now()).filter(memory__isnull=False)
-    if groups is not None:
-        rows = rows.filter(group__in=groups)
-    rows = rows.select_related("memory").defer("memory__content", "memory__context", "memory__filter")
-    return [row for row in rows.order_by("key")[: CAP + 1] if not is_stale(row)]
+    return [row for row in find_waiting_proposals(groups) if not is_stale(row)]
 
 
 def find_stale_proposals(actor: Actor) -> list[UUID]:
     """The ids of proposals that wait in the actor's deck no longer, since their target has changed."""
+    return [row.id for row in find_waiting_proposals(curated_keys(actor)) if is_stale(row)]
+
+
+def find_waiting_proposals(groups: list[int] | None) -> list[Proposal]:
+    """The proposals about memories that wait and are not expired, oldest first; at most CAP + 1."""
     rows = waiting_proposals(timezone.now()).filter(memory__isnull=False)
-    groups = curated_keys(actor)
     if groups is not None:
         rows = rows.filter(group__in=groups)
-    return [row.id for row in rows.select_related("memory").order_by("key")[: CAP + 1] if is_stale(row)]
+    rows = rows.select_related("memory").defer("memory__content", "memory__context", "memory__filter")
+    return list(rows.order_by("key")[: CAP + 1])
 
 
 def find_promoted(keys: Sequence[int]) -> set[int]:

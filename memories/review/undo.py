@@ -18,7 +18,7 @@ from access.audit.operations import Operation
 from access.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from access.models import AuditEntry
 from memories.lifecycle.target import require_person, require_right
-from memories.lifecycle.undo.reversals import REVERSALS, RowUndo, payload_of
+from memories.lifecycle.undo.reversals import REVERSALS, RowUndo
 from memories.models import Link, LinkStatus
 from memories.queries.versions import find_memory
 from memories.review.links import visible_links
@@ -59,7 +59,7 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
     """The row of this store's audit log with this name, with its payload; the actor needs the right to undo it."""
     entry = find_row(name)
     if entry is not None and entry.operation == Operation.PROPOSE and hasattr(entry, "payload_row"):
-        find_proposal(actor, payload_of(entry)["proposal"], right=CURATE)
+        find_proposal(actor, entry.payload["proposal"], right=CURATE)
         return entry
     if entry is None or entry.memory_id is None:
         raise NotFound("The audit log has no such row about a memory that you may see.", field="entries")
@@ -72,7 +72,7 @@ def find_decision(actor: Actor, name: str) -> AuditEntry:
 
 def writes_text(entry: AuditEntry) -> bool:
     """True if undoing the row writes a text again, which has to be embedded first."""
-    payload = payload_of(entry)
+    payload = entry.payload
     is_replacement = entry.operation == Operation.TRUST and "root" in payload.get("changes", {})
     return is_replacement or entry.operation == Operation.EDIT or bool(payload.get("former"))
 
@@ -88,12 +88,12 @@ def undo_change(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
 
 def undo_proposal(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Reopen a decided proposal."""
-    return reopen(actor, entry, payload_of(entry))
+    return reopen(actor, entry, entry.payload)
 
 
 def reopen_link(actor: Actor, entry: AuditEntry) -> tuple[str, ...]:
     """Open a settled or dismissed link again."""
-    payload = payload_of(entry)
+    payload = entry.payload
     link = visible_links(actor).filter(id=UUID(payload["link"])).first() if "link" in payload else None
     if link is None:
         raise Conflict("The link is gone.", hint="Nothing was changed.")

@@ -17,7 +17,7 @@ from memories.store.existing import StoredSource
 from memories.store.neighbours import Neighbour
 from memories.store.policy import Change, held_back, policy_doubt, refuse_write
 from memories.store.prepare import PreparedDraft
-from memories.store.withdrawn.marks import Withdrawn
+from memories.store.withdrawn.marks import WITHDRAWN_ELSEWHERE, Withdrawn
 from memories.store.withdrawn.texts import repeated_text
 from memories.store.writes.executor import (
     Activate,
@@ -37,7 +37,6 @@ from memories.store.writes.rows import new_row
 from memories.types import Scope, State, Trust, Type
 
 UNPROBED = "it waits until it has been compared with the texts that were withdrawn here"
-WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 
 
 class Outcome:
@@ -56,8 +55,8 @@ class WriteContext:
 
     `replaces` is the memory that the caller names, or the current one of the source; `exact` is live with the same
     text, `former` is superseded with the same text. `withdrawn` is a withdrawn text with the same letters and digits;
-    `withdrawn_label` is one that a field beside the text repeats, with its path. `is_probed` False: its vector could not be compared with
-    all withdrawn texts yet.
+    `withdrawn_label` is one that a field beside the text repeats, with its path. `is_probed` False: its vector could not
+    be compared with all withdrawn texts yet.
     """
 
     prepared: PreparedDraft

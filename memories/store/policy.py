@@ -6,7 +6,7 @@ the table says what happens to a change that its caller has the right to make.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -182,8 +182,7 @@ def was_pinned_by_person(memory: Memory) -> bool:
 def was_verified(memory: Memory) -> bool:
     """True if a disputed memory was verified before, or if the log does not tell."""
     for entry in log_of_chain(memory, Operation.DISPUTE, Operation.TRUST).select_related("payload_row"):
-        payload: dict[str, Any] = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
-        before, after = payload.get("changes", {}).get("trust", [None, None])
+        before, after = entry.payload.get("changes", {}).get("trust", [None, None])
         if after == Trust.DISPUTED:
             return bool(before == Trust.VERIFIED)
     return True

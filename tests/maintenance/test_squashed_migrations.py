@@ -38,6 +38,15 @@ def loci(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def restored(store: Path, home: Path) -> Path:
+    """A new home with what is in this backup."""
+    home.mkdir(mode=0o700)
+    (home / "models").symlink_to(MODELS)
+    result = loci(home, "restore", str(store), "--yes")
+    assert (result.returncode, result.stderr) == (0, "")
+    return home
+
+
 def chains_of(home: Path) -> list[list[str]]:
     """The lines of `audit verify`, without its head."""
     return [line.split() for line in loci(home, "audit", "verify").stdout.splitlines()[1:]]

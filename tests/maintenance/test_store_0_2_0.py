@@ -5,19 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.maintenance.test_squashed_migrations import chains_of, loci
-from tests.settings import MODELS, REPOSITORY
+from tests.maintenance.test_squashed_migrations import chains_of, loci, restored
+from tests.settings import REPOSITORY
 
 STORE = REPOSITORY / "tests" / "fixtures" / "store-0.2.0.zip"  # made by tests/fixtures/make_store.py
 pytestmark = pytest.mark.model
 
 
 def test_a_store_of_0_2_0_opens_with_all_that_is_in_it(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / "models").symlink_to(MODELS)
-    restored = loci(home, "restore", str(STORE), "--yes")
-    assert (restored.returncode, restored.stderr) == (0, "")
+    home = restored(STORE, tmp_path / "home")
     examined = loci(home, "doctor")
     assert (examined.returncode, examined.stdout.splitlines()[-1]) == (0, "All is well.")
     chains = {line[0]: line[-1] for line in chains_of(home)}

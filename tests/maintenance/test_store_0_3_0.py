@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from storage.sqlite.driver import DRIVER
-from tests.maintenance.test_squashed_migrations import chains_of, loci
-from tests.settings import MODELS, REPOSITORY
+from tests.maintenance.test_squashed_migrations import chains_of, loci, restored
+from tests.settings import REPOSITORY
 
 STORE = REPOSITORY / "tests" / "fixtures" / "store-0.3.0.zip"  # made by tests/fixtures/make_store.py
 pytestmark = pytest.mark.model
@@ -15,12 +15,7 @@ pytestmark = pytest.mark.model
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir(mode=0o700)
-    (folder / "models").symlink_to(MODELS)
-    restored = loci(folder, "restore", str(STORE), "--yes")
-    assert (restored.returncode, restored.stderr) == (0, "")
-    return folder
+    return restored(STORE, tmp_path / "home")
 
 
 def count(home: Path, statement: str) -> int:

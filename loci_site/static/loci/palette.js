@@ -7,7 +7,7 @@
   const WORDS_MS = 60; // after the last letter
   const MEANING_MS = 350;
   const LEAST = 2; // letters
-  const HOW = { spelling: "similar spelling", meaning: "by meaning", id: "by id" };
+  const { HOW, marked } = window.lociMatches;
 
   function start() {
     const dialog = document.getElementById("palette");
@@ -158,21 +158,6 @@
   }
 
   const ICONS = { episodic: "event", semantic: "neurology", procedural: "checklist", entity: "category" };
-
-  /* The text with the matching ranges marked, as nodes, never as markup. Ranges count characters, not the halves of an emoji. */
-  function marked(text, ranges) {
-    const letters = [...text];
-    const line = document.createDocumentFragment();
-    let at = 0;
-    for (const [from, to] of ranges) {
-      const mark = document.createElement("mark");
-      mark.textContent = letters.slice(from, to).join("");
-      line.append(letters.slice(at, from).join(""), mark);
-      at = to;
-    }
-    line.append(letters.slice(at).join(""));
-    return line;
-  }
 
   function sidebarPages() {
     return [...document.querySelectorAll("#nav-sidebar a[href^='/'], nav a[href^='/admin/'], aside a[href^='/admin/']")]

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
     const PAUSE_MS = 60, MEANING_MS = 350, LEAST = 2;
-    const HOW = { spelling: "similar spelling", meaning: "by meaning", id: "by id" };
+    const { HOW, marked } = window.lociMatches;
     const field = document.getElementById("q");
     const box = document.getElementById("typed");
     if (!field || !box) return;
@@ -62,18 +62,6 @@
         const entry = document.createElement("li");
         entry.append(link);
         return entry;
-    }
-
-    // As nodes, never as markup. The ranges count characters, not the halves of an emoji.
-    function marked(text, marks) {
-        const letters = [...text], whole = document.createDocumentFragment();
-        let at = 0;
-        for (const [from, to] of marks) {
-            whole.append(letters.slice(at, from).join(""), Object.assign(document.createElement("mark"), { textContent: letters.slice(from, to).join("") }));
-            at = to;
-        }
-        whole.append(letters.slice(at).join(""));
-        return whole;
     }
 
     function part(name, kind) {

@@ -9,7 +9,6 @@ from django.db import transaction
 from access.actor import Actor
 from access.audit.collect import WrittenRow
 from access.audit.operations import Operation
-from memories.lifecycle.undo.reversals import payload_of
 from memories.lifecycle.undo.undo_id import make_undo_id
 from memories.lifecycle.undo.write import find_write, telling_operation
 from memories.lifecycle.undo.write_undo import WRITE_UNDO
@@ -47,7 +46,7 @@ def undo_write(actor: Actor, undo_id: str) -> UndoneWrite:
     stays = tuple(
         f"the group '{row.subject.partition(':')[2]}' stays"
         for row in write.of(Operation.GROUP)
-        if payload_of(row).get("action") == "create"
+        if row.payload.get("action") == "create"
     )
     ids = dict.fromkeys(row.memory_id for row in write.rows if row.memory_id is not None)
     return UndoneWrite(write.operation.value, tuple(ids), tuple(dict.fromkeys((*lines, *stays))))

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from access.actor import WRITE, Actor
 from access.audit.operations import Operation
+from access.audit_search import payload_changes
 from access.errors import Conflict
 from access.models import AuditEntry
 from memories.draft.registry import values_from_json
@@ -42,7 +43,7 @@ class RowUndo:
     @property
     def payload(self) -> dict[str, Any]:
         """The row's payload."""
-        return payload_of(self.entry)
+        return self.entry.payload
 
     def change_of(self, name: str) -> list[Any]:
         """The former and the new value of a field that the row changed; twice None if it did not."""
@@ -52,12 +53,6 @@ class RowUndo:
     def changed_since(self) -> Conflict:
         """The error if the memory is no longer as the row left it."""
         return changed_since(self.memory, field=self.field)
-
-
-def payload_of(entry: AuditEntry) -> dict[str, Any]:
-    """The payload of a row."""
-    payload: dict[str, Any] = entry.payload_row.payload
-    return payload
 
 
 def changed_since(memory: Memory, *, field: str = "") -> Conflict:
@@ -125,13 +120,8 @@ def reverse_supersede(undo: RowUndo, *, line: str = "both are live again") -> Li
 
 
 def former_end(old: Memory, payload: dict[str, Any]) -> dict[str, Any]:
-    """The end of valid time from before a supersede, but for what has changed since.
-
-    The verb logs the changed fields; a store logs the whole row before and after.
-    """
-    changed = payload.get("changes") or {
-        name: [payload["before"].get(name), payload["after"].get(name)] for name in END_FIELDS
-    }
+    """The end of valid time from before a supersede, but for what has changed since."""
+    changed = payload_changes(payload)
     return values_from_json(
         {
             name: changed[name][0]

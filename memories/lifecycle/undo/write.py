@@ -14,7 +14,6 @@ from access.audit.operations import Operation
 from access.errors import Conflict, NotFound
 from access.models import AuditEntry
 from memories.lifecycle.restore import UNDO_HOURS
-from memories.lifecycle.undo.reversals import payload_of
 from memories.lifecycle.undo.undo_id import is_genuine, read_undo_id
 from memories.models import Memory
 from memories.queries.versions import versions_of
@@ -47,7 +46,7 @@ class PastWrite:
     @property
     def payload(self) -> dict[str, Any]:
         """The payload of the main row."""
-        return payload_of(self.main)
+        return self.main.payload
 
     def of(self, operation: Operation) -> list[AuditEntry]:
         """The rows of one operation."""

@@ -24,7 +24,6 @@ from memories.lifecycle.undo.reversals import (
     Lines,
     RowUndo,
     changed_since,
-    payload_of,
     reverse_fields,
     reverse_supersede,
 )
@@ -62,7 +61,7 @@ def find_memory_of(actor: Actor, row: AuditEntry, *, right: str = WRITE) -> Memo
 def undo_store(actor: Actor, write: PastWrite) -> Lines:
     """Hide the memory as if it had never been stored; what it superseded is current again."""
     new = find_memory_of(actor, write.main)
-    superseded = [row for row in write.of(Operation.SUPERSEDE) if payload_of(row).get("by") == str(new.id)]
+    superseded = [row for row in write.of(Operation.SUPERSEDE) if row.payload.get("by") == str(new.id)]
     if new.state != State.LIVE or head_of(new).key != new.key:
         raise changed_since(new, field=UNDO)
     olds = [find_memory_of(actor, row) for row in superseded]
@@ -116,7 +115,7 @@ def undo_reinforce(actor: Actor, write: PastWrite) -> Lines:
         undo = row_undo(actor, row, find_memory_of(actor, row))
         lines += reverse_fields(undo, ("trust",), "it is a candidate again")
     for row in write.of(Operation.SUPERSEDE):
-        if payload_of(row).get("by") is None:  # what the write retired or moved by the way
+        if row.payload.get("by") is None:  # what the write retired or moved by the way
             continue
         old = find_memory_of(actor, row)
         refuse_changed(actor, write, old)
@@ -172,7 +171,7 @@ def undo_restore(actor: Actor, write: PastWrite) -> Lines:
     edits = write.of(Operation.EDIT)
     if "version" in payload and edits:
         refuse_held(actor, Change.RESTORE_VERSION, memory)
-        former = find_version(actor, payload_of(edits[-1])["before"]["id"], right=WRITE)
+        former = find_version(actor, edits[-1].payload["before"]["id"], right=WRITE)
         return restore_version(actor, former, reason=REASON, dry_run=False).consequences
     former_state, _ = payload.get("changes", {}).get("state", ["", ""])
     if former_state == State.FORGOTTEN:

@@ -64,16 +64,21 @@ def linked_in_other_dress(memory: Memory) -> list[Memory]:
     Recall leaves them out as well once the text is withdrawn.
     """
     bare = undressed(memory.content)
-    links = Link.objects.filter(
-        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
-    )
-    ends = {key for pair in links.values_list("source", "target") for key in pair} - {memory.root_key}
+    ends = linked_roots(memory) - {memory.root_key}
     if not bare or not ends:
         return []
     rows = Memory.objects.filter(
         Q(key__in=ends) | Q(root__in=ends), group=memory.group_id, state=State.LIVE, trust__in=VISIBLE_TRUSTS
     )
     return [row for row in rows.order_by("key") if undressed(row.content) == bare]
+
+
+def linked_roots(memory: Memory) -> set[int]:
+    """The roots at both ends of the memory's conflicts and possible duplicates, its own included if it has any."""
+    links = Link.objects.filter(
+        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
+    )
+    return {key for pair in links.values_list("source", "target") for key in pair}
 
 
 def is_left_out(row: Memory, mark: Mark) -> bool:

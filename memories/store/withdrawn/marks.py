@@ -28,6 +28,7 @@ from memories.store.withdrawn.tombstones import (
 from memories.types import Scope
 
 MAX_CACHED_TEXTS = 20_000
+WITHDRAWN_ELSEWHERE = "it restates a text that was withdrawn in another group; a curator decides"
 
 
 class Mark(NamedTuple):
@@ -94,7 +95,7 @@ class Withdrawn:
         """Why a text in other dress waits, in the words that the actor may read."""
         mark = self.tombstone
         if not self.is_own and not actor.may(READ, mark.group_id):
-            return "it restates a text that was withdrawn in another group; a curator decides"
+            return WITHDRAWN_ELSEWHERE
         if mark.kind == TombstoneKind.PURGED:
             return f"it has the letters and digits of a text that was purged {self.place}; a curator decides"
         return f"it restates {mark.memory_id}, which was {mark.kind}; a curator decides"

@@ -12,11 +12,11 @@ from django.utils import timezone
 from access.actor import Actor
 from access.visibility import Visibility
 from memories.language.dress import undressed
-from memories.models import Link, Memory, Piece, TombstoneKind
-from memories.models.link import REVIEWED_KINDS
+from memories.models import Memory, Piece, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.search.base import search_index
 from memories.store.pieces import as_vector, indexed_model
+from memories.store.withdrawn.left_out import linked_roots
 from memories.store.withdrawn.tombstones import find_tombstones, lay_tombstone, lift
 from memories.types import State, Trust
 
@@ -65,8 +65,5 @@ def likely_same(memory: Memory, others: QuerySet[Memory]) -> Iterable[Memory]:
         trusts=frozenset(COUNTING), now=timezone.now(),
     )  # fmt: skip
     near = [hit.key for hit in search_index().nearest(as_vector(piece.embedding), visibility, limit=MAX_NEAR)]
-    links = Link.objects.filter(
-        Q(source=memory.root_key) | Q(target=memory.root_key), kind__in=REVIEWED_KINDS
-    )
-    ends = {key for pair in links.values_list("source", "target") for key in pair}
+    ends = linked_roots(memory)
     return others.filter(Q(key__in=[*near, *ends]) | Q(root__in=ends)).order_by("key")

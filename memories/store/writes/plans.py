@@ -9,6 +9,7 @@ from django.utils import timezone
 from access import audit
 from access.actor import Actor
 from access.audit.operations import Operation
+from access.audit_search import payload_changes
 from access.errors import Conflict
 from access.models import AuditEntry
 from memories.draft.registry import values_from_json
@@ -34,9 +35,9 @@ def is_withdrawn(state: str, trust: str) -> bool:
 
 
 def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = frozenset()) -> tuple[Memory, ...]:
-    """Let what a plan was to replace count as before, and log it; returns those memories, without the keys `besides`.
+    """Take the end off what a plan was to replace, and log it; returns those memories, without the keys `besides`.
 
-    The plan is withdrawn before its day, in the caller's transaction.
+    The plan is withdrawn before its day, in the caller's transaction: what it was to replace counts as before.
     """
     now = timezone.now()
     revived = tuple(row for row in read_plan(plan, now).replaces if row.key not in besides)
@@ -48,7 +49,7 @@ def call_off_plan(actor: Actor, plan: Memory, *, besides: frozenset[int] = froze
 
 
 def put_plan_back(actor: Actor, plan: Memory) -> tuple[Memory, ...]:
-    """Let a plan that is no longer withdrawn replace again what it was to replace; returns those memories.
+    """Put the end back on what a restored plan is to replace; returns those memories.
 
     Raises:
         Conflict: a person stands behind one of them, and an agent asks.
@@ -74,7 +75,7 @@ def rows_called_off(plan: Memory) -> tuple[Memory, ...]:
     entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=plan.id).select_related("payload_row")
     withdrawn = entries.filter(operation__in=[Operation.RETRACT, Operation.FORGET, Operation.TRUST])
     for entry in withdrawn.order_by("-key"):
-        ids = payload_of(entry).get(CALLED_OFF)
+        ids = entry.payload.get(CALLED_OFF)
         if ids is not None:
             rows = Memory.objects.select_related("group", "thread").filter(id__in=[UUID(id_) for id_ in ids])
             return tuple(rows.filter(state=State.LIVE).order_by("key"))
@@ -92,7 +93,7 @@ def was_called_off_after(memory: Memory, moment: datetime) -> bool:
     entries = AuditEntry.objects.filter(
         origin=audit.OWN, memory_id=memory.id, operation=Operation.SUPERSEDE, at__gte=moment
     )
-    return any("plan" in payload_of(entry) for entry in entries.select_related("payload_row"))
+    return any("plan" in entry.payload for entry in entries.select_related("payload_row"))
 
 
 def follow_withdrawal(actor: Actor, memory: Memory) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -111,12 +112,10 @@ def former_end(row: Memory) -> dict[str, Any]:
     """The end of a memory's valid time before a plan was to replace it; none if the log does not tell."""
     entries = AuditEntry.objects.filter(origin=audit.OWN, memory_id=row.id, operation=Operation.SUPERSEDE)
     for entry in entries.select_related("payload_row").order_by("-key"):
-        payload = payload_of(entry)
+        payload = entry.payload
         if "by" not in payload:
             continue
-        if "before" in payload:
-            return values_from_json({name: payload["before"].get(name) for name in END_FIELDS})
-        changed = payload.get("changes", {})
+        changed = payload_changes(payload)
         return values_from_json({name: changed[name][0] for name in END_FIELDS if name in changed})
     return dict.fromkeys(END_FIELDS)
 
@@ -131,9 +130,3 @@ def change_row(
     refresh_around([row])
     payload = {"changes": changes(before, snapshot(row)), "plan": str(plan.id)} | details
     audit.append(actor, Operation.SUPERSEDE, memory_id=row.id, group=row.group.id, payload=payload)
-
-
-def payload_of(entry: AuditEntry) -> dict[str, Any]:
-    """The payload of a log row; empty if it was purged."""
-    payload: dict[str, Any] = entry.payload_row.payload if hasattr(entry, "payload_row") else {}
-    return payload

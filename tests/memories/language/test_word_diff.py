@@ -48,9 +48,9 @@ def test_parts_of_one_kind_stand_together() -> None:
 def test_a_long_change_goes_by_sentences_and_stays_quick() -> None:
     before = "".join(f"Item {n} costs {n} coins. " for n in range(MAX_WORDS))
     after = "Now:" + before.replace("Item 7 ", "Thing 7 ") + "End"
-    started = time.perf_counter()
+    started = time.process_time()
     parts = diff_words(before, after)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert DiffPart("gone", "Item 7 costs 7 coins. ") in parts
     assert DiffPart("new", "Thing 7 costs 7 coins. ") in parts
 

@@ -1,4 +1,4 @@
-"""What a withdrawal hides besides its memory is told, and nothing promises what recall leaves out."""
+"""A withdrawal says what else it hides, and no face says that recall returns what it leaves out."""
 
 from collections.abc import Callable
 
