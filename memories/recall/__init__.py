@@ -16,7 +16,7 @@ from access.errors import InvalidInput
 from access.groups import find_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
-from memories.draft import check_choice, check_range, check_tags
+from memories.draft import check_choice, check_range
 from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
 from memories.language.cleaning import clean_text
@@ -24,25 +24,27 @@ from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
 from memories.queries.by_key import read_memories
 from memories.queries.labels import label_of
-from memories.queries.versions import head_of, parse_id
-from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
-from memories.recall.budget import Portion, pack
+from memories.queries.versions import find_by_short_id, head_of, parse_id, parse_short_id
+from memories.queries.visibility import as_q, is_visible, listed_by, recallable_by
+from memories.recall.abstention import is_answerable, is_filler
+from memories.recall.budget import Frame, Portion, fit
+from memories.recall.explain import trace_left_out
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
-from memories.recall.question import Question, understand
+from memories.recall.question import Question, check_narrowing, choose_encoder, understand
 from memories.recall.recall_log import COUNTER, PendingRecall
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES, MAX_NEAREST
-from memories.store.pieces import encoder_for_index, one_index_state, read_index_state
+from memories.store.pieces import available_encoder, one_index_state, read_index_state
 from memories.store.withdrawn.left_out import LEFT_OUT_REASON, find_left_out, find_visible_coming
-from memories.types import Type
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
+UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
+BY_ID = "ids"  # the mode of an answer to ids
 CHANGED_REASON = "it changed or was deleted while the question was answered"
 
 
@@ -97,6 +99,21 @@ class RecallResult:
     duration_ms: float = 0.0
     trace: Trace | None = None
 
+    @property
+    def frame(self) -> Frame:
+        """What stands around the memories in the answer's text."""
+        return Frame(
+            self.group,
+            count=len(self.items),
+            nearest=len(self.nearest),
+            is_cut=any(item.is_cut for item in self.items),
+            left_out=self.left_out,
+            missing=self.missing,
+            degraded=self.degraded,
+            is_abstained=self.abstained,
+            by_id=self.mode == BY_ID,
+        )
+
 
 def recall(actor: Actor, request: RecallRequest) -> RecallResult:
     """Answer a question from the memories that `actor` may see, or read memories by id.
@@ -149,7 +166,8 @@ def answer_query(
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
     with one_index_state(state):
-        judged = judge_and_cut(request, ranking, question, visibility, encoder, trace)
+        frame = Frame(group.slug, degraded=degraded)
+        judged = judge_and_cut(request, ranking, question, visibility, frame, encoder, trace)
     answer = RecallResult(
         group=group.slug,
         mode=mode,
@@ -225,6 +243,7 @@ def judge_and_cut(
     ranking: Ranking,
     question: Question,
     visibility: Visibility,
+    frame: Frame,
     encoder: Encoder | None,
     trace: Trace,
 ) -> dict[str, Any]:
@@ -242,17 +261,19 @@ def judge_and_cut(
     if request.explain:
         trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
     summary_only = request.summary_only or not is_found
-    portions, left_out = pack(chosen, token_budget=budget, encoder=encoder, summary_only=summary_only)
+    coming = find_visible_coming(chosen, visibility)
+    frame = replace(frame, is_abstained=not is_found, count=len(chosen), nearest=len(chosen))
+    packed = fit(chosen, frame, coming, token_budget=budget, encoder=encoder, summary_only=summary_only)
+    portions, left_out = packed.portions, packed.left_out
     for memory in left_out:
         trace.drop(memory.key, f"the token budget of {budget}")
-    coming = find_visible_coming((portion.memory for portion in portions), visibility)
     items = to_items(portions, dict(ranking.scores), trace.numbers if request.explain else {}, coming)
     return {
         "items": items if is_found else (),
         "nearest": () if is_found else items,
         "abstained": not is_found,
         "left_out": len(left_out),
-        "tokens": sum(portion.tokens for portion in portions),
+        "tokens": packed.tokens,
     }
 
 
@@ -277,46 +298,54 @@ def to_items(
     )
 
 
-def trace_left_out(
-    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
-) -> None:
-    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
-    settled = {memory.key for memory in chosen} | trace.dropped.keys()
-    for at, (key, _) in enumerate(ranking.scores):
-        if key in settled:
-            continue
-        beyond = [f"beyond the first {limit}"] if at >= limit else []
-        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
-        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)
-
-
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
-    """Memories in full by id, from any group that the actor may enter unless the request names one.
+    """Memories by id, from any group that the actor may enter unless the request names one.
 
+    They are whole, however long, unless the request has a token budget or asks for summaries.
     A former version's id leads to the version that counts now; in a request about the past, any version's id leads to
     the one that was true and known then.
     """
     group = find_group(actor, request.group) if request.group else None
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
-    items: dict[int, Item] = {}
+    found_rows: dict[int, Memory] = {}
     missing: list[str] = []
     for raw in request.ids:
-        row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
+        row = find_row(actor, raw)
         found = find_current_version(row, visibility) if row else None
         if found is None:
             missing.append(str(raw))
         else:
-            coming = find_visible_coming([found], visibility).get(found.key)
-            items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
+            found_rows[found.key] = found
+    memories = list(found_rows.values())
+    coming = find_visible_coming(memories, visibility)
+    slug = group.slug if group else ""
+    frame = Frame(slug, count=len(memories), missing=tuple(missing), by_id=True)
+    fitted = fit(
+        memories,
+        frame,
+        coming,
+        token_budget=request.token_budget or UNLIMITED,
+        encoder=available_encoder(),
+        summary_only=request.summary_only,
+    )
     answer = RecallResult(
-        tuple(items.values()),
-        group.slug if group else "",
-        "ids",
+        to_items(fitted.portions, dict.fromkeys(found_rows, 1.0), {}, coming),
+        slug,
+        BY_ID,
+        left_out=len(fitted.left_out),
+        tokens=fitted.tokens,
         missing=tuple(missing),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)
     return answer
+
+
+def find_row(actor: Actor, raw: str | UUID) -> Memory | None:
+    """The row of an id, before its visibility is checked; of a short one, the visible row."""
+    if digits := parse_short_id(raw):
+        return find_by_short_id(digits, listed_by(actor, None), field="ids")
+    return Memory.objects.filter(id=parse_id(raw, field="ids")).first()
 
 
 def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
@@ -347,21 +376,6 @@ def count_recall(actor: Actor, group: Group | None, query: str, answer: RecallRe
     )
 
 
-def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
-    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
-    encoder, indexed = encoder_for_index()
-    if mode == "keyword":
-        return encoder, ""
-    if encoder is None:
-        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
-    if indexed not in ("", encoder.model_id):
-        return (
-            None,
-            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
-        )
-    return encoder, ""
-
-
 def check_request(request: RecallRequest) -> None:
     """Raise InvalidInput or TooLarge if a field of the request is not allowed."""
     if bool(request.query.strip()) == bool(request.ids):
@@ -379,13 +393,3 @@ def check_request(request: RecallRequest) -> None:
     if request.mode is not None:
         check_choice(request.mode, list(MODES), field="mode")
     check_narrowing(request.narrowing)
-
-
-def check_narrowing(narrowing: Narrowing) -> None:
-    """Raise InvalidInput if a filter's value is not allowed."""
-    for type_ in sorted(narrowing.types):
-        check_choice(type_, Type.values, field="types")
-    if narrowing.scope:
-        check_choice(narrowing.scope, ["global", "group"], field="scope")
-    check_tags(tuple(narrowing.tags))
-    check_range(narrowing.min_confidence, 0, 1, field="min_confidence")

@@ -5,11 +5,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 
+from access.visibility import Narrowing
+from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.recall.dates import MONTH_NUMBER, NamedDate, asks_when, named_dates
 from memories.recall.weights import TUNING, Tuning
 from memories.search.base import Vector
 from memories.search.query_terms import STOP_WORDS, Match, match_for
+from memories.store.pieces import encoder_for_index
+from memories.types import Type
 
 _FRAMES = [
     # The form of the answer.
@@ -110,3 +114,28 @@ def names_in(text: str) -> frozenset[str]:
     """The capitalised words that are neither stop words nor months, in lower case."""
     words = (_ENDING.sub("", word.lower()) for word in _NAME.findall(text))
     return frozenset(w for w in words if w not in STOP_WORDS and w not in MONTH_NUMBER)
+
+
+def check_narrowing(narrowing: Narrowing) -> None:
+    """Raise InvalidInput if a filter's value is not allowed."""
+    for type_ in sorted(narrowing.types):
+        check_choice(type_, Type.values, field="types")
+    if narrowing.scope:
+        check_choice(narrowing.scope, ["global", "group"], field="scope")
+    check_tags(tuple(narrowing.tags))
+    check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
+
+
+def choose_encoder(mode: str) -> tuple[Encoder | None, str]:
+    """The encoder if there is one for the index, and why recall falls back to keywords if the mode needs one in vain."""
+    encoder, indexed = encoder_for_index()
+    if mode == "keyword":
+        return encoder, ""
+    if encoder is None:
+        return None, "keyword only: the embedding model is not ready yet ('loci model status' says why)"
+    if indexed not in ("", encoder.model_id):
+        return (
+            None,
+            f"keyword only: the index holds vectors of {indexed}, not of the installed model; install that one again ('loci model install')",
+        )
+    return encoder, ""

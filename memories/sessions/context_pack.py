@@ -17,11 +17,11 @@ from memories.language.cleaning import clean_line
 from memories.models import Memory
 from memories.queries.coming import describe_start
 from memories.queries.labels import label_of
+from memories.queries.quoting import escape, fence, fence_checkpoint
 from memories.queries.visibility import as_q, recallable_by
 from memories.recall import MIN_TOKEN_BUDGET, RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import ThreadCheckpoints, latest_checkpoint, threads_with_checkpoints
-from memories.sessions.quoting import escape, fence, fence_checkpoint
 from memories.store.pieces import available_encoder
 from memories.store.withdrawn.left_out import find_left_out, find_visible_coming
 from memories.types import Trust

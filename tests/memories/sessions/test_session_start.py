@@ -17,11 +17,11 @@ from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats
 from memories.lifecycle.verbs import dispute, forget, pin, retract
 from memories.models import Checkpoint, Memory
+from memories.queries.quoting import escape
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
-from memories.sessions.quoting import escape
 from memories.store.pieces import available_encoder
 from tests.memories.builders import NOW, day, keep, kept
 from tests.people import agent, person
