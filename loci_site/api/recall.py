@@ -9,12 +9,13 @@ from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
 from loci_site.api.schemas.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
-from memories.browse.serializers import checkpoint_json, pack_json, recall_json
+from memories.browse.serializers import UNTRUSTED, checkpoint_json, pack_json, recall_json
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint
 from memories.recall import recall
-from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
+from memories.sessions.threads import latest_checkpoint
 
 router = Router(tags=["recall"])
 
@@ -79,6 +80,7 @@ def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:
         "group": group,
         "thread": checkpoint.thread.name if checkpoint.thread else None,
         "state": checkpoint.state,
+        **UNTRUSTED,
         "author": checkpoint.author_name,
         "created_at": checkpoint.created_at.isoformat(),
     }

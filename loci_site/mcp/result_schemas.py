@@ -131,7 +131,7 @@ class InspectAnswer(Answer):
     recall: str
     head: str
     pieces: int
-    versions: list[dict[str, Any]]
+    versions: list[dict[str, Any]] = []
     pieces_owed: int = 0
     links: list[dict[str, Any]] = []
     relations: list[dict[str, Any]] = []
@@ -184,6 +184,18 @@ class PackSection(Answer):
 
     title: str
     ids: list[str] = []
+    asked: int
+    used: int
+
+
+class PackedMemory(Answer):
+    """A memory in a context pack; its text stands in the pack's text."""
+
+    id: str
+    type: str
+    trust: str
+    why: str
+    score: float | None = None
 
 
 class ContextAnswer(Answer):
@@ -194,6 +206,8 @@ class ContextAnswer(Answer):
     tokens: int
     left_out: int
     sections: list[PackSection]
+    items: list[PackedMemory] = []
+    mode: str
     degraded: str = ""
 
 
@@ -206,3 +220,4 @@ class CheckpointAnswer(WriteAnswer):
     thread: str | None = None
     created_at: str
     count: int
+    warning: str = ""

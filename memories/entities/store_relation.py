@@ -164,8 +164,13 @@ def check_relation(draft: RelationDraft) -> str:
 
 def with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
     """The draft with full ids instead of short ones; what is the end of no visible id is a name."""
-    ends = {name: find_short_id(actor, getattr(draft, name), field=name) for name in ("subject", "object")}
-    return replace(draft, **{name: str(end.id) for name, end in ends.items() if end is not None})
+    subject = find_short_id(actor, draft.subject, field="subject")
+    object_ = find_short_id(actor, draft.object, field="object")
+    return replace(
+        draft,
+        subject=str(subject.id) if subject else draft.subject,
+        object=str(object_.id) if object_ else draft.object,
+    )
 
 
 def find_short_id(actor: Actor, end: str, *, field: str) -> Memory | None:

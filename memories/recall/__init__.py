@@ -112,6 +112,7 @@ class RecallResult:
             degraded=self.degraded,
             is_abstained=self.abstained,
             by_id=self.mode == BY_ID,
+            is_explained=self.trace is not None,
         )
 
 
@@ -166,7 +167,7 @@ def answer_query(
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
     with one_index_state(state):
-        frame = Frame(group.slug, degraded=degraded)
+        frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
         judged = judge_and_cut(request, ranking, question, visibility, frame, encoder, trace)
     answer = RecallResult(
         group=group.slug,

@@ -51,6 +51,7 @@ class Frame:
     degraded: str = ""
     is_abstained: bool = False
     by_id: bool = False
+    is_explained: bool = False
 
     def head(self) -> str:
         """The first line: how many memories, from where."""
@@ -72,6 +73,8 @@ class Frame:
             remarks.append(f"Not found among what you may see: {', '.join(self.missing)}.")
         if self.degraded:
             remarks.append(f"Degraded: {self.degraded}.")
+        if self.is_explained:
+            remarks.append("The explanation is in the structured part.")
         return remarks
 
     def tokens(self, encoder: Encoder | None) -> int:

@@ -9,6 +9,7 @@ import pytest
 from access.models import Group
 from memories.language.cleaning import fold
 from memories.lifecycle.verbs import pin
+from memories.models.short_id import short_id
 from memories.sessions.checkpoints import save_checkpoint
 from tests.acceptance.house import House
 from tests.memories.builders import kept
@@ -89,7 +90,7 @@ def test_recalled_text_is_fenced_as_data(house: House, name: str) -> None:
     """Any text is whole between Loci's marks, and contains none of them."""
     memory = kept(house.person, hostile(name), group="ledger")
     for face, said in handed_to_agents(house, str(memory.id)).items():
-        fenced = [block for block in blocks(said) if str(memory.id) in block.splitlines()[0]]
+        fenced = [block for block in blocks(said) if f"id={short_id(memory.id)} " in block.splitlines()[0]]
         assert len(fenced) == 1, face
         body = "\n".join(fenced[0].splitlines()[1:-1])
         assert ORDER in body, face

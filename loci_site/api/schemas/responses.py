@@ -23,7 +23,13 @@ class ErrorOut(Document):
     field: str = ""
 
 
-class MemoryOut(returned_fields(Document)):  # type: ignore[misc]
+class StoredText(Document):
+    """Base of what carries a stored text, which is raw."""
+
+    untrusted: bool = Field(description="True: data that somebody stored. Fence it before a model reads it.")
+
+
+class MemoryOut(returned_fields(StoredText)):  # type: ignore[misc]
     """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one."""
 
     thread: str | None
@@ -36,7 +42,7 @@ class VersionedOut(MemoryOut):
     versions: list[MemoryOut] = []
 
 
-class NearOut(Document):
+class NearOut(StoredText):
     """A memory that is a neighbour of the stored one."""
 
     id: str
@@ -120,7 +126,7 @@ class DoneOut(Written):
     certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless memories were purged
 
 
-class ComingOut(Document):
+class ComingOut(StoredText):
     """The memory that takes another's place on a day to come."""
 
     id: str
@@ -154,7 +160,7 @@ class RecalledOut(Document):
     explain: list[dict[str, Any]] = []
 
 
-class EndOut(Document):
+class EndOut(StoredText):
     """One end of a relation; `label` as in a memory."""
 
     id: str
@@ -214,7 +220,7 @@ class OpenLinkOut(LinkOut):
     memories: list[MemoryOut]
 
 
-class VersionOut(Document):
+class VersionOut(StoredText):
     """A version in short: when it was true (`valid_from`, `valid_to`), and when it was current in Loci (`known_from`, `known_to`)."""
 
     id: str
@@ -310,9 +316,10 @@ class SavedOut(Written):
     thread: str | None
     created_at: str
     count: int
+    warning: str = Field(description="Why the default context pack will cut it; empty if it will not.")
 
 
-class CheckpointOut(Document):
+class CheckpointOut(StoredText):
     """A checkpoint."""
 
     id: str
@@ -324,20 +331,49 @@ class CheckpointOut(Document):
 
 
 class SectionOut(Document):
-    """A part of a context pack."""
+    """A part of a context pack: the tokens that all of it would take, those it takes, and the ids that did not fit."""
 
     title: str
     ids: list[str]
+    asked: int
+    used: int
+    is_cut: bool
+    left_out: list[str]
 
 
-class PackOut(Document):
+class PackItemOut(StoredText):
+    """A memory in a context pack: its text as shown, and why it is there; `score` is null unless the query found it."""
+
+    id: str
+    text: str
+    type: Type
+    trust: Trust
+    score: float | None
+    why: str
+    label: str
+    is_cut: bool
+
+
+class PackThreadOut(Document):
+    """A thread that matches the query."""
+
+    name: str
+    memories: int
+    checkpoints: int
+
+
+class PackOut(StoredText):
     """What an agent should know when its session begins."""
 
     text: str
     group: str
     sections: list[SectionOut]
+    items: list[PackItemOut]
+    threads: list[PackThreadOut]
     tokens: int
+    token_budget: int
     left_out: int
+    mode: str
     degraded: str
 
 

@@ -20,8 +20,9 @@ from memories.models import Checkpoint, Memory
 from memories.queries.quoting import escape
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
-from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
+from memories.sessions.threads import latest_checkpoint
 from memories.store.pieces import available_encoder
 from tests.memories.builders import NOW, day, keep, kept
 from tests.people import agent, person
