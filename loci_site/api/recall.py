@@ -8,14 +8,21 @@ from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
+from loci_site.api.schemas.requests import (
+    CheckpointIn,
+    CheckpointQuery,
+    CheckpointsQuery,
+    ContextQuery,
+    RecallIn,
+    RecallQuery,
+)
 from memories.browse.serializers import UNTRUSTED, checkpoint_json, pack_json, recall_json
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint
 from memories.recall import recall
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
-from memories.sessions.threads import latest_checkpoint
+from memories.sessions.threads import latest_checkpoint, list_checkpoints
 
 router = Router(tags=["recall"])
 
@@ -71,6 +78,16 @@ def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery])
     if found is None:
         raise NotFound("There is no checkpoint yet.", hint="POST /api/checkpoints saves one.")
     return answer(render_checkpoint(found, group.slug))
+
+
+@router.get("/checkpoints", response={**out.ERRORS, 200: out.CheckpointPage})
+def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]) -> HttpResponse:
+    """List the checkpoints of a group or of one thread, newest first."""
+    page = list_checkpoints(
+        actor_of(request), group=params.group, thread=params.thread, cursor=params.cursor, limit=params.limit
+    )
+    items = [render_checkpoint(each, each.group.slug) for each in page.rows]
+    return answer({"items": items, "next": page.next})
 
 
 def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from memories.embedding import Encoder
+from memories.language.plurals import format_memory_count
 from memories.models import Memory
 from memories.models.short_id import short_id
 from memories.recall.budget import Show, count_tokens, cut_text, pack
@@ -19,6 +20,7 @@ SHARES: Final = {
     "threads": 0.05,
     "recent": 0.05,
 }
+REST_SHARE = 0.06  # of the budget, for the line that names what did not fit
 MAX_NAMED = 8  # ids of memories that did not fit
 
 
@@ -53,22 +55,6 @@ class Section:
         return tuple(str(item.memory.id) for item in self.items)
 
 
-class Part(Protocol):
-    """What a section is made from."""
-
-    kind: str
-    title: str
-
-    def asked(self, encoder: Encoder | None) -> int:
-        """The tokens of the whole section."""
-
-    def floor(self, encoder: Encoder | None) -> int:
-        """The tokens that it needs to be named at all."""
-
-    def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
-        """The section within so many tokens; None if there is no room. `whole_at` is the budget that shows all of it."""
-
-
 @dataclass(frozen=True)
 class TextPart:
     """A text that is cut to fit. `render` puts a text between what stands around it; `name` is its shortest form."""
@@ -80,12 +66,15 @@ class TextPart:
     render: Callable[[str], str] = str
 
     def asked(self, encoder: Encoder | None) -> int:
+        """The tokens of the whole section."""
         return self._cost(self.render(self.text), encoder)
 
     def floor(self, encoder: Encoder | None) -> int:
+        """The tokens that it needs to be named at all."""
         return min(self.asked(encoder), self._cost(self._named(100_000), encoder)) if self.name else 0
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
+        """The section within so many tokens, None without room; `whole_at` is the budget that shows all of it."""
         asked = self.asked(encoder)
         if asked <= tokens:
             return Section(self.kind, self.title, self.render(self.text), asked, asked)
@@ -117,14 +106,17 @@ class MemoriesPart:
     show: Show
 
     def asked(self, encoder: Encoder | None) -> int:
+        """The tokens of the whole section."""
         return self._title(encoder) + sum(
             count_tokens(f"{self.show(item.memory, item.memory.content)}\n", encoder) for item in self.items
         )
 
     def floor(self, encoder: Encoder | None) -> int:
+        """The tokens that it needs to be named at all."""
         return 0
 
     def fit(self, tokens: int, encoder: Encoder | None, *, whole_at: int) -> Section | None:
+        """The section within so many tokens; memories that do not fit are named in it."""
         room = tokens - self._title(encoder)
         portions, left_out = pack(
             [item.memory for item in self.items], token_budget=room, encoder=encoder, show=self.show
@@ -141,6 +133,9 @@ class MemoriesPart:
 
     def _title(self, encoder: Encoder | None) -> int:
         return count_tokens(f"\n\n## {self.title}\n", encoder)
+
+
+Part = TextPart | MemoriesPart
 
 
 @dataclass
@@ -166,7 +161,7 @@ def fill(parts: Sequence[Part], budget: int, encoder: Encoder | None, *, around:
     for part in parts:
         allowed = given[part.kind] + carried
         by_share = sum(floors.values()) + int(asked[part.kind] * shares / SHARES[part.kind])
-        whole_at = around + min(sum(asked.values()), by_share)
+        whole_at = around + min(sum(asked.values()), int((by_share + around) / (1 - REST_SHARE)))
         section = part.fit(allowed, encoder, whole_at=(whole_at // 100 + 1) * 100)
         if section is None:
             filling.absent.append(part.title)
@@ -203,7 +198,7 @@ def describe_rest(
     """A line that names what did not fit and how to read it, as long as the tokens allow; empty if nothing is missing."""
     if not memories and not absent:
         return ""
-    what = [f"{len(memories)} memories"] * bool(memories) + [f"'{title}'" for title in absent]
+    what = [format_memory_count(len(memories))] * bool(memories) + [f"'{title}'" for title in absent]
     plain = f"({' and '.join(what)} did not fit: raise token_budget.)"
     for number in range(min(MAX_NAMED, len(memories)), 0, -1):
         named = ", ".join(short_id(memory.id) for memory in memories[:number])

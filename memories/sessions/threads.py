@@ -7,8 +7,11 @@ from typing import Final
 
 from django.db.models import Count, Max, Q, QuerySet
 
+from access.actor import Actor
+from access.groups import find_group
 from access.models import Group
 from memories.models import Checkpoint, Thread
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.search.query_terms import STOP_WORDS, words
 
 MIN_WORD_CHARS: Final = 3
@@ -49,6 +52,21 @@ def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
     """The checkpoints of a group, saved by `at` if it is set."""
     rows = Checkpoint.objects.filter(group=group)
     return rows.filter(created_at__lte=at) if at else rows
+
+
+def list_checkpoints(
+    actor: Actor, *, group: str | None, thread: str | None, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page[Checkpoint]:
+    """A page of the checkpoints of a group, newest first; of one thread ("": the group itself), or of all (None).
+
+    Raises:
+        InvalidInput: the cursor or the limit is not allowed.
+        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = Checkpoint.objects.filter(group=find_group(actor, group)).select_related("group", "thread")
+    if thread is not None:
+        rows = rows.filter(thread__name=thread) if thread else rows.filter(thread=None)
+    return page_of(rows, cursor=cursor, limit=limit)
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,13 @@ class CheckpointQuery(Body):
     thread: str = ""
 
 
+class CheckpointsQuery(PageQuery):
+    """A page of the checkpoints of a group, or of one thread."""
+
+    group: str | None = None
+    thread: str | None = Field(None, description="Of this thread only; empty: of the group itself.")
+
+
 class ContextQuery(PastQuery):
     """The group, topic, thread and length of a context pack."""
 

@@ -330,6 +330,13 @@ class CheckpointOut(StoredText):
     created_at: str
 
 
+class CheckpointPage(Document):
+    """A page of checkpoints."""
+
+    items: list[CheckpointOut]
+    next: str | None
+
+
 class SectionOut(Document):
     """A part of a context pack: the tokens that all of it would take, those it takes, and the ids that did not fit."""
 
