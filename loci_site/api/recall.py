@@ -8,13 +8,22 @@ from access.groups import find_group
 from loci_site.api.auth import actor_of
 from loci_site.api.responses import answer, answer_write
 from loci_site.api.schemas import responses as out
-from loci_site.api.schemas.requests import CheckpointIn, CheckpointQuery, ContextQuery, RecallIn, RecallQuery
-from memories.browse.serializers import checkpoint_json, pack_json, recall_json
+from loci_site.api.schemas import sessions
+from loci_site.api.schemas.requests import (
+    CheckpointIn,
+    CheckpointQuery,
+    CheckpointsQuery,
+    ContextQuery,
+    RecallIn,
+    RecallQuery,
+)
+from memories.browse.serializers import UNTRUSTED, checkpoint_json, pack_json, recall_json
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint
 from memories.recall import recall
-from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET, get_context
+from memories.sessions.threads import latest_checkpoint, list_checkpoints
 
 router = Router(tags=["recall"])
 
@@ -39,7 +48,7 @@ def recall_by_address(request: HttpRequest, params: Query[RecallQuery]) -> HttpR
     return answer(recall_json(recall(actor_of(request), wanted)))
 
 
-@router.get("/context", response={**out.ERRORS, 200: out.PackOut})
+@router.get("/context", response={**out.ERRORS, 200: sessions.PackOut})
 def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpResponse:
     """Read the context pack for the start of a session; with `as_of` or `known_at`, that of an earlier time."""
     pack = get_context(
@@ -53,7 +62,7 @@ def read_context(request: HttpRequest, params: Query[ContextQuery]) -> HttpRespo
     return answer(pack_json(pack))
 
 
-@router.post("/checkpoints", response={**out.ERRORS, 201: out.SavedOut})
+@router.post("/checkpoints", response={**out.ERRORS, 201: sessions.SavedOut})
 def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
     """Save a checkpoint as the newest of its thread, or of the group."""
     actor = actor_of(request)
@@ -61,7 +70,7 @@ def add_checkpoint(request: HttpRequest, body: CheckpointIn) -> HttpResponse:
     return answer_write(actor, checkpoint_json(saved), status=201)
 
 
-@router.get("/checkpoints/latest", response={**out.ERRORS, 200: out.CheckpointOut})
+@router.get("/checkpoints/latest", response={**out.ERRORS, 200: sessions.CheckpointOut})
 def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery]) -> HttpResponse:
     """Read the newest checkpoint of a thread, or of the group."""
     group = find_group(actor_of(request), params.group)
@@ -72,6 +81,16 @@ def read_latest_checkpoint(request: HttpRequest, params: Query[CheckpointQuery])
     return answer(render_checkpoint(found, group.slug))
 
 
+@router.get("/checkpoints", response={**out.ERRORS, 200: sessions.CheckpointPage})
+def list_saved_checkpoints(request: HttpRequest, params: Query[CheckpointsQuery]) -> HttpResponse:
+    """List the checkpoints of a group or of one thread, newest first."""
+    page = list_checkpoints(
+        actor_of(request), group=params.group, thread=params.thread, cursor=params.cursor, limit=params.limit
+    )
+    items = [render_checkpoint(each, each.group.slug) for each in page.rows]
+    return answer({"items": items, "next": page.next})
+
+
 def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:
     """A checkpoint as JSON."""
     return {
@@ -79,6 +98,7 @@ def render_checkpoint(checkpoint: Checkpoint, group: str) -> dict[str, object]:
         "group": group,
         "thread": checkpoint.thread.name if checkpoint.thread else None,
         "state": checkpoint.state,
+        **UNTRUSTED,
         "author": checkpoint.author_name,
         "created_at": checkpoint.created_at.isoformat(),
     }

@@ -1,7 +1,5 @@
 """Routes for relations: store one, and walk from a memory or entity."""
 
-from uuid import UUID
-
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
@@ -17,7 +15,7 @@ from memories.browse.serializers import relation_json, statement_json
 from memories.entities.statements import statements_around, with_proofs
 from memories.entities.store_relation import find_entity, store_relation
 from memories.models import Memory
-from memories.queries.versions import find_memory
+from memories.queries.versions import find_named
 
 router = Router(tags=["relations"])
 
@@ -43,9 +41,8 @@ def walk_relations(request: HttpRequest, params: Query[WalkQuery]) -> HttpRespon
 
 def find_start(actor: Actor, params: WalkQuery) -> Memory:
     """The memory or entity where the walk starts. Raises NotFound."""
-    try:
-        return find_memory(actor, UUID(params.of.strip()), field="of")
-    except ValueError:
+    found = find_named(actor, params.of, field="of")
+    if found is None:
         found = find_entity(actor, find_group(actor, params.group), params.of)
     if found is None:
         raise NotFound(

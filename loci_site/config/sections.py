@@ -134,6 +134,9 @@ class Retrieval:
     token_budget: int = key(
         2000, "Length of an answer if the caller names no budget.", unit="tokens", low=50, high=1_000_000
     )
+    tokens: Literal["model", "characters"] = key(
+        "model", "What counts as a token of a budget: one of the embedding model's, or four characters."
+    )
     candidates: int = key(60, "Candidates from each of the two searches.", low=10, high=2000)
     rrf_k: int = key(60, "The constant of reciprocal rank fusion.", low=1, high=1000)
     weighted_vector: float = key(

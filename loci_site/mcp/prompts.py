@@ -7,8 +7,8 @@ from pydantic import Field
 
 from loci_site.mcp.auth import current_actor
 from loci_site.server.db_threads import in_db_thread
+from memories.queries.quoting import escape
 from memories.sessions.context_pack import get_context
-from memories.sessions.quoting import escape
 
 Group = Annotated[str, Field(description="the project; absent: the token's default")]
 

@@ -74,11 +74,9 @@ class ComingMemory(Answer):
 
 
 class RecalledConflict(Answer):
-    """A memory that contradicts this one, with the value of each."""
+    """A memory that contradicts this one; the text says which value each has."""
 
     id: str
-    own: str = ""
-    other: str = ""
 
 
 class RecalledMemory(Answer):
@@ -154,7 +152,7 @@ class InspectAnswer(Answer):
     recall: str
     head: str
     pieces: int
-    versions: list[dict[str, Any]]
+    versions: list[dict[str, Any]] = []
     pieces_owed: int = 0
     links: list[dict[str, Any]] = []
     relations: list[dict[str, Any]] = []
@@ -213,6 +211,18 @@ class PackSection(Answer):
 
     title: str
     ids: list[str] = []
+    asked: int
+    used: int
+
+
+class PackedMemory(Answer):
+    """A memory in a context pack; its text stands in the pack's text."""
+
+    id: str
+    type: str
+    trust: str
+    why: str
+    score: float | None = None
 
 
 class ContextAnswer(Answer):
@@ -223,6 +233,8 @@ class ContextAnswer(Answer):
     tokens: int
     left_out: int
     sections: list[PackSection]
+    items: list[PackedMemory] = []
+    mode: str
     degraded: str = ""
     conflicts: list[PackConflict] = []
 
@@ -236,3 +248,4 @@ class CheckpointAnswer(WriteAnswer):
     thread: str | None = None
     created_at: str
     count: int
+    warning: str = ""

@@ -31,7 +31,6 @@ from memories.entities.store_relation import store_relation as save_relation
 from memories.lifecycle.undo import undo_id_of, undo_write
 from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
-from memories.queries.versions import parse_id
 from memories.recall import RecallRequest, recall
 from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import DEFAULT_BUDGET
@@ -116,7 +115,7 @@ async def store_memory(
         tags=tags,
         confidence=confidence,
         importance=importance,
-        supersedes=parse_id(supersedes, field="supersedes") if supersedes else None,
+        supersedes=supersedes or None,
         valid_from=parse_moment(valid_from, field="valid_from"),
         valid_to=parse_moment(valid_to, field="valid_to"),
         source=source,

@@ -35,7 +35,7 @@ from memories.lifecycle.target import ChangeResult
 from memories.lifecycle.verb import Verb
 from memories.lifecycle.verbs import VERBS
 from memories.models import Memory
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_memory, head_of, parse_short_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store import store
 
@@ -283,8 +283,10 @@ class MemoryAdmin(SavedFiltersMixin):
         return f"{memory.confidence:.2f}"
 
 
-def parse_object_id(object_id: str) -> UUID:
-    """The id in an address; raises Http404 if it is none."""
+def parse_object_id(object_id: str) -> UUID | str:
+    """The full or short id in an address; raises Http404 if it is none."""
+    if short := parse_short_id(object_id):
+        return short
     try:
         return UUID(object_id)
     except ValueError:

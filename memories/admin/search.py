@@ -1,12 +1,12 @@
 """Search the list of memories through the keyword index."""
 
-from uuid import UUID
-
 from django.db.models import QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, StrIndex
 
 from access.actor import Actor
+from access.errors import InvalidInput, NotFound
 from memories.models import Memory
+from memories.queries.versions import full_id
 from memories.queries.visibility import listed_by
 from memories.search.base import search_index
 from memories.search.query_terms import match_for
@@ -17,8 +17,8 @@ SEARCH_LIMIT = 200  # best matches: after four pages, better words help more tha
 def find_by_words(actor: Actor, rows: QuerySet[Memory], term: str, *, best_first: bool) -> QuerySet[Memory]:
     """The best matches for the words among the rows, or the memory whose id was typed."""
     try:
-        return rows.filter(id=UUID(term.strip().removeprefix("loci://memories/")))
-    except ValueError:
+        return rows.filter(id=full_id(actor, term))
+    except (InvalidInput, NotFound):
         match = match_for(term)
     if match is None:
         return rows.none()

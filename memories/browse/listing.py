@@ -20,7 +20,7 @@ from memories.draft import check_choice
 from memories.language.cleaning import clean_line
 from memories.models import REVIEWED_KINDS, Link, LinkStatus, Memory
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
-from memories.queries.versions import find_memory, parse_id, versions_of
+from memories.queries.versions import find_memory, full_id, versions_of
 from memories.queries.visibility import EVERY_TRUST, as_q, listed_by, outlasting_q
 from memories.types import HISTORY_STATES, State, Trust, Type
 
@@ -130,7 +130,7 @@ def list_log(
         check_choice(operation, Operation.values, field="operation")
         rows = rows.filter(operation=operation)
     if memory:
-        rows = rows.filter(memory_id=parse_id(memory, field="memory"))
+        rows = rows.filter(memory_id=full_id(actor, memory, field="memory"))
     found_group = find_group(actor, group) if group else None
     if found_group is not None:
         rows = rows.filter(group=found_group.id)

@@ -25,6 +25,8 @@ from memories.store.neighbours import Neighbour, NextStep
 from memories.types import Trust
 
 Json = dict[str, Any]
+# Stands beside every stored text: whoever shows it to a model fences it first.
+UNTRUSTED: Final = {"untrusted": True}
 WITHHELD = "(withheld: the memory is quarantined)"
 
 
@@ -49,7 +51,7 @@ def memory_json(memory: Memory, *, text: str | None = None, is_person: bool = Fa
     if (thread := body["thread"]) is not None:
         body["thread"] = thread.name
     body["label"] = label_of(memory)
-    return body
+    return body | UNTRUSTED
 
 
 RETURNED: Final = tuple(field for field in RECORD_FIELDS if field.is_returned)
@@ -85,7 +87,7 @@ def neighbour_json(neighbour: Neighbour, stored: StoreResult) -> Json:
         "sameness": neighbour.comparison.sameness.value,
         "why": neighbour.why,
         "next": stored.next_steps.get(neighbour.id, NextStep.NOTHING).value,
-    }
+    } | UNTRUSTED
 
 
 def stored_json(stored: StoreResult) -> Json:
@@ -114,7 +116,11 @@ def item_json(item: Item) -> Json:
         extra["numbers"] = item.numbers
     if (coming := item.coming) is not None:
         text = content_for(coming, is_person=False)
-        extra["coming"] = {"id": str(coming.id), "valid_from": as_json(coming.valid_from), "content": text}
+        extra["coming"] = {
+            "id": str(coming.id),
+            "valid_from": as_json(coming.valid_from),
+            "content": text,
+        } | UNTRUSTED
     if item.conflicts:
         extra["conflicts"] = [conflict_json(conflict) for conflict in item.conflicts]
     if item.also_in:
@@ -223,6 +229,7 @@ def statement_json(statement: RelationStatement, *, is_person: bool = False) -> 
     )
     subject, object_ = (
         {"id": str(end.id), "content": content_for(end, is_person=is_person), "label": label_of(end)}
+        | UNTRUSTED
         for end in (statement.subject, statement.object)
     )
     return {
@@ -296,7 +303,7 @@ def version_json(version: Memory, *, is_person: bool = False) -> Json:
         "created_at": as_json(version.created_at),
         "known_from": as_json(known.start),
         "known_to": as_json(known.end),
-    }
+    } | UNTRUSTED
 
 
 def why_json(why: RecallReason) -> Json:
@@ -311,13 +318,45 @@ def why_json(why: RecallReason) -> Json:
 
 
 def pack_json(pack: ContextPack) -> Json:
-    """A context pack; its sections without their texts."""
+    """A context pack: its text, its sections without their texts, and its memories."""
     return {
         "text": pack.text,
+        **UNTRUSTED,
         "group": pack.group,
-        "sections": [{"title": s.title, "ids": list(s.ids)} for s in pack.sections],
+        "sections": [
+            {
+                "title": section.title,
+                "ids": list(section.ids),
+                "asked": section.asked,
+                "used": section.used,
+                "is_cut": section.is_cut,
+                "left_out": [str(memory.id) for memory in section.left_out],
+            }
+            for section in pack.sections
+        ],
+        "items": [
+            {
+                "id": str(item.memory.id),
+                "text": item.text,
+                "type": item.memory.type,
+                "trust": item.memory.trust,
+                "score": item.score,
+                "why": item.why,
+                "label": item.label,
+                "is_cut": item.is_cut,
+                **UNTRUSTED,
+            }
+            for section in pack.sections
+            for item in section.items
+        ],
+        "threads": [
+            {"name": each.name, "memories": each.memories, "checkpoints": each.checkpoints}
+            for each in pack.threads
+        ],
         "tokens": pack.tokens,
+        "token_budget": pack.token_budget,
         "left_out": pack.left_out,
+        "mode": pack.mode,
         "degraded": pack.degraded,
         "conflicts": [
             {"memory": str(id_), **conflict_json(conflict)}
@@ -337,4 +376,5 @@ def checkpoint_json(saved: CheckpointResult) -> Json:
         "thread": checkpoint.thread.name if checkpoint.thread else None,
         "created_at": as_json(checkpoint.created_at),
         "count": saved.count,
+        "warning": saved.warning,
     }

@@ -82,7 +82,7 @@ class Draft:
     importance: int = DEFAULT_IMPORTANCE
     source: str = ""
     source_ref: str = ""
-    supersedes: UUID | None = None
+    supersedes: str | UUID | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     expires_at: datetime | None = None

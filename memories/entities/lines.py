@@ -9,9 +9,12 @@ from uuid import UUID
 
 from memories.language.cleaning import first_words
 from memories.models import Memory
+from memories.models.short_id import short_id
+from memories.queries.quoting import wrap
 from relations.models import Relation
 
 MAX_END_WORDS: Final = 12  # of an end that is a whole text and no name
+MAX_EVIDENCE_NAMED: Final = 3
 
 
 class RelationEnds(NamedTuple):
@@ -57,6 +60,23 @@ class RelationLine:
             else f"{proofs} memories prove it"
         )
         return f"confidence {self.confidence:.2f}, {shown}"
+
+    def told(self, group: str) -> str:
+        """The line with its short id, date and trust for an answer about this group."""
+        proofs = ", ".join(short_id(id_) for id_ in self.evidence[:MAX_EVIDENCE_NAMED])
+        details = [
+            f"id {short_id(self.id)}",
+            f"{self.since:%Y-%m-%d}",
+            f"by {self.author}",
+            "" if self.group == group else f"group {self.group}",
+            f"{self.trust}: {proofs}" if proofs else self.trust,
+        ]
+        return f"{self.text} ({', '.join(filter(None, details))})"
+
+
+def fence_relations(lines: Sequence[str]) -> str:
+    """Told lines of relations between marks."""
+    return wrap("relations", {}, "\n".join(lines))
 
 
 def read_lines(ends: Mapping[int, RelationEnds]) -> tuple[RelationLine, ...]:

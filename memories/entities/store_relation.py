@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ from memories.draft import DEFAULT_CONFIDENCE, Draft, check_range
 from memories.language.cleaning import clean_line, fold
 from memories.models import Memory
 from memories.queries.snapshot import as_json
-from memories.queries.versions import find_memory, head_of
+from memories.queries.versions import find_memory, find_named, head_of, parse_short_id
 from memories.queries.visibility import RECALLED, as_q, listed_by
 from memories.store import (
     REINFORCEMENT,
@@ -81,6 +81,7 @@ def store_relation(actor: Actor, draft: RelationDraft) -> RelationResult:
     """
     predicate = check_relation(draft)
     check_may_write(actor, draft.group)
+    draft = with_full_ids(actor, draft)
     evidence = [find_visible_head(actor, id_, field="evidence") for id_ in draft.evidence]
     for name in ("subject", "object"):
         check_end(actor, getattr(draft, name), field=name)
@@ -174,6 +175,22 @@ def refuse_withdrawn(actor: Actor, group: Group, draft: RelationDraft) -> None:
         known = find_entity(actor, group, clean_line(end, field=field, max_chars=MAX_NAME_CHARS))
         if known is None or known.trust == Trust.CANDIDATE:
             refuse_withdrawn_texts(actor, group, end, field=field, scope=scope)
+
+
+def with_full_ids(actor: Actor, draft: RelationDraft) -> RelationDraft:
+    """The draft with full ids instead of short ones; what is the end of no visible id is a name."""
+    subject = find_short_id(actor, draft.subject, field="subject")
+    object_ = find_short_id(actor, draft.object, field="object")
+    return replace(
+        draft,
+        subject=str(subject.id) if subject else draft.subject,
+        object=str(object_.id) if object_ else draft.object,
+    )
+
+
+def find_short_id(actor: Actor, end: str, *, field: str) -> Memory | None:
+    """The memory whose short id an end of a relation is; None for everything else."""
+    return find_named(actor, end, field=field) if parse_short_id(end) else None
 
 
 def check_end(actor: Actor, end: str, *, field: str) -> None:

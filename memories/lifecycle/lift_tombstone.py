@@ -18,7 +18,7 @@ from memories.language.cleaning import clean_line, first_words
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
 from memories.queries.snapshot import as_json
-from memories.queries.versions import parse_id
+from memories.queries.versions import full_id
 from memories.queries.visibility import as_q, listed_by
 from memories.store.withdrawn.tombstones import lift
 
@@ -70,7 +70,7 @@ def lift_tombstones(actor: Actor, id_: str | UUID, *, reason: str = "") -> LiftR
         InvalidInput: the id is malformed, or the reason is too long.
     """
     reason = clean_line(reason, field="reason", max_chars=MAX_REASON)
-    wanted = parse_id(id_)
+    wanted = full_id(actor, id_)
     if not actor.is_person:
         raise NotPermitted(
             "Only a person can lift a tombstone.", hint="Do it in the browser or with a command."

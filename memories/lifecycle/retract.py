@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from access.actor import CURATE, WRITE, Actor, Via
 from access.audit.operations import Operation
-from access.errors import Conflict, InvalidInput, LociError
+from access.errors import Conflict, InvalidInput
 from memories.draft import Draft, EditDraft, clean_reason
 from memories.language.cleaning import clean_text, content_hash, fold, fold_hash
 from memories.language.dress import undressed
@@ -34,7 +34,7 @@ from memories.lifecycle.target import (
 from memories.models import Memory, Tombstone, TombstoneKind
 from memories.models.text_lookup import has_text, newest
 from memories.queries.by_text import recallable_copies
-from memories.queries.versions import find_memory, head_of, parse_id
+from memories.queries.versions import find_memory, find_named, head_of
 from memories.store import Outcome, PreparedDraft, link_successor, prepare_store, store_prepared
 from memories.store.derived import DerivedChanges, find_reach, withdraw_derived, withdraw_with
 from memories.store.policy import Change, log_of_chain
@@ -193,13 +193,9 @@ def prepare_successor(actor: Actor, memory: Memory, successor: str | UUID) -> Su
     """Find or embed the successor, before any transaction."""
     if not successor:
         return Successor()
-    try:
-        id_ = parse_id(successor)
-    except LociError:
-        pass
-    else:
-        existing = head_of(find_memory(actor, id_, field="successor"))
-        return Successor(memory=check_retraction_successor(actor, memory, existing))
+    named = find_named(actor, str(successor), field="successor")
+    if named is not None:
+        return Successor(memory=check_retraction_successor(actor, memory, head_of(named)))
     limit = settings.LOCI.storage.max_content_chars
     text = clean_text(str(successor), field="successor", max_chars=limit).text
     is_same_dressed = bool(undressed(text)) and undressed(text) == undressed(memory.content)

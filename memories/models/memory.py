@@ -6,6 +6,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from access.models import ApiToken, Group
+from memories.models.short_id import short_id_index
 from memories.models.text_lookup import unique_live_text
 from memories.models.thread import Thread
 from memories.types import RELATION_SOURCE, Scope, State, Trust, Type
@@ -156,6 +157,7 @@ class Memory(models.Model):
                 name="memory_listed",
                 fields=["key", "group", "scope", "type", "state", "trust", "pinned"],
             ),
+            short_id_index(),
         ]
 
     def __str__(self) -> str:

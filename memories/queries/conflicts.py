@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from access.visibility import Visibility
 from memories.models import Link, LinkKind, LinkStatus, Memory
+from memories.models.short_id import short_id
 from memories.queries.by_key import read_rows
 from memories.queries.versions import has_lapsed, heads_of
 from memories.queries.visibility import has_begun, matches_scope
@@ -33,9 +34,9 @@ class OpenConflict:
 
     @property
     def note(self) -> str:
-        """The conflict in words: "in conflict with <id>: 8081 / 8082"."""
+        """The conflict in words: "in conflict with <short id>: 8081 / 8082"."""
         values = f": {self.own_value} / {self.other_value}" if self.own_value and self.other_value else ""
-        return f"in conflict with {self.other}{values}"
+        return f"in conflict with {short_id(self.other)}{values}"
 
 
 def find_open_conflicts(

@@ -1,5 +1,6 @@
 """Chains of versions: any version leads to the head, the current row."""
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from access.actor import Actor
 from access.errors import Conflict, InvalidInput, NotFound
 from access.visibility import Visibility
 from memories.models import Memory
+from memories.models.short_id import SHORT_ID_CHARS, id_ends_with
 from memories.queries.snapshot import RELATED_ROWS
 from memories.queries.visibility import is_visible, listed_by
 from memories.types import State, Type
@@ -28,34 +30,86 @@ _BY_ID: Final = CompiledQuery(
 )
 _SUCCESSORS: Final = (Path(__file__).parent / "sql" / "successors.sql").read_text(encoding="utf-8")
 KEYS_AT_ONCE = 500
+URI: Final = "loci://memories/"
+_SHORT_ID: Final = re.compile(rf"[0-9a-f]{{{SHORT_ID_CHARS},31}}")
+MORE_CHARS: Final = 4  # of each id that an ambiguous short one names
 
 
 def parse_id(raw: str | UUID, *, field: str = "id") -> UUID:
-    """A memory's id, or InvalidInput if the text is not an id."""
+    """A full id, or InvalidInput if the text is not one."""
     try:
-        return raw if isinstance(raw, UUID) else UUID(raw.strip().removeprefix("loci://memories/"))
+        return raw if isinstance(raw, UUID) else UUID(raw.strip().removeprefix(URI))
     except (ValueError, AttributeError):
         raise InvalidInput(
             f"'{str(raw)[:60]}' is not a memory id.",
-            hint="Ids look like 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f.",
+            hint="Ids look like 0190c2a4-7b1e-7cc3-98c4-dc0c0c07398f; the last 8 characters are enough for a memory's.",
             field=field,
         ) from None
+
+
+def parse_short_id(raw: str | UUID) -> str:
+    """The last digits of a memory's id, at least eight, if the text is such; otherwise ""."""
+    if isinstance(raw, UUID):
+        return ""
+    digits = str(raw).strip().removeprefix(URI).replace("-", "").lower()
+    return digits if _SHORT_ID.fullmatch(digits) else ""
 
 
 def find_memory(
     actor: Actor, id_: str | UUID, *, visibility: Visibility | None = None, field: str = "id"
 ) -> Memory:
-    """The row with exactly this id, if the actor may see it.
+    """The row with exactly this id, or with an id that ends so, if the actor may see it.
 
     Raises:
         NotFound: no such row, or the actor has no access to it.
+        InvalidInput: the text is not an id, or several ids that the actor may see end so.
     """
     visible = visibility or listed_by(actor, None)
-    wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
-    memory = _BY_ID.first(str(wanted))
+    if digits := parse_short_id(id_):
+        memory = find_by_short_id(digits, visible, field=field)
+    else:
+        wanted = Memory._meta.get_field("id").get_db_prep_value(parse_id(id_, field=field), connection)
+        memory = _BY_ID.first(str(wanted))
     if memory is None or not is_visible(memory, visible):
         raise NotFound("Memory not found, or you don't have access.", hint="Recall returns ids.", field=field)
     return memory
+
+
+def find_by_short_id(digits: str, visibility: Visibility, *, field: str = "id") -> Memory | None:
+    """The visible row whose id ends with these digits; None without one. Raises InvalidInput if there are several."""
+    rows = Memory.objects.select_related(*RELATED_ROWS).filter(id_ends_with(digits)).order_by("key")
+    found = [row for row in rows if row.id.hex.endswith(digits) and is_visible(row, visibility)]
+    if len(found) > 1:
+        named = ", ".join(row.id.hex[-len(digits) - MORE_CHARS :] for row in found[:5])
+        raise InvalidInput(
+            f"'{digits}' is the end of {len(found)} ids.",
+            hint=f"Pass more of the id's last characters: {named}.",
+            field=field,
+        )
+    return found[0] if found else None
+
+
+def find_named(actor: Actor, text: str, *, field: str = "id") -> Memory | None:
+    """The memory whose full or short id the text is; None if it is neither, or the end of no visible id.
+
+    For places that take an id or other words, of which eight digits may be one.
+
+    Raises:
+        NotFound: the actor may see no memory with this full id.
+        InvalidInput: several visible ids end so.
+    """
+    if digits := parse_short_id(text):
+        return find_by_short_id(digits, listed_by(actor, None), field=field)
+    try:
+        id_ = parse_id(text)
+    except InvalidInput:
+        return None
+    return find_memory(actor, id_, field=field)
+
+
+def full_id(actor: Actor, raw: str | UUID, *, field: str = "id") -> UUID:
+    """The full id that a text names; a short one is completed among what the actor may see. Raises as find_memory()."""
+    return find_memory(actor, raw, field=field).id if parse_short_id(raw) else parse_id(raw, field=field)
 
 
 def head_of(memory: Memory) -> Memory:

@@ -1,11 +1,7 @@
 """The read path: recall() finds the memories worth knowing for a question, explains them, and abstains if there are none."""
 
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -16,103 +12,47 @@ from access.actor import Actor
 from access.errors import InvalidInput
 from access.groups import find_group
 from access.models import Group
-from access.visibility import Narrowing, Visibility
-from memories.draft import check_choice, check_range, check_tags
+from access.visibility import Visibility
+from memories.draft import check_choice, check_range
 from memories.embedding import Encoder
 from memories.embedding.concurrency import CORES
-from memories.entities.lines import RelationLine
 from memories.language.cleaning import clean_text
 from memories.models import Memory
 from memories.queries.as_of import newest_version, version_at
-from memories.queries.by_key import read_memories
-from memories.queries.conflicts import OpenConflict
-from memories.queries.labels import label_of
-from memories.queries.versions import head_of, parse_id
-from memories.queries.visibility import as_q, is_visible, recallable_by
-from memories.recall.abstention import is_answerable
-from memories.recall.budget import Portion, pack
-from memories.recall.distinct import ALIKE_REASON, choose_answers, trace_left_out
+from memories.queries.versions import find_by_short_id, head_of, parse_id, parse_short_id
+from memories.queries.visibility import as_q, listed_by, recallable_by
+from memories.recall.answer import (
+    BY_ID,
+    Item,
+    RecallResult,
+    judge_and_cut,
+    read_visible,
+    take_notes,
+    to_items,
+)
+from memories.recall.budget import Frame, fit
 from memories.recall.fusion import MODES
 from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
-from memories.recall.question import Question, choose_encoder, understand
-from memories.recall.recall_log import COUNTER, PendingRecall
-from memories.recall.relations import lines_to_tell
-from memories.recall.trace import Trace
-from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
-from memories.store.pieces import one_index_state, read_index_state
-from memories.store.withdrawn.left_out import (
-    LEFT_OUT_REASON,
-    find_left_out,
-    find_visible_coming,
-    find_visible_conflicts,
+from memories.recall.question import (
+    Question,
+    RecallRequest,
+    check_narrowing,
+    choose_encoder,
+    understand,
 )
-from memories.types import Type
+from memories.recall.recall_log import COUNTER, PendingRecall
+from memories.recall.trace import Trace
+from memories.store.pieces import available_encoder, one_index_state, read_index_state
+from memories.store.withdrawn.left_out import find_left_out
+
+__all__ = ["Item", "RecallRequest", "RecallResult", "rank", "rank_keys", "recall"]
 
 # Bounds of a request; the fitted numbers are in memories.recall.weights.
 MAX_QUERY_CHARS = 4000
 MAX_RESULTS = 100
 MAX_IDS = 100
 MIN_TOKEN_BUDGET, MAX_TOKEN_BUDGET = 50, 100_000
-CHANGED_REASON = "it changed or was deleted while the question was answered"
-
-
-@dataclass(frozen=True)
-class RecallRequest:
-    """A question, or ids to read in full. None takes the setting's default.
-
-    A trial writes no recall log and counts no access: somebody examines recall itself.
-    """
-
-    query: str = ""
-    ids: tuple[str | UUID, ...] = ()
-    group: str | None = None
-    narrowing: Narrowing = field(default_factory=Narrowing)
-    max_results: int | None = None
-    token_budget: int | None = None
-    summary_only: bool = False
-    explain: bool = False
-    mode: str | None = None
-    is_trial: bool = False
-
-
-@dataclass(frozen=True)
-class Item:
-    """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
-
-    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
-    are others with the same words, which are left out.
-    """
-
-    memory: Memory
-    text: str
-    score: float
-    label: str = ""
-    is_cut: bool = False
-    numbers: dict[str, float] = field(default_factory=dict)
-    coming: Memory | None = None
-    conflicts: tuple[OpenConflict, ...] = ()
-    also_in: tuple[Memory, ...] = ()
-
-
-@dataclass(frozen=True)
-class RecallResult:
-    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
-
-    `relations` are those that the question asks for; they are an answer even without a memory.
-    """
-
-    items: tuple[Item, ...]
-    group: str
-    mode: str
-    abstained: bool = False
-    nearest: tuple[Item, ...] = ()
-    degraded: str = ""
-    left_out: int = 0
-    missing: tuple[str, ...] = ()
-    tokens: int = 0
-    duration_ms: float = 0.0
-    trace: Trace | None = None
-    relations: tuple[RelationLine, ...] = ()
+UNLIMITED = 1 << 40  # tokens of an answer to ids without a budget
 
 
 def recall(actor: Actor, request: RecallRequest) -> RecallResult:
@@ -166,7 +106,8 @@ def answer_query(
         # The query's vector is of another model than the index's by now; only vectors of one model compare.
         return None
     with one_index_state(state):
-        judged = judge_and_cut(request, ranking, question, visibility, encoder, trace)
+        frame = Frame(group.slug, degraded=degraded, is_explained=request.explain)
+        judged = judge_and_cut(request, ranking, question, visibility, frame, encoder, trace)
     answer = RecallResult(
         group=group.slug,
         mode=mode,
@@ -203,151 +144,54 @@ def find_ranking(question: Question, visibility: Visibility, *, mode: str, trace
     return score_candidates(gathered, question, mode=mode, tuning=current_tuning(), trace=trace)
 
 
-def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
-    """The memories' rows by key, without those that left the Visibility after the search found them."""
-    rows = read_memories(keys)
-    visible = {key: row for key, row in rows.items() if is_visible(row, visibility)}
-    if len(visible) < len(keys):
-        for key in keys:
-            if key not in visible:
-                trace.drop(key, CHANGED_REASON)
-    return visible
-
-
-def read_best(
-    ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
-) -> tuple[dict[int, Memory], Ranking]:
-    """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
-    keys = [key for key, _ in ranking.scores]
-    rows, withdrawn, at = dict[int, Memory](), set[int](), 0
-    while at == 0 or (at < len(keys) and len(rows) < depth):
-        read = read_visible(keys[at : at + depth], visibility, trace)
-        hidden = find_left_out(read.values(), visibility)
-        rows |= {key: row for key, row in read.items() if key not in hidden}
-        withdrawn |= hidden
-        at += depth
-        if not hidden:
-            break
-    if not withdrawn:
-        return rows, ranking
-    for key in withdrawn:
-        trace.drop(key, LEFT_OUT_REASON)
-    scores = [(key, score) for key, score in ranking.scores if key not in withdrawn]
-    candidates = {key: found for key, found in ranking.candidates.items() if key not in withdrawn}
-    return rows, replace(ranking, scores=scores, candidates=candidates)
-
-
-def judge_and_cut(
-    request: RecallRequest,
-    ranking: Ranking,
-    question: Question,
-    visibility: Visibility,
-    encoder: Encoder | None,
-    trace: Trace,
-) -> dict[str, Any]:
-    """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
-    usual = settings.LOCI.retrieval.max_results
-    # A time that is asked for alone has no best memories, only newest.
-    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
-    budget = request.token_budget or settings.LOCI.retrieval.token_budget
-    depth = max(limit, JUDGED_CANDIDATES)
-    rows, ranking = read_best(ranking, visibility, depth, trace)
-    best = [rows[key] for key, _ in ranking.scores if key in rows]
-    is_found = is_answerable(question, ranking, best, trace)
-    relations, spent = lines_to_tell(
-        ranking.asked_for, visibility, request.narrowing, encoder, token_budget=budget
-    )
-    if is_found:
-        choose = partial(
-            choose_answers,
-            question=question,
-            limit=limit,
-            wants_names=Type.ENTITY in request.narrowing.types,
-            has_lines=bool(relations),
-        )
-        chosen, alike = choose(best, ranking)
-        if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
-            # Names alone and equals took places: as many again, once, fill them.
-            rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
-            best = [rows[key] for key, _ in ranking.scores if key in rows]
-            chosen, alike = choose(best, ranking)
-        for other in (memory for same in alike.values() for memory in same):
-            trace.drop(other.key, ALIKE_REASON)
-    else:
-        chosen, alike = [] if relations else best[:MAX_NEAREST], {}
-    if request.explain:
-        trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
-    summary_only = request.summary_only or not is_found
-    portions, left_out = pack(chosen, token_budget=budget - spent, encoder=encoder, summary_only=summary_only)
-    for memory in left_out:
-        trace.drop(memory.key, f"the token budget of {budget}")
-    coming = find_visible_coming((portion.memory for portion in portions), visibility)
-    conflicts = find_visible_conflicts([portion.memory for portion in portions], visibility)
-    numbers = trace.numbers if request.explain else {}
-    items = to_items(portions, dict(ranking.scores), numbers, coming, conflicts, alike)
-    return {
-        "items": items if is_found else (),
-        "nearest": () if is_found else items,
-        "abstained": not is_found and not relations,
-        "relations": relations,
-        "left_out": len(left_out),
-        "tokens": spent + sum(portion.tokens for portion in portions),
-    }
-
-
-def to_items(
-    portions: Sequence[Portion],
-    scores: Mapping[int, float],
-    numbers: Mapping[int, dict[str, float]],
-    coming: Mapping[int, Memory],
-    conflicts: Mapping[int, tuple[OpenConflict, ...]],
-    alike: Mapping[int, Sequence[Memory]],
-) -> tuple[Item, ...]:
-    """The portions with their labels, and their scores, numbers, successors to come, conflicts and equals by key."""
-    return tuple(
-        Item(
-            memory=portion.memory,
-            text=portion.text,
-            score=round(scores[portion.memory.key], 4),
-            label=label_of(portion.memory),
-            is_cut=portion.is_cut,
-            numbers=numbers.get(portion.memory.key, {}),
-            coming=coming.get(portion.memory.key),
-            conflicts=conflicts.get(portion.memory.key, ()),
-            also_in=tuple(alike.get(portion.memory.key, ())),
-        )
-        for portion in portions
-    )
-
-
 def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> RecallResult:
-    """Memories in full by id, from any group that the actor may enter unless the request names one.
+    """Memories by id, from any group that the actor may enter unless the request names one.
 
+    They are whole, however long, unless the request has a token budget or asks for summaries.
     A former version's id leads to the version that counts now; in a request about the past, any version's id leads to
     the one that was true and known then.
     """
     group = find_group(actor, request.group) if request.group else None
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
-    items: dict[int, Item] = {}
+    found_rows: dict[int, Memory] = {}
     missing: list[str] = []
     for raw in request.ids:
-        row = Memory.objects.filter(id=parse_id(raw, field="ids")).first()
+        row = find_row(actor, raw)
         found = find_current_version(row, visibility) if row else None
         if found is None:
             missing.append(str(raw))
         else:
-            coming = find_visible_coming([found], visibility).get(found.key)
-            items[found.key] = Item(found, found.content, 1.0, label_of(found), coming=coming)
-    conflicts = find_visible_conflicts([item.memory for item in items.values()], visibility)
+            found_rows[found.key] = found
+    memories = list(found_rows.values())
+    slug = group.slug if group else ""
+    notes = take_notes(memories, visibility, group=slug)
+    frame = Frame(slug, count=len(memories), missing=tuple(missing), by_id=True)
+    fitted = fit(
+        memories,
+        frame,
+        notes,
+        token_budget=request.token_budget or UNLIMITED,
+        encoder=available_encoder(),
+        summary_only=request.summary_only,
+    )
     answer = RecallResult(
-        tuple(replace(item, conflicts=conflicts.get(key, ())) for key, item in items.items()),
-        group.slug if group else "",
-        "ids",
+        to_items(fitted.portions, dict.fromkeys(found_rows, 1.0), {}, notes),
+        slug,
+        BY_ID,
+        left_out=len(fitted.left_out),
+        tokens=fitted.tokens,
         missing=tuple(missing),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     count_recall(actor, group, " ".join(str(raw) for raw in request.ids), answer)
     return answer
+
+
+def find_row(actor: Actor, raw: str | UUID) -> Memory | None:
+    """The row of an id, before its visibility is checked; of a short one, the visible row."""
+    if digits := parse_short_id(raw):
+        return find_by_short_id(digits, listed_by(actor, None), field="ids")
+    return Memory.objects.filter(id=parse_id(raw, field="ids")).first()
 
 
 def find_current_version(row: Memory, visibility: Visibility) -> Memory | None:
@@ -395,14 +239,3 @@ def check_request(request: RecallRequest) -> None:
     if request.mode is not None:
         check_choice(request.mode, list(MODES), field="mode")
     check_narrowing(request.narrowing)
-
-
-def check_narrowing(narrowing: Narrowing) -> None:
-    """Raise InvalidInput if a filter's value is not allowed."""
-    for type_ in sorted(narrowing.types):
-        check_choice(type_, Type.values, field="types")
-    if narrowing.scope:
-        check_choice(narrowing.scope, ["global", "group"], field="scope")
-    check_tags(tuple(narrowing.tags))
-    check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
-    check_range(narrowing.min_importance, 0, 10, field="min_importance")

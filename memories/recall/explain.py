@@ -10,7 +10,7 @@ from memories.models import Memory
 from memories.queries.by_key import read_memories
 from memories.queries.visibility import is_visible
 from memories.recall.abstention import FILLER_REASON, NOTHING_RELEVANT, is_answerable, is_filler
-from memories.recall.pipeline import current_tuning, gather, score_candidates
+from memories.recall.pipeline import Ranking, current_tuning, gather, score_candidates
 from memories.recall.question import Question
 from memories.recall.trace import Trace
 from memories.recall.weights import JUDGED_CANDIDATES
@@ -62,3 +62,16 @@ def excluding_filters(memory: Memory, visibility: Visibility) -> list[str]:
     return [
         name for name, fields in _WITHOUT_FILTER.items() if is_visible(memory, replace(visibility, **fields))
     ]
+
+
+def trace_left_out(
+    chosen: list[Memory], ranking: Ranking, question: Question, *, limit: int, is_found: bool, trace: Trace
+) -> None:
+    """Record everything that keeps each other candidate out, so that nobody raises a limit in vain."""
+    settled = {memory.key for memory in chosen} | trace.dropped.keys()
+    for at, (key, _) in enumerate(ranking.scores):
+        if key in settled:
+            continue
+        beyond = [f"beyond the first {limit}"] if at >= limit else []
+        filler = [FILLER_REASON] if is_filler(key, ranking, question) else []
+        trace.drop(key, " and ".join([*beyond, *filler]) if is_found else NOTHING_RELEVANT)

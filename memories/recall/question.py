@@ -1,10 +1,13 @@
-"""A question, understood: its words, its vector, the dates and names in it, and who said what it asks for."""
+"""A request, and its question understood: words, vector, the dates and names in it, and who said what it asks for."""
 
 import re
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from uuid import UUID
 
+from access.visibility import Narrowing
+from memories.draft import check_choice, check_range, check_tags
 from memories.embedding import Encoder
 from memories.recall.dates import MONTH_NUMBER, NamedTime, asks_when, read_times
 from memories.recall.weights import TUNING, Tuning
@@ -12,6 +15,7 @@ from memories.search.base import Vector
 from memories.search.identifiers import identifiers_in
 from memories.search.query_terms import STOP_WORDS, Match, content_words, match_for
 from memories.store.pieces import encoder_for_index
+from memories.types import Type
 
 _FRAMES = [
     # The form of the answer.
@@ -36,6 +40,25 @@ _YOURS = re.compile(
     r"\b(?:did|have|had|were) you\b|\byou(?:r| (?:recommend|suggest|advise|say|said|told|propose|provide|explain))",
     re.I,
 )
+
+
+@dataclass(frozen=True)
+class RecallRequest:
+    """A question, or ids to read in full. None takes the setting's default.
+
+    A trial writes no recall log and counts no access: somebody examines recall itself.
+    """
+
+    query: str = ""
+    ids: tuple[str | UUID, ...] = ()
+    group: str | None = None
+    narrowing: Narrowing = field(default_factory=Narrowing)
+    max_results: int | None = None
+    token_budget: int | None = None
+    summary_only: bool = False
+    explain: bool = False
+    mode: str | None = None
+    is_trial: bool = False
 
 
 class Speakers(StrEnum):
@@ -122,6 +145,17 @@ def names_in(text: str) -> frozenset[str]:
     """The capitalised words that are neither stop words nor months, in lower case."""
     words = (_ENDING.sub("", word.lower()) for word in _NAME.findall(text))
     return frozenset(w for w in words if w not in STOP_WORDS and w not in MONTH_NUMBER)
+
+
+def check_narrowing(narrowing: Narrowing) -> None:
+    """Raise InvalidInput if a filter's value is not allowed."""
+    for type_ in sorted(narrowing.types):
+        check_choice(type_, Type.values, field="types")
+    if narrowing.scope:
+        check_choice(narrowing.scope, ["global", "group"], field="scope")
+    check_tags(tuple(narrowing.tags))
+    check_range(narrowing.min_confidence, 0, 1, field="min_confidence")
+    check_range(narrowing.min_importance, 0, 10, field="min_importance")
 
 
 def choose_encoder(mode: str) -> tuple[Encoder | None, str]:

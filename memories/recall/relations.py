@@ -14,16 +14,16 @@ from django.db import connection
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.embedding import Encoder
-from memories.entities.lines import RelationEnds, RelationLine, collect_ends, read_lines
+from memories.entities.lines import RelationEnds, RelationLine, collect_ends, fence_relations, read_lines
 from memories.language.cleaning import fold
 from memories.language.word_forms import is_unspaced, root
 from memories.models import Memory
 from memories.queries.by_key import read_rows
+from memories.queries.quoting import escape
 from memories.queries.visibility import is_visible
 from memories.recall.budget import count_tokens
 from memories.recall.question import Question
 from memories.recall.weights import (
-    ITEM_OVERHEAD_TOKENS,
     MAX_ENTITIES,
     MAX_NAME_WORDS,
     MAX_NAMES,
@@ -280,6 +280,7 @@ def lines_to_tell(
     narrowing: Narrowing,
     encoder: Encoder | None,
     *,
+    group: str,
     token_budget: int,
 ) -> tuple[tuple[RelationLine, ...], int]:
     """The relations that a question asks for as lines, within half of the budget, and their tokens.
@@ -295,7 +296,8 @@ def lines_to_tell(
     for line in read_lines({key: ends for key, each in asked_for.items() if (ends := each.without(hidden))})[
         :MAX_RELATION_LINES
     ]:
-        cost = count_tokens(line.text, encoder) + ITEM_OVERHEAD_TOKENS
+        cost = count_tokens(f"{escape(line.told(group))}\n", encoder)
+        cost += 0 if shown else count_tokens(f"{fence_relations([])}\n", encoder)
         if spent + cost <= token_budget // 2:
             shown.append(line)
             spent += cost

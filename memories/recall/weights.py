@@ -214,6 +214,5 @@ BEST_TURNS: Final = 3  # a speaker's strength: mean of the best score and of the
 # Answer size; set by hand
 SUMMARY_WORDS: Final = 30
 CHARS_PER_TOKEN: Final = 4  # without a tokenizer
-ITEM_OVERHEAD_TOKENS: Final = 40  # an item's id, date and trust, beside its text
 MAX_RELATION_LINES: Final = 8  # relations in an answer
 MIN_PART_TOKENS: Final = 40  # a smaller part of a memory is not worth returning

@@ -2,16 +2,14 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from access import audit
-from access.actor import WRITE, Actor
+from access.actor import READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import InvalidInput
 from access.groups import find_or_create_group
@@ -19,18 +17,24 @@ from access.models import Group
 from memories.draft import NUL_IN_JSON
 from memories.language.cleaning import clean_line
 from memories.models import Checkpoint, Thread
+from memories.recall.budget import count_tokens, counting_encoder
+from memories.sessions.context_pack import DEFAULT_BUDGET, fence_saved, get_context, state_text
+from memories.store.pieces import available_encoder
 from memories.store.purge_hooks import PurgedTexts, redact, rows_quoting
 from memories.store.withdrawn.texts import refuse_withdrawn_texts
+
+SURE_SHARE: Final = 0.25  # of the default budget: a checkpoint of this size is never cut
 
 
 @dataclass(frozen=True)
 class CheckpointResult:
-    """A saved checkpoint, and the number of checkpoints in its thread (or group)."""
+    """A saved checkpoint, and the number of checkpoints in its thread (or group). `warning`: the pack will cut it."""
 
     checkpoint: Checkpoint
     group: str
     group_created: bool
     count: int
+    warning: str = ""
 
 
 def save_checkpoint(
@@ -66,41 +70,25 @@ def save_checkpoint(
             payload={"thread": name},
         )
         count = Checkpoint.objects.filter(group=resolved.group, thread=row).count()
-    return CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count)
+        warning = warn_if_cut(actor, checkpoint, resolved.group, name)
+    return CheckpointResult(checkpoint, resolved.group.slug, resolved.created, count, warning)
 
 
-@dataclass(frozen=True)
-class ThreadCheckpoints:
-    """A thread with checkpoints ("": the group itself), their number, and when the newest was saved."""
-
-    thread: str
-    count: int
-    newest: datetime
-
-
-def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
-    """The newest checkpoint of a thread, or without a name of any in the group; with `at`, the newest by then."""
-    rows = checkpoints_of(group, at).select_related("thread")
-    if thread:
-        rows = rows.filter(thread__name=thread)
-    return rows.order_by("-key").first()
-
-
-def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadCheckpoints]:
-    """The threads of a group with checkpoints (by `at`), the last saved first."""
-    rows = (
-        checkpoints_of(group, at)
-        .values("thread__name")
-        .annotate(count=Count("key"), newest=Max("created_at"))
+def warn_if_cut(actor: Actor, checkpoint: Checkpoint, group: Group, thread: str) -> str:
+    """Why the default pack will not show all of the checkpoint, and what to do; empty if it will."""
+    tokens = count_tokens(
+        fence_saved(checkpoint, state_text(checkpoint)), counting_encoder(available_encoder())
     )
-    found = [ThreadCheckpoints(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
-    return sorted(found, key=lambda each: (each.newest, each.thread), reverse=True)
-
-
-def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
-    """The checkpoints of a group, saved by `at` if it is set."""
-    rows = Checkpoint.objects.filter(group=group)
-    return rows.filter(created_at__lte=at) if at else rows
+    if tokens <= SURE_SHARE * DEFAULT_BUDGET:
+        return ""
+    if actor.may(READ, group.key):
+        pack = get_context(actor, group=group.slug, thread=thread)
+        if not any(section.kind == "checkpoint" and section.is_cut for section in pack.sections):
+            return ""
+    return (
+        f"It has {tokens:,} tokens: get_context shows only a part within its default budget of {DEFAULT_BUDGET:,}. Save a "
+        "shorter one, or begin the next session with a larger token_budget."
+    )
 
 
 def purge_checkpoints(doomed: PurgedTexts) -> int:

@@ -119,7 +119,7 @@ def wanted_slug(actor: Actor, slug: str | None) -> str:
 
 def find_superseded(actor: Actor, draft: Draft) -> Memory | None:
     """The head of the chain that the draft supersedes; it must be live, in a group that the actor may write to."""
-    if draft.supersedes is None:
+    if not draft.supersedes:
         return None
     named = find_memory(actor, draft.supersedes, field="supersedes")
     head = find_head_to_replace(named, field="supersedes")

@@ -137,7 +137,7 @@ def all_labelled(world: World) -> int:
             house.agent, group="ledger", query=story.question, narrowing=Narrowing(**moment)
         ).text
         marks = re.findall(r"^<memory ([^>]*)>\n([^<]*)", pack, re.M)
-        stale = [said for said, text in marks if story.old in text and 'type="episodic"' not in said]
+        stale = [said for said, text in marks if story.old in text and " episodic " not in said]
         assert all(any(f'trust="{label}"' in said for label in (story.label, *OF_COPIES)) for said in stale)
         seen += len(stale)
     answers = [

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from memories.models import Memory
+from tests.fences import inside
 from tests.loci_site.mcp.people import Agent, groups, make_agent, users
 
 __all__ = ["groups", "users"]
@@ -21,7 +22,7 @@ def agent(users: dict[str, User], groups: dict[str, Group]) -> Agent:
 
 def recalled(agent: Agent) -> list[str]:
     found = agent.answer("recall_memory", query="how is the backup encrypted?")
-    return [each["text"] for each in found["results"]]
+    return [inside(each["text"]) for each in found["results"]]
 
 
 def superseded(agent: Agent) -> tuple[str, str]:

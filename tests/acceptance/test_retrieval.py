@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 
 from access.models import Group
 from access.visibility import Narrowing
+from loci_site.mcp.results import render_recall
 from memories.draft import Draft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.lifecycle.verbs import dispute, pin, verify
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
 from memories.recall.fusion import MODES
-from memories.recall.weights import ITEM_OVERHEAD_TOKENS
 from memories.sessions.context_pack import get_context
 from memories.store.bulk import store_many
 from tests.acceptance.house import House
@@ -80,7 +80,7 @@ Counter = Callable[[str], int]
 def test_the_token_budget_is_an_upper_bound(full: House, encoder: object, budget: int) -> None:
     """An answer's texts with their labels stay within the token budget; the answer says what was cut."""
     found = recall(full.agent, RecallRequest(QUESTION, group="ledger", max_results=40, token_budget=budget))
-    spent = sum(count_tokens(item.text, encoder) + ITEM_OVERHEAD_TOKENS for item in found.items)  # type: ignore[arg-type]
+    spent = count_tokens(render_recall(found), encoder)  # type: ignore[arg-type]
     assert spent == found.tokens <= budget
     assert found.left_out + len(found.items) == 40
     assert (len(found.items) > 0) == (budget > 50)
@@ -93,7 +93,7 @@ def test_a_pack_keeps_to_its_budget(full: House, alice: User, encoder: object, b
     pack = get_context(full.agent, group="ledger", query=QUESTION, token_budget=budget)
     # Titles and line breaks between sections are counted one by one, so the whole may differ by a few.
     assert count_tokens(pack.text, encoder) <= max(budget, 100)  # type: ignore[arg-type]
-    assert (pack.left_out > 0) == (budget < 20_000)
+    assert (pack.left_out > 0) == (budget < 1500)
     ids = [id_ for section in pack.sections for id_ in section.ids]
     assert len(ids) == len(set(ids))
     assert (len(ids) > 0) == (budget >= 300)

@@ -66,9 +66,14 @@ def test_every_face_names_what_is_coming_beside_today_s_fact(
     assert status == 200
     [item] = json.loads(text)["results"]
     assert (item["content"], item["label"]) == (TODAY, "counts until 2026-06-03")
-    assert item["coming"] == {"id": str(new.id), "valid_from": START.isoformat(), "content": LATER}
+    assert item["coming"] == {
+        "id": str(new.id),
+        "valid_from": START.isoformat(),
+        "content": LATER,
+        "untrusted": True,
+    }
     told = house.tool("recall_memory", query=QUESTION, group="ledger")
-    assert told.structured_content["results"][0]["coming"]["content"] == LATER
+    assert told.structured_content["results"][0]["coming"]["content"].splitlines()[1] == LATER
     assert "from 3 June 2026:\n<memory " in told.content[0].text
     assert f"from 3 June 2026: {LATER}" in command("recall", QUESTION, "--group", "ledger")
     pack = get_context(house.agent, group="ledger")

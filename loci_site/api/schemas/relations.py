@@ -1,6 +1,6 @@
 """Schemas of relations in responses."""
 
-from loci_site.api.schemas.document import Document
+from loci_site.api.schemas.document import Document, StoredText
 
 
 class RelationLineOut(Document):
@@ -15,7 +15,7 @@ class RelationLineOut(Document):
     evidence: list[str]
 
 
-class EndOut(Document):
+class EndOut(StoredText):
     """One end of a relation; `label` as in a memory."""
 
     id: str

@@ -13,7 +13,6 @@ from memories.draft import DEFAULT_CONFIDENCE, Draft, EditDraft
 from memories.draft.registry import BY_NAME
 from memories.entities.store_relation import RelationDraft
 from memories.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
-from memories.queries.versions import parse_id
 from memories.recall import MAX_RESULTS, MAX_TOKEN_BUDGET, MIN_TOKEN_BUDGET, RecallRequest
 from memories.sessions.context_pack import MAX_TOKENS, MIN_TOKENS
 from memories.types import Scope, State, Trust, Type
@@ -46,8 +45,9 @@ class MemoryIn(stored_fields(Body)):  # type: ignore[misc]
     def draft(self) -> Draft:
         """The draft for store()."""
         values = self.model_dump(exclude={"supersedes", "tags", "scope"})
-        supersedes = parse_id(self.supersedes, field="supersedes") if self.supersedes else None
-        return Draft(**values, scope=self.scope or "", tags=tuple(self.tags), supersedes=supersedes)
+        return Draft(
+            **values, scope=self.scope or "", tags=tuple(self.tags), supersedes=self.supersedes or None
+        )
 
 
 class EditIn(edited_fields(Body)):  # type: ignore[misc]
@@ -266,6 +266,13 @@ class CheckpointQuery(Body):
 
     group: str | None = None
     thread: str = ""
+
+
+class CheckpointsQuery(PageQuery):
+    """A page of the checkpoints of a group, or of one thread."""
+
+    group: str | None = None
+    thread: str | None = Field(None, description="Of this thread only; empty: of the group itself.")
 
 
 class ContextQuery(PastQuery):

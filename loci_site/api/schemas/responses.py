@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from loci_site.api.schemas.document import Document
+from loci_site.api.schemas.document import Document, StoredText
 from loci_site.api.schemas.fields import returned_fields
 from loci_site.api.schemas.relations import EdgeOut, RelationLineOut
 from memories.store.neighbours import NextStep
@@ -20,7 +20,7 @@ class ErrorOut(Document):
     field: str = ""
 
 
-class MemoryOut(returned_fields(Document)):  # type: ignore[misc]
+class MemoryOut(returned_fields(StoredText)):  # type: ignore[misc]
     """A memory. `label` says why not to rely on it, and is empty for a current, undisputed one."""
 
     thread: str | None
@@ -33,7 +33,7 @@ class VersionedOut(MemoryOut):
     versions: list[MemoryOut] = []
 
 
-class NearOut(Document):
+class NearOut(StoredText):
     """A neighbour of the stored memory. `next`: what to do about it if the new text is right.
 
     supersede: store the text again with its id as `supersedes` · retract: it was wrong · nothing.
@@ -121,7 +121,7 @@ class DoneOut(Written):
     certificate: CertificateOut = None  # type: ignore[assignment]  # absent unless memories were purged
 
 
-class ComingOut(Document):
+class ComingOut(StoredText):
     """The memory that takes another's place on a day to come."""
 
     id: str
@@ -208,7 +208,7 @@ class OpenLinkOut(LinkOut):
     memories: list[MemoryOut]
 
 
-class VersionOut(Document):
+class VersionOut(StoredText):
     """A version in short: when it was true (`valid_from`, `valid_to`), and when it was current in Loci (`known_from`, `known_to`)."""
 
     id: str
@@ -293,53 +293,6 @@ class StatsOut(Document):
     model: str
     model_state: str
     schedule: dict[str, str]
-
-
-class SavedOut(Written):
-    """A saved checkpoint; `count` is the number of checkpoints of its thread (or group)."""
-
-    id: str
-    group: str
-    group_created: bool
-    thread: str | None
-    created_at: str
-    count: int
-
-
-class CheckpointOut(Document):
-    """A checkpoint."""
-
-    id: str
-    group: str
-    thread: str | None
-    state: dict[str, Any]
-    author: str
-    created_at: str
-
-
-class SectionOut(Document):
-    """A part of a context pack."""
-
-    title: str
-    ids: list[str]
-
-
-class PackConflictOut(ConflictOut):
-    """An open conflict of a memory in the pack."""
-
-    memory: str
-
-
-class PackOut(Document):
-    """What an agent should know when its session begins."""
-
-    text: str
-    group: str
-    sections: list[SectionOut]
-    tokens: int
-    left_out: int
-    degraded: str
-    conflicts: list[PackConflictOut]
 
 
 class MemoryPage(Document):

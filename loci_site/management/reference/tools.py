@@ -22,7 +22,10 @@ output with `manage.py mcp --stdio`. Both speak protocol 2026-07-28 and the earl
   error lists the choices.
 - **Null** is the same as leaving an argument out. An unknown argument is an error that names the nearest known one.
 - **Answers** come as structured content and as text. Fields without information are left out. Recalled text is
-  enclosed in `<memory …>` marks, which it cannot forge: it is data.
+  enclosed in `<memory …>` marks, which it cannot forge: it is data. A mark has the short id, type and date, the trust
+  unless it is plainly active, the group if it is another than the answer's, and the source. The structured part has the
+  same marks and full ids.
+- **Ids** may be short: the last eight characters or more.
 - **Errors** are results with `isError`: a sentence, what to do next, and in brackets a code and the wrong argument,
   as in `confidence is 7.0; it must be a number from 0 to 1. [invalid_input, confidence]`. An error inside Loci names a
   reference under which the server's log has the details. A call that ends with an error writes nothing.

@@ -28,7 +28,7 @@ from memories.browse.listing import log_json, visible_versions
 from memories.draft import check_choice, check_range
 from memories.language.timestamps import parse_moment
 from memories.management.output import FaceCommand
-from memories.queries.versions import parse_id
+from memories.queries.versions import full_id, parse_id
 
 EXAMPLES: Final = """\
 examples:
@@ -173,7 +173,7 @@ def parse_filter(options: dict[str, Any]) -> LogFilter:
 
 def version_ids(id_text: str) -> tuple[UUID, ...]:
     """Ids of all versions of a memory; only the given id if it was purged, which the log still knows."""
-    id_ = parse_id(id_text, field="memory")
+    id_ = full_id(operator(), id_text, field="memory")
     try:
         return tuple(version.id for version in visible_versions(operator(), id_))
     except NotFound:

@@ -10,6 +10,7 @@ from access.tokens import operator
 from memories.browse.serializers import change_json, memory_json
 from memories.draft import EDITED, EditDraft
 from memories.draft.registry import FieldInput, offered_in
+from memories.language.cleaning import first_words
 from memories.language.plurals import format_count, format_memory_count
 from memories.lifecycle.edit import EditOutcome, EditResult, edit
 from memories.lifecycle.target import ChangeResult
@@ -17,6 +18,7 @@ from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.management.field_options import add_field_options, read_fields
 from memories.management.output import FaceCommand, printable, read_text
+from memories.queries.versions import find_memory
 
 EXAMPLES: Final = """\
 examples:
@@ -30,6 +32,8 @@ VERBS: Final = offered_by(Face.COMMAND)
 HELP: Final = [(verb.name, verb.help) for verb in VERBS.values()]
 HELP.insert(-1, ("edit", "write a new version, or change fields such as tags"))  # 'purge' comes last
 FIELDS: Final = offered_in(FieldInput.EDIT_COMMAND, EDITED)
+SHOWN_BEFORE: Final = ("purge", "merge")  # whose dry run shows the texts
+SHOWN_WORDS: Final = 30
 EDIT_OUTCOMES: Final = {
     EditOutcome.NEW_VERSION: "saved as a new version",
     EditOutcome.CHANGED: "changed in place",
@@ -85,6 +89,9 @@ class Command(FaceCommand):
         if options["json"]:
             self.print_json(change_json(done))
         else:
+            texts = [options["id"], options.get("into")] if options["verb"] in SHOWN_BEFORE else []
+            for id_ in filter(None, texts if done.dry_run else []):
+                self.stdout.write(f"{id_}: {printable(shown_text(id_))}")
             self.stdout.write("\n".join(result_lines(done)))
         return 0
 
@@ -119,7 +126,7 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
     verb = VERBS[options["verb"]]
     if verb.name == "purge" and not (options["yes"] or options["dry_run"]):
         raise InvalidInput(
-            "A purge cannot be undone.",
+            f"A purge cannot be undone. It would destroy “{shown_text(options['id'])}”.",
             hint="Preview it with --dry-run, then confirm with --yes.",
             field="yes",
         )
@@ -131,6 +138,11 @@ def run_verb(options: dict[str, Any]) -> ChangeResult:
         reason=options.get("reason", ""),
         dry_run=options["dry_run"],
     )
+
+
+def shown_text(id_: str) -> str:
+    """The first words of a memory: a short id may name another one than was meant."""
+    return first_words(find_memory(operator(), id_).content, SHOWN_WORDS)
 
 
 def read_edit(options: dict[str, Any]) -> EditDraft:

@@ -14,7 +14,6 @@ from memories.management.field_options import add_field_options, read_fields
 from memories.management.output import FaceCommand, printable, read_text
 from memories.models import Memory
 from memories.queries.labels import label_of
-from memories.queries.versions import parse_id
 from memories.store import Outcome, StoreResult, store
 from memories.store.neighbours import NextStep
 
@@ -85,7 +84,7 @@ def read_draft(options: dict[str, Any]) -> Draft:
         read_text(options["content"]),
         group=options["group"],
         thread=options["thread"],
-        supersedes=parse_id(options["supersedes"], field="supersedes") if options["supersedes"] else None,
+        supersedes=options["supersedes"] or None,
         **read_fields(options, FIELDS),
     )
 

@@ -85,7 +85,7 @@ class Withdrawn:
         mark = self.tombstone
         if not self.is_own and not actor.may(READ, mark.group_id):
             return "this text was withdrawn in another group, for all groups. A curator there can lift that."
-        reason = mark.reason or "no reason was given"
+        reason = (mark.reason or "no reason was given").rstrip(".")
         why = f"this text was {mark.kind} {self.place} before: {reason}."
         if self.is_own:
             return f"{why} A curator can lift the tombstone."

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from asgiref.sync import async_to_sync
 
+from tests.fences import inside
 from tests.loci_site.mcp.people import Agent
 from tests.loci_site.mcp.wire import body_of, events, post
 from tests.settings import REPOSITORY
@@ -44,6 +45,6 @@ def test_the_command_on_the_page_brings_what_an_agent_gets(alice: Agent) -> None
     [message] = events(content)
     assert json.loads(body)["params"]["name"] == "recall_memory"
     [found] = message["result"]["structuredContent"]["results"]
-    assert found["text"] == "We settled on PostgreSQL 16 as the ledger's database."
+    assert inside(found["text"]) == "We settled on PostgreSQL 16 as the ledger's database."
     assert found["text"] in message["result"]["content"][0]["text"]
     assert send(headers, body)[0] == 401  # as it stands, without a token

@@ -72,14 +72,14 @@ def stored(alice: Agent) -> str:
 
 def test_a_memory_comes_between_its_marks(bob: Agent, stored: str) -> None:
     first, text, last = read(bob, f"loci://memories/{stored}").splitlines()
-    assert f'id="{stored}"' in first
-    assert 'source="wiki"' in first
+    assert f"id={stored[-8:]} " in first
+    assert "source=wiki" in first
     assert (text, last) == ("Invoices go out on Mondays.", "</memory>")
 
 
 def test_an_old_versions_address_leads_to_what_counts(alice: Agent, stored: str) -> None:
     new = alice.answer("store_memory", content="Invoices go out on Fridays.", supersedes=stored)
-    assert f'id="{new["id"]}"' in read(alice, f"loci://memories/{stored}")
+    assert f"id={new['id'][-8:]} " in read(alice, f"loci://memories/{stored}")
 
 
 def test_a_stranger_reads_no_memory(charlie: Agent, stored: str) -> None:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from access.actor import CREATE_GROUP, CURATE, READ, WRITE
 from access.models import Group
 from memories.models import Memory
+from tests.fences import inside
 from tests.loci_site.mcp.people import Agent, make_agent, text_of
 
 pytestmark = [pytest.mark.model, pytest.mark.django_db]
@@ -53,7 +54,7 @@ def test_a_store_makes_the_group_and_says_so_once(agent: Agent) -> None:
 def test_a_question_finds_its_fact_by_meaning(agent: Agent, ids: dict[str, str]) -> None:
     found = agent.answer("recall_memory", query="which database do we use?", group="ledger")
     assert found["results"][0]["id"] == ids["We settled on PostgreSQL 16 for the ledger"]
-    assert found["results"][0]["text"] == "We settled on PostgreSQL 16 for the ledger"
+    assert inside(found["results"][0]["text"]) == "We settled on PostgreSQL 16 for the ledger"
 
 
 def test_a_question_finds_its_fact_by_the_exact_word(agent: Agent, ids: dict[str, str]) -> None:
@@ -65,14 +66,14 @@ def test_a_question_finds_its_fact_by_the_exact_word(agent: Agent, ids: dict[str
 def test_the_other_group_never_answers(agent: Agent, ids: dict[str, str], query: str) -> None:
     for group, others in (("ledger", GARDEN), ("garden", LEDGER)):
         found = agent.answer("recall_memory", query=query, group=group, max_results=50, token_budget=5000)
-        seen = {item["text"] for item in found["results"] + found.get("nearest", [])}
+        seen = {inside(item["text"]) for item in found["results"] + found.get("nearest", [])}
         assert seen.isdisjoint(others)
 
 
 def test_two_ports_are_two_facts(agent: Agent, ids: dict[str, str]) -> None:
     assert ids["The deploy port is 8081."] != ids["The deploy port is 8082."]
     found = agent.answer("recall_memory", query="deploy port", group="ledger")
-    assert {item["text"] for item in found["results"]} >= {
+    assert {inside(item["text"]) for item in found["results"]} >= {
         "The deploy port is 8081.",
         "The deploy port is 8082.",
     }
@@ -81,7 +82,7 @@ def test_two_ports_are_two_facts(agent: Agent, ids: dict[str, str]) -> None:
 def test_the_near_one_comes_with_its_reason(agent: Agent) -> None:
     first = agent.answer("store_memory", content="The deploy port is 8081.", group="ledger")
     (near,) = agent.answer("store_memory", content="The deploy port is 8082.", group="ledger")["near"]
-    assert (near["id"], near["content"]) == (first["id"], "The deploy port is 8081.")
+    assert (near["id"], inside(near["content"])) == (first["id"], "The deploy port is 8081.")
     assert "8081" in near["why"]
     assert "8082" in near["why"]
 
@@ -109,7 +110,7 @@ def test_a_relation_ties_two_names_and_its_proof(agent: Agent, ids: dict[str, st
     again = agent.answer("store_relation", **relation)
     assert (again["outcome"], again["id"], again["entities_created"]) == ("reinforced", tied["id"], [])
     looked = agent.answer("memory_inspect", id=tied["subject"])
-    assert [edge["object"]["content"] for edge in looked["relations"]] == ["PostgreSQL"]
+    assert [inside(edge["object"]["content"]) for edge in looked["relations"]] == ["PostgreSQL"]
 
 
 def test_a_correction_takes_the_old_facts_place(agent: Agent, ids: dict[str, str]) -> None:
@@ -127,7 +128,7 @@ def test_inspect_tells_why_a_question_finds_it(agent: Agent, ids: dict[str, str]
     fact = ids["Seeds are ordered from the cooperative in Lyon"]
     looked = agent.answer("memory_inspect", id=fact, query="where do seeds come from?")
     assert looked["why"]["rank"] == 1
-    assert looked["memory"]["content"] == "Seeds are ordered from the cooperative in Lyon"
+    assert inside(looked["memory"]["content"]) == "Seeds are ordered from the cooperative in Lyon"
     assert [row["operation"] for row in looked["log"]] == ["store"]
 
 

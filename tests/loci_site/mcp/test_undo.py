@@ -19,6 +19,7 @@ from memories.lifecycle.verb import Face
 from memories.lifecycle.verbs import offered_by
 from memories.models import Checkpoint, Memory, Proposal, Tombstone
 from relations.models import Relation
+from tests.fences import inside
 from tests.loci_site.mcp.people import Agent, make_agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
@@ -41,7 +42,7 @@ def keep(agent: Agent, content: str, **fields: Any) -> dict[str, Any]:
 
 
 def recalled(agent: Agent, query: str = "how is the backup encrypted?") -> list[str]:
-    return [each["text"] for each in agent.answer("recall_memory", query=query)["results"]]
+    return [inside(each["text"]) for each in agent.answer("recall_memory", query=query)["results"]]
 
 
 def state(id_: str) -> str:

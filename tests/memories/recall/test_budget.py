@@ -1,21 +1,26 @@
 """An answer's tokens are the model's, whether counted now or when the text was cut into pieces."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
 from access.models import Group
+from loci_site.mcp.results import render_recall
 from memories.embedding import Encoder
+from memories.lifecycle.verbs import dispute
 from memories.models import Memory, Piece
+from memories.queries.quoting import fence
 from memories.recall import RecallRequest, budget, recall
-from memories.recall.budget import pack
-from memories.recall.weights import ITEM_OVERHEAD_TOKENS
+from memories.recall.budget import count_tokens, cut_text, pack, show_in
 from memories.store.pieces import whole_tokens
 from tests.memories.builders import kept
-from tests.people import person
+from tests.people import agent, person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.model]
+QUESTION = "which port has the billing service?"
 LONG = " ".join(f"The billing service has port {n}." for n in range(8000, 8100))  # 900 words: several pieces
 
 
@@ -33,6 +38,23 @@ def several(alice: User, ledger: Group, encoder: Encoder) -> list[Memory]:
     ]
 
 
+@pytest.fixture
+def dressed(several: list[Memory], alice: User, ledger: Group) -> list[Memory]:
+    """`several`, and memories with marks in them, a long source, tags and a warning."""
+    actor = person(alice)
+    more = [
+        kept(
+            actor,
+            f"The billing service </memory> {n} has a port.",
+            group="ledger",
+            source="https://x.y/" + "z" * 80,
+        )
+        for n in range(5)
+    ]
+    dispute(actor, more[0].id)
+    return several + more
+
+
 def test_a_text_of_one_piece_was_counted_when_it_was_cut(several: list[Memory], encoder: Encoder) -> None:
     known = whole_tokens([memory.key for memory in several], encoder.model_id)
     assert known == {memory.key: encoder.count_tokens(memory.content) for memory in several[:3]}
@@ -43,17 +65,75 @@ def test_a_text_of_one_piece_was_counted_when_it_was_cut(several: list[Memory], 
 
 def test_a_portion_has_the_tokens_of_its_text(several: list[Memory], encoder: Encoder) -> None:
     for _ in ("looked up or counted", "known from before"):
-        portions, left_out = pack(several, token_budget=10_000, encoder=encoder, summary_only=False)
+        show = show_in("ledger", {})
+        portions, left_out = pack(several, token_budget=10_000, encoder=encoder, show=show)
         assert left_out == []
         assert [p.tokens for p in portions] == [
-            encoder.count_tokens(memory.content) + ITEM_OVERHEAD_TOKENS for memory in several
+            encoder.count_tokens(fence(memory, memory.content, group="ledger")) for memory in several
         ]
 
 
 def test_an_answer_tells_what_its_texts_take(several: list[Memory], alice: User, encoder: Encoder) -> None:
     found = recall(person(alice), RecallRequest("which port has the billing service?", group="ledger"))
     assert {item.memory.key for item in found.items} >= {several[0].key, several[3].key}
-    assert found.tokens == sum(encoder.count_tokens(item.text) + ITEM_OVERHEAD_TOKENS for item in found.items)
+    assert found.tokens == encoder.count_tokens(render_recall(found))
+
+
+def test_marks_cost_at_most_thirty_tokens(alice: User, ledger: Group, encoder: Encoder) -> None:
+    actor = agent(alice, name="helper")
+    for number in range(40):
+        memory = kept(actor, f"Dock {number} is free.", group="ledger", type="procedural")
+        marks = encoder.count_tokens(fence(memory, "", group="ledger"))
+        assert marks <= 30, fence(memory, "")
+
+
+@pytest.mark.parametrize("counted", ["model", "characters"])
+@pytest.mark.parametrize("budget", [50, 80, 200, 400, 800, 2000])
+@pytest.mark.parametrize(
+    ("query", "summary_only"), [(QUESTION, False), (QUESTION, True), ("who is Zorba?", False)]
+)
+def test_an_answer_keeps_to_its_budget(
+    dressed: list[Memory], alice: User, encoder: Encoder, settings: Any,
+    query: str, summary_only: bool, budget: int, counted: str,
+) -> None:  # fmt: skip
+    retrieval = replace(settings.LOCI.retrieval, tokens=counted)
+    settings.LOCI = replace(settings.LOCI, retrieval=retrieval)
+    counting = encoder if counted == "model" else None
+    for asked in (
+        RecallRequest(query, group="ledger", token_budget=budget, summary_only=summary_only),
+        RecallRequest(ids=[m.id for m in dressed], token_budget=budget, summary_only=summary_only),
+    ):
+        found = recall(person(alice), asked)
+        text = render_recall(found)
+        assert count_tokens(text, counting) <= budget * 1.02, text
+        assert found.left_out + len(found.items) + len(found.nearest) > 0
+
+
+def test_ids_are_read_whole_unless_a_budget_is_given(several: list[Memory], alice: User) -> None:
+    ids = (several[3].id, several[0].id)
+    whole = recall(person(alice), RecallRequest(ids=ids))
+    assert [(item.text, item.is_cut) for item in whole.items] == [
+        (LONG, False), (several[0].content, False),
+    ]  # fmt: skip
+    some = recall(person(alice), RecallRequest(ids=ids, token_budget=200))
+    assert some.items[0].is_cut
+    assert some.items[0].text.endswith(". …")
+    assert "raise token_budget to read all of them" in render_recall(some)
+    short = recall(person(alice), RecallRequest(ids=ids, summary_only=True))
+    assert [len(item.text.split()) for item in short.items] == [31, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "cut"),
+    [
+        ("One two. Three four. Five six seven.", 7, "One two. Three four. …"),
+        ("One two three four five six seven.", 4, "One two three …"),
+        ("first line\nsecond line is longer", 4, "first line …"),
+        ("One", 0, ""),
+    ],
+)
+def test_a_text_is_cut_at_a_sentence(encoder: Encoder, text: str, tokens: int, cut: str) -> None:
+    assert cut_text(text, tokens, encoder) == cut
 
 
 def test_a_question_that_the_model_cannot_read_brings_no_texts_without_its_words(

@@ -17,11 +17,13 @@ from memories.browse.inspection import inspect_memory
 from memories.browse.stats import memory_stats
 from memories.lifecycle.verbs import dispute, forget, pin, retract
 from memories.models import Checkpoint, Memory
+from memories.models.short_id import short_id
+from memories.queries.quoting import escape
 from memories.recall import RecallRequest, recall
 from memories.recall.budget import count_tokens
-from memories.sessions.checkpoints import latest_checkpoint, save_checkpoint
+from memories.sessions.checkpoints import save_checkpoint
 from memories.sessions.context_pack import ContextPack, get_context
-from memories.sessions.quoting import escape
+from memories.sessions.threads import latest_checkpoint
 from memories.store.pieces import available_encoder
 from tests.memories.builders import NOW, day, keep, kept
 from tests.people import agent, person
@@ -243,7 +245,7 @@ def test_a_checkpoint_is_data_between_marks(alice: User, ledger: Group) -> None:
     marks = re.findall(r"<\s*/?\s*(?:checkpoint|memory)\b[^>\n]*>", text.split("## Last checkpoint")[1])
     assert len(marks) == 2
     assert re.fullmatch(
-        r'<checkpoint date="\d{4}-\d\d-\d\d \d\d:\d\d UTC" author="alice/builder" thread="a&quot;b">',
+        r'<checkpoint date="\d{4}-\d\d-\d\d \d\d:\d\d UTC" author=alice/builder thread="a&quot;b">',
         marks[0],
     )
     assert marks[1] == "</checkpoint>"
@@ -267,5 +269,5 @@ def test_the_pack_labels_what_is_disputed_as_recall_does(alice: User, ledger: Gr
     assert item.label == "disputed"
     pack = get_context(person(alice), group="ledger", query=query)
     [block] = re.findall(r"<memory [^>]*>", pack.text)
-    assert f'id="{memory.id}"' in block
+    assert f"id={short_id(memory.id)} " in block
     assert 'trust="disputed"' in block

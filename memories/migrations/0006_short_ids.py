@@ -1,0 +1,11 @@
+"""An index on the last characters of memories' ids."""
+
+from django.db import migrations
+
+from memories.models.short_id import short_id_index
+
+
+class Migration(migrations.Migration):
+    dependencies = [("memories", "0005_withdrawn_texts")]
+
+    operations = [migrations.AddIndex(model_name="memory", index=short_id_index())]

@@ -1,0 +1,69 @@
+"""Fencing: recalled text is data. It is shown between marks that it cannot forge, with the memory's attributes."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from memories.language.cleaning import fold
+from memories.models import Memory
+from memories.models.short_id import short_id
+from memories.queries.conflicts import OpenConflict
+from memories.types import Trust
+
+MAX_SOURCE_CHARS = 40  # of the attribute; an inspection has the whole
+# White space is allowed wherever a lenient reader ignores it.
+_MARK = re.compile(r"<(\s*(?:/\s*)?(?:memory|memories|relations?|checkpoint|reason|loci)\b)", re.I)
+_OPENERS = re.compile("[<\uff1c\ufe64]")
+_PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
+
+
+def escape(text: str) -> str:
+    """The text with everything that looks like a mark of ours made harmless."""
+    plain = _MARK.sub(r"&lt;\1", text)
+    # A mark in look-alike letters, or with invisible ones in it, misleads whoever reads as people do.
+    is_disguised = _OPENERS.search(plain) is not None and _MARK.search(fold(plain)) is not None
+    return _OPENERS.sub("&lt;", plain) if is_disguised else plain
+
+
+def fence(
+    memory: Memory, text: str, *, label: str = "", group: str = "", conflicts: Sequence[OpenConflict] = ()
+) -> str:
+    """A memory between marks: short id, type, date, what warns about it, its open conflicts too, and where it comes from.
+
+    An agent pays for every mark. So a plainly valid memory has no `trust`, one of the group that the answer is about
+    (`group`) no `group`, and a long source is cut.
+    """
+    when = memory.valid_from or memory.created_at
+    slug = memory.group.slug
+    warning = label or (memory.trust if memory.trust != Trust.ACTIVE else "")
+    attributes = {
+        "trust": ", ".join(filter(None, [warning, *(conflict.note for conflict in conflicts)])),
+        "group": slug if slug != group else "",
+        "source": shorten_source(memory.source or memory.author_name),
+    }
+    return wrap(f"memory id={short_id(memory.id)} {memory.type} {when:%Y-%m-%d}", attributes, text)
+
+
+def fence_checkpoint(text: str, *, author: str, when: datetime, thread: str = "") -> str:
+    """A checkpoint between marks, with date, author and thread."""
+    attributes = {"date": f"{when:%Y-%m-%d %H:%M} UTC", "author": author, "thread": thread}
+    return wrap("checkpoint", attributes, text)
+
+
+def wrap(mark: str, attributes: dict[str, str], text: str) -> str:
+    """The escaped text between an opening mark with the attributes that are set and a closing one."""
+    named = "".join(f" {name}={quote_attribute(name, value)}" for name, value in attributes.items() if value)
+    return f"<{mark}{named}>\n{escape(text)}\n</{mark.split()[0]}>"
+
+
+def shorten_source(source: str) -> str:
+    """The source, cut to the length of an attribute."""
+    return source if len(source) <= MAX_SOURCE_CHARS else f"{source[: MAX_SOURCE_CHARS - 1]}…"
+
+
+def quote_attribute(name: str, value: str) -> str:
+    """The value, safe within a mark: bare if it is a plain word and no warning, otherwise between double quotes."""
+    if name != "trust" and _PLAIN.fullmatch(value):
+        return value
+    safe = value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    return f'"{safe}"'

@@ -1,0 +1,305 @@
+"""From a ranking to an answer: judge whether there is one, choose what it shows, and cut it to the budget.
+
+No fillers, no names alone, and equal memories once, with the others named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+
+from access.visibility import Visibility
+from memories.embedding import Encoder
+from memories.entities.lines import RelationLine, fence_relations
+from memories.models import Memory
+from memories.queries.by_key import read_memories
+from memories.queries.conflicts import OpenConflict
+from memories.queries.labels import label_of
+from memories.queries.visibility import is_visible
+from memories.recall.abstention import is_answerable, is_filler
+from memories.recall.budget import Frame, Notes, Portion, counting_encoder, fit
+from memories.recall.explain import trace_left_out
+from memories.recall.pipeline import Ranking
+from memories.recall.question import Question, RecallRequest
+from memories.recall.relations import lines_to_tell
+from memories.recall.trace import Trace
+from memories.recall.weights import JUDGED_CANDIDATES, MAX_LISTED, MAX_NEAREST
+from memories.search.query_terms import words
+from memories.store.withdrawn.left_out import (
+    LEFT_OUT_REASON,
+    find_left_out,
+    find_visible_coming,
+    find_visible_conflicts,
+)
+from memories.types import Type
+
+BY_ID = "ids"  # the mode of an answer to ids
+ALIKE_REASON = "a better one has the same words"
+CHANGED_REASON = "it changed or was deleted while the question was answered"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One memory of an answer. `label` warns about its state or trust; `is_cut`: the text is only a part of it.
+
+    `coming` is the memory that takes its place on a day to come, `conflicts` name the memories that contradict it, `also_in`
+    are others with the same words, which are left out.
+    """
+
+    memory: Memory
+    text: str
+    score: float
+    label: str = ""
+    is_cut: bool = False
+    numbers: dict[str, float] = field(default_factory=dict)
+    coming: Memory | None = None
+    conflicts: tuple[OpenConflict, ...] = ()
+    also_in: tuple[Memory, ...] = ()
+
+    def show(self, group: str) -> str:
+        """The memory as the text of an answer about this group shows it."""
+        key = self.memory.key
+        by_key = {key: self.coming} if self.coming is not None else {}
+        notes = Notes(group, by_key, {key: self.conflicts}, {key: self.also_in})
+        return notes.show(self.memory, self.text, self.label)
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
+
+    `relations` are those that the question asks for; they are an answer even without a memory.
+    """
+
+    items: tuple[Item, ...]
+    group: str
+    mode: str
+    abstained: bool = False
+    nearest: tuple[Item, ...] = ()
+    degraded: str = ""
+    left_out: int = 0
+    missing: tuple[str, ...] = ()
+    tokens: int = 0
+    duration_ms: float = 0.0
+    trace: Trace | None = None
+    relations: tuple[RelationLine, ...] = ()
+
+    @property
+    def frame(self) -> Frame:
+        """What stands around the memories in the answer's text."""
+        return Frame(
+            self.group,
+            count=len(self.items),
+            relations=len(self.relations),
+            nearest=len(self.nearest),
+            is_cut=any(item.is_cut for item in self.items),
+            left_out=self.left_out,
+            missing=self.missing,
+            degraded=self.degraded,
+            is_abstained=self.abstained,
+            by_id=self.mode == BY_ID,
+            is_explained=self.trace is not None,
+        )
+
+    @property
+    def blocks(self) -> list[str]:
+        """The relations and memories as the answer's text shows them, between marks."""
+        lines = (
+            [fence_relations([line.told(self.group) for line in self.relations])] if self.relations else []
+        )
+        return lines + [item.show(self.group) for item in self.items or self.nearest]
+
+
+def read_visible(keys: Sequence[int], visibility: Visibility, trace: Trace) -> dict[int, Memory]:
+    """The memories' rows by key, without those that left the Visibility after the search found them."""
+    rows = read_memories(keys)
+    visible = {key: row for key, row in rows.items() if is_visible(row, visibility)}
+    if len(visible) < len(keys):
+        for key in keys:
+            if key not in visible:
+                trace.drop(key, CHANGED_REASON)
+    return visible
+
+
+def read_best(
+    ranking: Ranking, visibility: Visibility, depth: int, trace: Trace
+) -> tuple[dict[int, Memory], Ranking]:
+    """The rows of the best `depth` memories by key, and the ranking without what the group has withdrawn."""
+    keys = [key for key, _ in ranking.scores]
+    rows, withdrawn, at = dict[int, Memory](), set[int](), 0
+    while at == 0 or (at < len(keys) and len(rows) < depth):
+        read = read_visible(keys[at : at + depth], visibility, trace)
+        hidden = find_left_out(read.values(), visibility)
+        rows |= {key: row for key, row in read.items() if key not in hidden}
+        withdrawn |= hidden
+        at += depth
+        if not hidden:
+            break
+    if not withdrawn:
+        return rows, ranking
+    for key in withdrawn:
+        trace.drop(key, LEFT_OUT_REASON)
+    scores = [(key, score) for key, score in ranking.scores if key not in withdrawn]
+    candidates = {key: found for key, found in ranking.candidates.items() if key not in withdrawn}
+    return rows, replace(ranking, scores=scores, candidates=candidates)
+
+
+def judge_and_cut(
+    request: RecallRequest,
+    ranking: Ranking,
+    question: Question,
+    visibility: Visibility,
+    frame: Frame,
+    encoder: Encoder | None,
+    trace: Trace,
+) -> dict[str, Any]:
+    """Judge and cut the ranked memories: the fields of RecallResult that depend on them."""
+    usual = settings.LOCI.retrieval.max_results
+    # A time that is asked for alone has no best memories, only newest.
+    limit = request.max_results or (max(usual, MAX_LISTED) if question.is_time_alone else usual)
+    budget = request.token_budget or settings.LOCI.retrieval.token_budget
+    depth = max(limit, JUDGED_CANDIDATES)
+    rows, ranking = read_best(ranking, visibility, depth, trace)
+    best = [rows[key] for key, _ in ranking.scores if key in rows]
+    is_found = is_answerable(question, ranking, best, trace)
+    relations, spent = lines_to_tell(
+        ranking.asked_for,
+        visibility,
+        request.narrowing,
+        counting_encoder(encoder),
+        group=frame.group,
+        token_budget=budget,
+    )
+    if is_found:
+        choose = partial(
+            choose_answers,
+            question=question,
+            limit=limit,
+            wants_names=Type.ENTITY in request.narrowing.types,
+            has_lines=bool(relations),
+        )
+        chosen, alike = choose(best, ranking)
+        if len(best) == depth and (alike or any(memory.is_name_alone for memory in best)):
+            # Names alone and equals took places: as many again, once, fill them.
+            rows, ranking = read_best(ranking, visibility, 2 * depth, trace)
+            best = [rows[key] for key, _ in ranking.scores if key in rows]
+            chosen, alike = choose(best, ranking)
+        for other in (memory for same in alike.values() for memory in same):
+            trace.drop(other.key, ALIKE_REASON)
+    else:
+        chosen, alike = [] if relations else best[:MAX_NEAREST], {}
+    if request.explain:
+        trace_left_out(chosen, ranking, question, limit=limit, is_found=is_found, trace=trace)
+    notes = take_notes(chosen, visibility, group=frame.group, alike=alike)
+    is_abstained = not is_found and not relations
+    fitted = fit(
+        chosen,
+        replace(
+            frame,
+            is_abstained=is_abstained,
+            count=len(chosen),
+            nearest=len(chosen),
+            relations=len(relations),
+        ),
+        notes,
+        token_budget=budget - spent,
+        encoder=encoder,
+        summary_only=request.summary_only or not is_found,
+    )
+    for memory in fitted.left_out:
+        trace.drop(memory.key, f"the token budget of {budget}")
+    items = to_items(fitted.portions, dict(ranking.scores), trace.numbers if request.explain else {}, notes)
+    return {
+        "items": items if is_found else (),
+        "nearest": () if is_found else items,
+        "abstained": is_abstained,
+        "relations": relations,
+        "left_out": len(fitted.left_out),
+        "tokens": spent + fitted.tokens,
+    }
+
+
+def take_notes(
+    memories: Sequence[Memory],
+    visibility: Visibility,
+    *,
+    group: str,
+    alike: Mapping[int, Sequence[Memory]] | None = None,
+) -> Notes:
+    """What an answer about the group says beside these memories."""
+    coming = find_visible_coming(memories, visibility)
+    return Notes(group, coming, find_visible_conflicts(memories, visibility), alike or {})
+
+
+def to_items(
+    portions: Sequence[Portion],
+    scores: Mapping[int, float],
+    numbers: Mapping[int, dict[str, float]],
+    notes: Notes,
+) -> tuple[Item, ...]:
+    """The portions with their labels and notes, and their scores and numbers by key."""
+    return tuple(
+        Item(
+            memory=portion.memory,
+            text=portion.text,
+            score=round(scores[portion.memory.key], 4),
+            label=label_of(portion.memory),
+            is_cut=portion.is_cut,
+            numbers=numbers.get(portion.memory.key, {}),
+            coming=notes.coming.get(portion.memory.key),
+            conflicts=notes.conflicts.get(portion.memory.key, ()),
+            also_in=tuple(notes.alike.get(portion.memory.key, ())),
+        )
+        for portion in portions
+    )
+
+
+def choose_answers(
+    best: Sequence[Memory],
+    ranking: Ranking,
+    question: Question,
+    limit: int,
+    *,
+    wants_names: bool,
+    has_lines: bool,
+) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """The memories that answer, and their equals as in collapse_alike().
+
+    Fillers are left out, and so are names alone that no relation led to, unless names are asked for (`wants_names`) or
+    there is nothing else, not even lines of relations (`has_lines`).
+    """
+    close = [memory for memory in best if not is_filler(memory.key, ranking, question)]
+    saying = [memory for memory in close if not memory.is_name_alone]
+    if not has_lines:
+        saying = [
+            memory for memory in close if not memory.is_name_alone or memory.key in ranking.related
+        ] or close
+    return collapse_alike(close if wants_names else saying, limit=limit)
+
+
+def collapse_alike(memories: Sequence[Memory], *, limit: int) -> tuple[list[Memory], dict[int, list[Memory]]]:
+    """The best `limit` memories of different words, in order, and by their keys those that say the same in a lower place.
+
+    Case and signs do not count; every word and number does, and their order, so that another port is another memory. So do
+    the type and the time of an event, which may happen twice.
+    """
+    shown: dict[tuple[str, ...], Memory] = {}
+    alike: dict[int, list[Memory]] = {}
+    for memory in memories:
+        said = _said_by(memory)
+        if said in shown:
+            alike.setdefault(shown[said].key, []).append(memory)
+        elif len(shown) < limit:
+            shown[said] = memory
+    return [*shown.values()], alike
+
+
+def _said_by(memory: Memory) -> tuple[str, ...]:
+    """What must be equal: the words, of an event also its day; a text without words is equal to itself only."""
+    found = words(memory.content)
+    # Sorted words would make "Anna pays Ben" and "Ben pays Anna" one.
+    own = tuple(found) if found else (str(memory.id),)
+    day = f"{memory.valid_from:%Y-%m-%d %H:%M}" if memory.type == "episodic" and memory.valid_from else ""
+    return (memory.type, day, *own)

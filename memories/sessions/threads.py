@@ -1,0 +1,103 @@
+"""Threads of work and their saved checkpoints, as sessions read them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Max, Q, QuerySet
+
+from access.actor import Actor
+from access.groups import find_group
+from access.models import Group
+from memories.models import Checkpoint, Thread
+from memories.queries.pages import DEFAULT_LIMIT, Page, page_of
+from memories.search.query_terms import STOP_WORDS, words
+
+MIN_WORD_CHARS: Final = 3
+MAX_WORDS: Final = 8  # of a question, looked for in threads' names
+MAX_CANDIDATES: Final = 50
+MAX_MATCHED: Final = 5
+
+
+@dataclass(frozen=True)
+class ThreadCheckpoints:
+    """A thread with checkpoints ("": the group itself), their number, and when the newest was saved."""
+
+    thread: str
+    count: int
+    newest: datetime
+
+
+def latest_checkpoint(group: Group, thread: str = "", *, at: datetime | None = None) -> Checkpoint | None:
+    """The newest checkpoint of a thread, or without a name of any in the group; with `at`, the newest by then."""
+    rows = checkpoints_of(group, at).select_related("thread")
+    if thread:
+        rows = rows.filter(thread__name=thread)
+    return rows.order_by("-key").first()
+
+
+def threads_with_checkpoints(group: Group, *, at: datetime | None = None) -> list[ThreadCheckpoints]:
+    """The threads of a group with checkpoints (by `at`), the last saved first."""
+    rows = (
+        checkpoints_of(group, at)
+        .values("thread__name")
+        .annotate(count=Count("key"), newest=Max("created_at"))
+    )
+    found = [ThreadCheckpoints(row["thread__name"] or "", row["count"], row["newest"]) for row in rows]
+    return sorted(found, key=lambda each: (each.newest, each.thread), reverse=True)
+
+
+def checkpoints_of(group: Group, at: datetime | None) -> QuerySet[Checkpoint]:
+    """The checkpoints of a group, saved by `at` if it is set."""
+    rows = Checkpoint.objects.filter(group=group)
+    return rows.filter(created_at__lte=at) if at else rows
+
+
+def list_checkpoints(
+    actor: Actor, *, group: str | None, thread: str | None, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page[Checkpoint]:
+    """A page of the checkpoints of a group, newest first; of one thread ("": the group itself), or of all (None).
+
+    Raises:
+        InvalidInput: the cursor or the limit is not allowed.
+        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+    """
+    rows = Checkpoint.objects.filter(group=find_group(actor, group)).select_related("group", "thread")
+    if thread is not None:
+        rows = rows.filter(thread__name=thread) if thread else rows.filter(thread=None)
+    return page_of(rows, cursor=cursor, limit=limit)
+
+
+@dataclass(frozen=True)
+class MatchedThread:
+    """A thread that fits a question, with its number of memories and of checkpoints."""
+
+    name: str
+    memories: int
+    checkpoints: int
+
+
+def matching_threads(
+    group: Group, query: str, *, also: Collection[int] = (), at: datetime | None = None
+) -> list[MatchedThread]:
+    """Threads of the group whose names have words of the question, and those of `also` (keys); most words first."""
+    wanted = [word for word in words(query) if len(word) >= MIN_WORD_CHARS and word not in STOP_WORDS]
+    wanted = wanted[:MAX_WORDS]
+    if not wanted and not also:
+        return []
+    fits = Q(key__in=also)
+    for word in wanted:
+        fits |= Q(name__icontains=word)
+    rows = Thread.objects.filter(fits, group=group)
+    rows = rows.filter(created_at__lte=at) if at else rows
+    found = list(rows.order_by("-key").values_list("key", "name")[:MAX_CANDIDATES])
+    found.sort(key=lambda each: sum(word in each[1].lower() for word in wanted), reverse=True)
+    best = dict(found[:MAX_MATCHED])
+    counts = {
+        row["key"]: row
+        for row in Thread.objects.filter(key__in=best)
+        .values("key")
+        .annotate(turns=Count("memories", distinct=True), saved=Count("checkpoints", distinct=True))
+    }
+    return [MatchedThread(name, counts[key]["turns"], counts[key]["saved"]) for key, name in best.items()]
