@@ -42,7 +42,8 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 
     Raises:
         GroupRequired: no group is named and there is no default; the hint lists the choices.
-        GroupNotFound: no group of that name exists that the actor may enter; the hint names similar ones.
+        GroupNotFound: no group of that name exists that the actor may enter. The hint names similar ones; for a write it
+            says who can make the group, never another project.
         NotPermitted: the actor may enter the group but lacks `right` there.
     """
     wanted = resolve_slug(actor, slug)
@@ -52,9 +53,8 @@ def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
 def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Group:
     """The group found under `slug` if the actor has `right` in it; raises as find_group() does."""
     if group is None or not actor.may_enter(group.key):
-        raise GroupNotFound(
-            f"There is no group '{slug}' that you may use.", hint=suggest_groups(actor, slug), field="group"
-        )
+        hint = tell_who_makes(actor, slug) if right == WRITE else suggest_groups(actor, slug)
+        raise GroupNotFound(f"There is no group '{slug}' that you may use.", hint=hint, field="group")
     if not actor.may(right, group.key):
         raise NotPermitted(
             f"You may not {right} in the group '{slug}'.",
@@ -68,6 +68,37 @@ def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Gr
             field="group",
         )
     return group
+
+
+def find_known_group(actor: Actor, slug: str | None) -> Group | None:
+    """The group as in find_group(), or None if none of that name exists that the actor may enter: nothing is stored there.
+
+    Raises:
+        GroupRequired: no group is named and there is no default.
+        NotPermitted: the actor may not read, there or at all.
+    """
+    wanted = resolve_slug(actor, slug)
+    group = _BY_SLUG.first(wanted)
+    if group is not None and actor.may_enter(group.key):
+        return check_access(actor, wanted, group, READ)
+    if not actor.may(READ):
+        raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
+    return None
+
+
+def describe_unknown_group(actor: Actor, slug: str) -> str:
+    """What a reader is told of a group that does not exist, or that the actor may not enter: the same words for both."""
+    return f"Nothing is stored yet in '{slug}'. {tell_who_makes(actor, slug)}"
+
+
+def tell_who_makes(actor: Actor, slug: str) -> str:
+    """Who can make the group: the actor by its first store, or who else."""
+    if actor.may(CREATE_GROUP) and actor.may(WRITE):
+        return "Your first store makes the group."
+    return (
+        f"You cannot make the group: an operator can (loci group create {slug}), and so can a token with the scope"
+        " 'create-group' by its first store. If it is there already, one of its admins can make you a member."
+    )
 
 
 def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> ResolvedGroup:

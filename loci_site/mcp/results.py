@@ -135,7 +135,9 @@ def make_result(answer: shapes.Answer, *, text: str = "") -> CallToolResult:
 
 def render_recall(recalled: RecallResult) -> str:
     """The text of a recall: number of memories, the memories, remarks."""
-    if recalled.abstained:
+    if recalled.note:
+        head = recalled.note
+    elif recalled.abstained:
         head = f"Nothing stored in '{recalled.group}' answers this."
         head += " The closest matches, probably about something else:" if recalled.nearest else ""
     else:

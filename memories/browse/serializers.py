@@ -125,6 +125,7 @@ def recall_json(result: RecallResult) -> Json:
         "abstained": result.abstained,
         "nearest": [item_json(item) for item in result.nearest],
         "degraded": result.degraded,
+        "note": result.note,
         "left_out": result.left_out,
         "missing": list(result.missing),
         "tokens": result.tokens,

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import InvalidInput
-from access.groups import find_group
+from access.groups import describe_unknown_group, find_known_group, resolve_slug
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_choice, check_range, check_tags
@@ -83,7 +83,10 @@ class Item:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories."""
+    """An answer, best first. If nothing is relevant, `abstained` is True and `nearest` holds the closest memories.
+
+    `note` says who can make the group if it does not exist for the caller.
+    """
 
     items: tuple[Item, ...]
     group: str
@@ -91,6 +94,7 @@ class RecallResult:
     abstained: bool = False
     nearest: tuple[Item, ...] = ()
     degraded: str = ""
+    note: str = ""
     left_out: int = 0
     missing: tuple[str, ...] = ()
     tokens: int = 0
@@ -110,7 +114,7 @@ def recall(actor: Actor, request: RecallRequest) -> RecallResult:
 
     Raises:
         InvalidInput: a field of the request is not allowed; `field` names it.
-        GroupRequired, GroupNotFound, NotPermitted: the group is missing or closed to the actor.
+        GroupRequired, NotPermitted: no group is named, or the actor may not read.
     """
     started = time.perf_counter()
     check_request(request)
@@ -130,7 +134,9 @@ def answer_query(
     actor: Actor, request: RecallRequest, encoder: Encoder | None, *, degraded: str, mode: str, started: float
 ) -> RecallResult | None:
     """Answer a question; None if a re-embed changed the index's model meanwhile."""
-    group = find_group(actor, request.group)
+    group = find_known_group(actor, request.group)
+    if group is None:
+        return answer_unknown_group(actor, request, mode=mode, started=started)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     trace = Trace()
     if degraded:
@@ -161,6 +167,20 @@ def answer_query(
     if not request.is_trial:
         count_recall(actor, group, request.query, answer)
     return answer
+
+
+def answer_unknown_group(actor: Actor, request: RecallRequest, *, mode: str, started: float) -> RecallResult:
+    """The empty answer for a group that does not exist for the caller; neither logged nor counted."""
+    slug = resolve_slug(actor, request.group)
+    return RecallResult(
+        (),
+        slug,
+        mode,
+        abstained=True,
+        note=describe_unknown_group(actor, slug),
+        trace=Trace() if request.explain else None,
+        duration_ms=(time.perf_counter() - started) * 1000,
+    )
 
 
 def rank(
@@ -296,7 +316,10 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     A former version's id leads to the version that counts now; in a request about the past, any version's id leads to
     the one that was true and known then.
     """
-    group = find_group(actor, request.group) if request.group else None
+    group = find_known_group(actor, request.group) if request.group else None
+    if request.group and group is None:
+        missing = tuple(str(raw) for raw in request.ids)
+        return replace(answer_unknown_group(actor, request, mode="ids", started=started), missing=missing)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     items: dict[int, Item] = {}
     missing: list[str] = []

@@ -8,7 +8,7 @@ from datetime import UTC
 from django.db.models import Q
 
 from access.actor import Actor
-from access.groups import find_group
+from access.groups import describe_unknown_group, find_known_group, resolve_slug
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -118,13 +118,15 @@ def get_context(
 
     With `thread` the checkpoint is that thread's; the others are named. With `as_of` or `known_at` in `narrowing`
     memories and checkpoint are those of that moment, outdated ones labelled. Sections that seldom change come first, for
-    prompt caches. Raises as recall() does.
+    prompt caches. A group that does not exist for the caller has a pack that says who can make it. Raises as recall() does.
     """
     budget = DEFAULT_BUDGET if token_budget is None else token_budget
     check_range(budget, MIN_TOKENS, MAX_TOKENS, field="token_budget")
     narrow = narrowing or Narrowing()
     name = clean_line(thread, field="thread", max_chars=200)
-    found = find_group(actor, group)
+    found = find_known_group(actor, group)
+    if found is None:
+        return pack_unknown_group(actor, resolve_slug(actor, group))
     encoder = available_encoder()
     builder = PackBuilder(encoder, budget - count_tokens(INTRODUCTION, encoder))
     visibility = recallable_by(actor, found, narrowing=narrow)
@@ -147,6 +149,14 @@ def get_context(
     )
     return ContextPack(
         text, found.slug, tuple(builder.sections), count_tokens(text, encoder), builder.left_out, degraded
+    )
+
+
+def pack_unknown_group(actor: Actor, slug: str) -> ContextPack:
+    """The pack of a group that does not exist for the caller: who can make it."""
+    text = describe_unknown_group(actor, slug)
+    return ContextPack(
+        text, slug, (Section("Nothing stored yet", text),), count_tokens(text, available_encoder()), 0
     )
 
 

@@ -147,6 +147,7 @@ class RecalledOut(Document):
     abstained: bool
     nearest: list[ItemOut]
     degraded: str
+    note: str
     left_out: int
     missing: list[str]
     tokens: int

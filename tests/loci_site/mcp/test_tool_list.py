@@ -58,7 +58,7 @@ def test_the_tools_cost_what_they_may(alice: Agent) -> None:
     figures = f"{cost:.0f} tokens; output schemas {answers:.0f}; instructions {tokens([INSTRUCTIONS]):.0f}"
     print(f"{len(tools)} tools: {figures}")  # noqa: T201 - what a test run is asked for
     assert cost <= 1800
-    assert answers <= 1500
+    assert answers <= 1510
 
 
 def test_the_order_is_always_the_same(alice: Agent) -> None:
