@@ -12,7 +12,7 @@ from access import audit
 from access.actor import ADMIN, CREATE_GROUP, READ, WRITE, Actor
 from access.audit.operations import Operation
 from access.errors import Conflict, GroupNotFound, GroupRequired, InvalidInput, NotPermitted
-from access.models import CandidatePolicy, Group, Membership, Role
+from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
 from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
@@ -149,13 +149,17 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
 
 @dataclass(frozen=True)
 class GroupChange:
-    """New values for a group; None leaves a value unchanged. set_private() changes whether it is private."""
+    """New values for a group; None leaves a value unchanged. set_private() changes whether it is private.
+
+    An empty `default_scope` follows the instance's rule.
+    """
 
     title: str | None = None
     instructions: str | None = None
     policy: str | None = None
     policy_confidence: float | None = None
     archived: bool | None = None
+    default_scope: str | None = None
 
 
 GroupTextCheck = Callable[[Actor, Group, str, str], None]
@@ -213,6 +217,12 @@ def check_change(change: GroupChange) -> None:
         )
     if change.policy_confidence is not None and not 0 <= change.policy_confidence <= 1:
         raise InvalidInput("policy_confidence must be between 0 and 1.", field="policy_confidence")
+    if change.default_scope and change.default_scope not in ScopeRule.values:
+        raise InvalidInput(
+            f"'{change.default_scope[:40]}' is not a rule for scopes.",
+            hint=f"Use {', '.join(ScopeRule.values)}; empty for the instance's.",
+            field="default_scope",
+        )
     check_texts(title=change.title, instructions=change.instructions)
 
 

@@ -41,6 +41,8 @@ from memories.types import Scope, Type
 
 VERBS = offered_by(Face.AGENTS)
 VERBS_HELP = "; ".join(verb.agents_help for verb in VERBS.values() if verb.agents_help)
+# In a store that is older than the rule, facts are global by default: see memories.draft.default_scope.
+SCOPE_HELP = "default group (older stores: events only); global: every group reads it"
 
 
 def enum_schema(words: list[str], description: str = "") -> WithJsonSchema:
@@ -93,7 +95,7 @@ async def store_memory(
     content: Annotated[str, Field(description="one statement that stands alone")],
     type: MemoryType = Type.SEMANTIC.value,  # noqa: A002 - the argument's name
     group: Group = "",
-    scope: Annotated[str, enum_schema(Scope.values, "global: visible in every group")] = "",
+    scope: Annotated[str, enum_schema(Scope.values, SCOPE_HELP)] = "",
     thread: Annotated[str, Field(description="conversation it belongs to")] = "",
     tags: tuple[str, ...] = (),
     confidence: Confidence = DEFAULT_CONFIDENCE,

@@ -217,6 +217,7 @@ def group_json(group: Group) -> dict[str, Any]:
         "policy_confidence": group.policy_confidence,
         "private": group.private,
         "archived": group.archived,
+        "default_scope": group.default_scope,
         "created_at": group.created_at.isoformat(),
         "created_by": group.created_by,
     }

@@ -66,7 +66,12 @@ def test_a_program_learns_who_makes_the_group(
 ) -> None:
     caller, expected = Caller(make_token(bob, scopes=scopes)[1]), words.format(slug)
     body = caller.post("/recall", {"query": "roses", "group": slug})
-    assert (body["results"], body.get("nearest", []), body["abstained"], body["note"]) == ([], [], True, expected)
+    assert (body["results"], body.get("nearest", []), body["abstained"], body["note"]) == (
+        [],
+        [],
+        True,
+        expected,
+    )
     assert caller.get(f"/context?group={slug}")["text"] == expected
 
 

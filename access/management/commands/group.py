@@ -17,7 +17,7 @@ from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member
 from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
-from access.models import CandidatePolicy, Group, Membership, Role
+from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
 from access.sign_in.users import find_person
 from access.tokens import operator
 
@@ -41,7 +41,8 @@ NO_DELETE: Final = (
     "Groups cannot be deleted. Archive the group, and purge the memories that must be destroyed."
 )
 YES_NO = {"yes": True, "no": False}
-CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived")
+INSTANCE = "instance"  # the word for no rule of the group's own
+CHANGEABLE = ("title", "instructions", "policy", "policy_confidence", "private", "archived", "default_scope")
 Act = Callable[[dict[str, Any]], str]
 
 
@@ -129,6 +130,10 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--archived", choices=YES_NO, help="hide the group and close it to new memories; its memories stay"
     )
+    action.add_argument(
+        "--default-scope", choices=[INSTANCE, *ScopeRule.values],
+        help="who sees a memory without a scope; instance: as access.default_scope says",
+    )  # fmt: skip
     add_dry_run(action)
 
 
@@ -209,6 +214,7 @@ def update(options: dict[str, Any]) -> str:
         policy=options.get("policy"),
         policy_confidence=options.get("policy_confidence"),
         archived=YES_NO.get(options.get("archived") or ""),
+        default_scope="" if options.get("default_scope") == INSTANCE else options.get("default_scope"),
     )
     before = find_group(actor, slug)
     with transaction.atomic():
@@ -310,6 +316,7 @@ def group_row(group: Group) -> dict[str, Any]:
         "policy_confidence": group.policy_confidence,
         "private": group.private,
         "archived": group.archived,
+        "default_scope": group.default_scope,
         "members": [
             {"user": member.user.get_username(), "role": member.role} for member in group.memberships.all()
         ],

@@ -267,6 +267,7 @@ class GroupOut(Document):
     policy_confidence: float
     private: bool
     archived: bool
+    default_scope: str
     created_at: str
     created_by: str
 
