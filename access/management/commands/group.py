@@ -15,6 +15,7 @@ from django.db.models import prefetch_related_objects
 from access.errors import InvalidInput
 from access.groups import GroupChange, create_group, find_group, update_group
 from access.groups.members import remove_member, set_member
+from access.groups.narrowing import ScopeChange, narrow_group
 from access.groups.privacy import set_private
 from access.management.acting import ActingCommand
 from access.models import CandidatePolicy, Group, Membership, Role, ScopeRule
@@ -34,6 +35,7 @@ examples:
   loci group members ledger                                list the members
   loci group members ledger --set ann=curator --remove bob --dry-run
   loci group update ledger --private yes --dry-run
+  loci group narrow ledger --dry-run                       its global memories become its own; --undo takes it back
   loci group archive ledger --dry-run                      hidden and closed to new memories; nothing is deleted
   loci group reopen ledger
 """
@@ -137,6 +139,12 @@ def add_update_options(action: argparse.ArgumentParser) -> None:
     add_dry_run(action)
 
 
+def add_narrow_options(action: argparse.ArgumentParser) -> None:
+    """Add the options of `narrow`."""
+    action.add_argument("--undo", action="store_true", help="make global again what was narrowed")
+    add_dry_run(action)
+
+
 def add_member_options(action: argparse.ArgumentParser) -> None:
     """Add the options of `members`."""
     action.add_argument(
@@ -234,6 +242,17 @@ def update(options: dict[str, Any]) -> str:
     return f"Changed the group '{slug}': {', '.join(name.replace('_', ' ') for name in changed)}."
 
 
+def narrow(options: dict[str, Any]) -> str:
+    """Make the global memories the group's own, or take that back."""
+    done = narrow_group(operator(), options["slug"], undo=options["undo"], dry_run=options["dry_run"])
+    if options["json"]:
+        staying = [{"id": str(each.id), "why": each.why} for each in done.staying]
+        row = {"group": done.group, "changed": done.changed, "staying": staying, "undo": done.is_undo}
+        return json.dumps(row | {"dry_run": done.dry_run}, ensure_ascii=False)
+    lines = [narrowed_line(done)]
+    return "\n".join([*lines, *(f"  {each.id} stays: {each.why}" for each in done.staying)])
+
+
 def change_members(options: dict[str, Any]) -> str:
     """Set and remove members, all or nothing, then list the members."""
     group = find_group(operator(), options["slug"])
@@ -267,6 +286,7 @@ ACTIONS: dict[str, tuple[Act, str, Callable[[argparse.ArgumentParser], None] | N
     "describe": (update, "set the instructions that every agent gets at the start", add_describe_options),
     "policy": (show_or_set_policy, "show or set which writes wait for a curator", add_policy_options),
     "update": (update, "change the named values", add_update_options),
+    "narrow": (narrow, "make the group's global memories its own, or undo that", add_narrow_options),
     "members": (change_members, "list the members, set roles, remove members", add_member_options),
     "archive": (archive, "hide the group and close it to new memories; its memories stay", add_dry_run),
     "reopen": (reopen, "reopen an archived group", add_dry_run),
@@ -291,6 +311,18 @@ def dry_run_text(changed: dict[str, list[Any]]) -> str:
     for name, (before, after) in changed.items():
         lines.append(f"  {name.replace('_', ' ')}: {_value_text(before)} → {_value_text(after)}")
     return "\n".join(lines)
+
+
+def narrowed_line(done: ScopeChange) -> str:
+    """How many memories changed their scope, or would."""
+    count = f"{done.changed:,} {'memory' if done.changed == 1 else 'memories'}"
+    result = "global again" if done.is_undo else f"the own of '{done.group}'"
+    if not done.changed:
+        return "Nothing was changed, and nothing would change." if done.dry_run else "Nothing was changed."
+    if done.dry_run:
+        return f"Nothing was changed. {count} would be {result}."
+    more = "" if done.is_undo else f" To take it back: loci group narrow {done.group} --undo"
+    return f"{count} {'is' if done.changed == 1 else 'are'} now {result}.{more}"
 
 
 def policy_line(group: Group) -> str:

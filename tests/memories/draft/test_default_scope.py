@@ -100,9 +100,7 @@ def test_a_successor_is_as_wide_as_what_it_replaces(alice: User, ledger: Group, 
 
 
 def test_a_rule_that_is_none_is_refused(alice: User, ledger: Group) -> None:
-    with pytest.raises(
-        InvalidInput, match="'all' is not a rule for scopes"
-    ) as error:
+    with pytest.raises(InvalidInput, match="'all' is not a rule for scopes") as error:
         update_group(person(alice), "ledger", GroupChange(default_scope="all"))
     assert error.value.field == "default_scope"
 
