@@ -17,6 +17,8 @@ from access.models.group import SLUG_PATTERN
 from access.unstorable_text import refuse_unstorable
 from storage.compiled_queries import CompiledQuery
 
+# What holds for everybody: its memories are global unless said otherwise, so each group is read together with it.
+EVERYONE = "everyone"
 MAX_CHOICES_SHOWN = 12
 MAX_TITLE_CHARS = 200
 MAX_INSTRUCTIONS_CHARS = 20_000
@@ -31,10 +33,19 @@ class ResolvedGroup:
     created: bool = False
 
 
+@dataclass(frozen=True)
+class UnknownGroup:
+    """A group that does not exist, or that the actor may not enter; `note` has the same words for both."""
+
+    slug: str
+    note: str
+
+
 def entered_groups(actor: Actor) -> list[Group]:
-    """The groups that the actor may enter, by slug, without archived ones."""
+    """The groups that the actor may enter, by slug and `everyone` last, without archived ones."""
     groups = Group.objects.filter(archived=False)
-    return list(groups if actor.all_groups else groups.filter(key__in=actor.roles))
+    entered = groups if actor.all_groups else groups.filter(key__in=actor.roles)
+    return sorted(entered, key=lambda group: group.slug == EVERYONE)
 
 
 def find_group(actor: Actor, slug: str | None, *, right: str = READ) -> Group:
@@ -70,8 +81,8 @@ def check_access(actor: Actor, slug: str, group: Group | None, right: str) -> Gr
     return group
 
 
-def find_known_group(actor: Actor, slug: str | None) -> Group | None:
-    """The group as in find_group(), or None if none of that name exists that the actor may enter: nothing is stored there.
+def find_known_group(actor: Actor, slug: str | None) -> Group | UnknownGroup:
+    """The group as in find_group(); for a reader, a group that it may not enter is one where nothing is stored yet.
 
     Raises:
         GroupRequired: no group is named and there is no default.
@@ -83,12 +94,7 @@ def find_known_group(actor: Actor, slug: str | None) -> Group | None:
         return check_access(actor, wanted, group, READ)
     if not actor.may(READ):
         raise NotPermitted("You may not read here.", hint="Use a token with the scope 'read'.")
-    return None
-
-
-def describe_unknown_group(actor: Actor, slug: str) -> str:
-    """What a reader is told of a group that does not exist, or that the actor may not enter: the same words for both."""
-    return f"Nothing is stored yet in '{slug}'. {tell_who_makes(actor, slug)}"
+    return UnknownGroup(wanted, f"Nothing is stored yet in '{wanted}'. {tell_who_makes(actor, wanted)}")
 
 
 def tell_who_makes(actor: Actor, slug: str) -> str:
@@ -111,7 +117,7 @@ def find_or_create_group(actor: Actor, slug: str | None, *, right: str) -> Resol
 
 
 def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = False) -> Group:
-    """Create a group; its creator becomes its admin. One transaction.
+    """Create a group; its creator becomes its admin. One transaction. Memories of `everyone` are global by default.
 
     Raises:
         NotPermitted: the actor lacks the scope create-group.
@@ -122,6 +128,7 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
         raise NotPermitted("You may not create groups.", hint="Use a token with the scope 'create-group'.")
     check_slug(slug)
     check_texts(title=title)
+    check_may_be_private(slug, private=private)
     with transaction.atomic():
         if Group.objects.filter(slug=slug).exists():
             raise Conflict(
@@ -129,7 +136,10 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
                 hint="Change that group, or choose another name.",
                 field="group",
             )
-        group = Group.objects.create(slug=slug, title=title, private=private, created_by=actor.name)
+        default_scope = ScopeRule.GLOBAL if slug == EVERYONE else ""
+        group = Group.objects.create(
+            slug=slug, title=title, private=private, created_by=actor.name, default_scope=default_scope
+        )
         if actor.user_id is not None:
             Membership.objects.create(user_id=actor.user_id, group=group, role=Role.ADMIN)
         if actor.token_key is not None and not actor.all_groups:
@@ -145,6 +155,21 @@ def create_group(actor: Actor, slug: str, *, title: str = "", private: bool = Fa
         # After the commit: the actor may outlive a failed transaction, and another group could get the key.
         actor.roles.setdefault(group.key, Role.ADMIN)
     return group
+
+
+def check_may_be_private(slug: str, *, private: bool) -> None:
+    """Raise InvalidInput for a private group that everybody shall read."""
+    if private and slug == EVERYONE:
+        raise InvalidInput(
+            f"The group '{EVERYONE}' is read together with each group: it cannot be private.",
+            hint="Choose another name for a private group.",
+            field="private",
+        )
+
+
+def create_everyone(actor: Actor) -> Group:
+    """Create the group for what everybody should know. For a new home."""
+    return create_group(actor, EVERYONE, title="What everybody should know")
 
 
 @dataclass(frozen=True)
@@ -261,8 +286,8 @@ def resolve_slug(actor: Actor, slug: str | None) -> str:
 
 
 def list_choices(actor: Actor) -> str:
-    """A hint that lists the groups that the actor may enter."""
-    slugs = [group.slug for group in entered_groups(actor)[: MAX_CHOICES_SHOWN + 1]]
+    """A hint that lists the groups that the actor may enter, but `everyone`: a project's facts do not belong there."""
+    slugs = [group.slug for group in entered_groups(actor) if group.slug != EVERYONE][: MAX_CHOICES_SHOWN + 1]
     if not slugs:
         return "There are no groups yet: name one, and the first store creates it."
     more = ", …" if len(slugs) > MAX_CHOICES_SHOWN else ""

@@ -107,7 +107,7 @@ async def store_memory(
     metadata: dict[str, Any] = {},  # noqa: B006 - never mutated
 ) -> CallToolResult:
     """Store what later sessions should know: a decision, fact, preference, fix or lesson. Call it as soon as you learn
-    one, once for each. Storing it again confirms it; to correct it, pass the old id as supersedes. A new group is
+    one, once for each; people's preferences and house rules into the group 'everyone'. Storing it again confirms it; to correct it, pass the old id as supersedes. A new group is
     created if you may. Dates are ISO 8601; no zone means UTC. Returns the outcome and similar memories."""
     draft = Draft(
         content,

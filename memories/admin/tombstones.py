@@ -13,7 +13,7 @@ from access.admin.confirm import Confirmation, reason_form, render_confirmation
 from access.admin.page import LociAdmin
 from access.errors import LociError
 from memories.admin.filters import GroupFilter
-from memories.lifecycle.lift_tombstone import in_curated_groups, lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import in_curated_groups, lift_tombstones
 from memories.models import Tombstone
 
 

@@ -136,7 +136,7 @@ RECORD_FIELDS: Final = (
     RecordField("type", OneOf(Type), on_edit=OnEdit.NEW_VERSION, is_in_history=False),
     RecordField(
         "scope",
-        OneOf(Scope, unset="default for the type"),
+        OneOf(Scope, unset="default of the group"),
         help="default: group, unless the group or access.default_scope has another rule",
     ),
     bookkeeping("position", Number(0, MAX_POSITION), is_optional=True, is_returned=True),

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from access.actor import Actor
 from access.errors import InvalidInput
-from access.groups import describe_unknown_group, find_known_group, resolve_slug
+from access.groups import UnknownGroup, find_known_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_choice, check_range, check_tags
@@ -135,8 +135,8 @@ def answer_query(
 ) -> RecallResult | None:
     """Answer a question; None if a re-embed changed the index's model meanwhile."""
     group = find_known_group(actor, request.group)
-    if group is None:
-        return answer_unknown_group(actor, request, mode=mode, started=started)
+    if isinstance(group, UnknownGroup):
+        return RecallResult((), group.slug, mode, abstained=True, note=group.note)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     trace = Trace()
     if degraded:
@@ -167,20 +167,6 @@ def answer_query(
     if not request.is_trial:
         count_recall(actor, group, request.query, answer)
     return answer
-
-
-def answer_unknown_group(actor: Actor, request: RecallRequest, *, mode: str, started: float) -> RecallResult:
-    """The empty answer for a group that does not exist for the caller; neither logged nor counted."""
-    slug = resolve_slug(actor, request.group)
-    return RecallResult(
-        (),
-        slug,
-        mode,
-        abstained=True,
-        note=describe_unknown_group(actor, slug),
-        trace=Trace() if request.explain else None,
-        duration_ms=(time.perf_counter() - started) * 1000,
-    )
 
 
 def rank(
@@ -317,9 +303,9 @@ def recall_ids(actor: Actor, request: RecallRequest, *, started: float) -> Recal
     the one that was true and known then.
     """
     group = find_known_group(actor, request.group) if request.group else None
-    if request.group and group is None:
-        missing = tuple(str(raw) for raw in request.ids)
-        return replace(answer_unknown_group(actor, request, mode="ids", started=started), missing=missing)
+    if isinstance(group, UnknownGroup):
+        unread = tuple(map(str, request.ids))
+        return RecallResult((), group.slug, "ids", abstained=True, note=group.note, missing=unread)
     visibility = recallable_by(actor, group, narrowing=request.narrowing)
     items: dict[int, Item] = {}
     missing: list[str] = []

@@ -8,7 +8,7 @@ from datetime import UTC
 from django.db.models import Q
 
 from access.actor import Actor
-from access.groups import describe_unknown_group, find_known_group, resolve_slug
+from access.groups import UnknownGroup, find_known_group
 from access.models import Group
 from access.visibility import Narrowing, Visibility
 from memories.draft import check_range
@@ -125,8 +125,8 @@ def get_context(
     narrow = narrowing or Narrowing()
     name = clean_line(thread, field="thread", max_chars=200)
     found = find_known_group(actor, group)
-    if found is None:
-        return pack_unknown_group(actor, resolve_slug(actor, group))
+    if isinstance(found, UnknownGroup):
+        return pack_unknown_group(found)
     encoder = available_encoder()
     builder = PackBuilder(encoder, budget - count_tokens(INTRODUCTION, encoder))
     visibility = recallable_by(actor, found, narrowing=narrow)
@@ -152,12 +152,10 @@ def get_context(
     )
 
 
-def pack_unknown_group(actor: Actor, slug: str) -> ContextPack:
+def pack_unknown_group(group: UnknownGroup) -> ContextPack:
     """The pack of a group that does not exist for the caller: who can make it."""
-    text = describe_unknown_group(actor, slug)
-    return ContextPack(
-        text, slug, (Section("Nothing stored yet", text),), count_tokens(text, available_encoder()), 0
-    )
+    tokens = count_tokens(group.note, available_encoder())
+    return ContextPack(group.note, group.slug, (Section("Nothing stored yet", group.note),), tokens, 0)
 
 
 def without_withdrawn(rows: Iterable[Memory], visibility: Visibility) -> list[tuple[Memory, str]]:

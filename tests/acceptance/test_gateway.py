@@ -13,7 +13,7 @@ from access.errors import LociError, NotPermitted
 from access.models import AuditEntry, Group
 from access.tokens import operator
 from memories.lifecycle import verbs
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.types import Trust
 from sources.exporting import export

@@ -17,7 +17,7 @@ from maintenance.retention import enforce_retention
 from memories.draft import Draft, EditDraft
 from memories.lifecycle import verbs
 from memories.lifecycle.edit import edit
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.models import Memory, Tombstone
 from memories.store import store
 from memories.store.bulk import store_many

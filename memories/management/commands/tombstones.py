@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from access.tokens import operator
-from memories.lifecycle.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones, list_tombstones, tombstone_json
 from memories.management.output import FaceCommand
 from memories.queries.pages import MAX_LIMIT
 

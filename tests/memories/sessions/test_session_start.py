@@ -219,7 +219,7 @@ def test_counts_are_true(alice: User, ledger: Group, garden: Group, bob: User) -
     assert stats.by_state == {"forgotten": 1, "live": 3, "retracted": 1, "superseded": 1}
     assert stats.by_type == {"episodic": 1, "semantic": 2}
     assert stats.by_trust == {"active": 1, "candidate": 1, "disputed": 1}
-    assert stats.by_scope == {"global": 2, "group": 1}
+    assert stats.by_scope == {"group": 3}
     assert (stats.pieces, stats.pieces_owed) == (6, 0)
     assert memory_stats(agent(bob, name="b"), everywhere=True).memories == 6
     assert memory_stats(person(alice), everywhere=True).memories == 7

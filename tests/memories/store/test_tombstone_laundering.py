@@ -12,7 +12,7 @@ from memories.draft import Draft, EditDraft
 from memories.entities.store_relation import RelationDraft, store_relation
 from memories.language.cleaning import clean_text, fold
 from memories.lifecycle.edit import edit
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, forget, merge, purge, restore, retract, supersede, verify
 from memories.models import Link, LinkKind, Memory
 from memories.recall import RecallRequest, recall

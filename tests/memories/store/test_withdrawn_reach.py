@@ -17,7 +17,7 @@ from access.visibility import Narrowing
 from maintenance.embeddings.backfill import embed_owed, is_owed
 from memories.browse.suggest import suggest
 from memories.draft import Draft
-from memories.lifecycle.lift_tombstone import lift_tombstones
+from memories.lifecycle.purge.lift_tombstone import lift_tombstones
 from memories.lifecycle.verbs import approve, purge, reject, retract
 from memories.models import IndexState, Link, Memory, Piece, Tombstone, Unprobed
 from memories.recall import RecallRequest, recall
