@@ -137,7 +137,7 @@ def test_any_question_is_answered(run: Run, ledger: Group, query: str) -> None:
 
 
 def test_errors_are_json_where_the_answer_would_be(run: Run) -> None:
-    ended = run("recall", "x", "--group", "nowhere", "--json")
+    ended = run("stats", "--group", "nowhere", "--json")
     assert json.loads(ended.out)["code"] == "group_not_found"
     assert ended.status == 1
 

@@ -125,7 +125,7 @@ def test_what_is_near_but_not_surely_the_same_is_stored_and_linked(alice: User, 
 def test_a_restatement_of_what_one_may_not_write_becomes_a_memory_of_its_own(
     alice: User, garden: Group, bob: User
 ) -> None:
-    theirs = kept(person(alice), "The nightly backup goes to the NAS.", group="garden")
+    theirs = kept(person(alice), "The nightly backup goes to the NAS.", group="garden", scope="global")
     stored = keep(agent(bob), "The nightly backups go to the NAS.", group="ledger")
     assert stored.outcome == "created"
     assert fresh(theirs).confidence == 0.7

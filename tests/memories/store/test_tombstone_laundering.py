@@ -260,7 +260,7 @@ def test_a_restatement_in_another_group_waits_where_the_retracted_one_was_global
 ) -> None:
     wrong = kept(person(alice), KESTREL, group="ledger", type="entity", scope=scope)
     retract(person(alice), wrong.id)
-    assert keep(agent(alice), KESTREL[:-1], group=garden.slug).outcome == outcome
+    assert keep(agent(alice), KESTREL[:-1], group=garden.slug, scope="global").outcome == outcome
 
 
 @pytest.mark.parametrize(("was", "is_now"), [("episodic", "semantic"), ("entity", "episodic")])

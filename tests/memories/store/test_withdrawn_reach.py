@@ -181,7 +181,7 @@ def test_the_upgrade_lays_marks_where_the_text_is_known(
     alice: User, ledger: Group, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text, verb in (("A first text of it.", retract), ("A second text of it.", purge), (TEXT, reject)):
-        verb(person(alice), kept(person(alice), text, group="ledger").id)
+        verb(person(alice), kept(person(alice), text, group="ledger", scope="global").id)
     Tombstone.objects.filter(kind="rejected").delete()
     Tombstone.objects.update(dress="", spelling="", scope="group")
     lay_marks(Tombstone, Memory, IndexState)
