@@ -190,6 +190,8 @@ def show(options: dict[str, Any]) -> str:
     if options["json"]:
         return group_json(group)
     lines = [f"{group.slug}{_marks(group)}  {group.title}".rstrip(), policy_line(group)]
+    if group.default_scope:
+        lines.append(f"default scope {group.get_default_scope_display()}")
     if group.instructions:
         lines += ["instructions:", *(f"  {line}" for line in group.instructions.splitlines())]
     return "\n".join([*lines, *member_lines(group)])

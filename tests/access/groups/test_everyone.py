@@ -1,9 +1,11 @@
 """The group `everyone`: made at set-up, read together with each group, never offered to a project."""
 
 from collections.abc import Callable
+from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 
 from access.errors import GroupRequired, InvalidInput
 from access.groups import create_everyone, create_group, entered_groups, find_group
@@ -73,6 +75,16 @@ def test_a_new_home_has_it(db: None) -> None:
     made = Group.objects.get()
     assert (made.slug, made.default_scope) == ("everyone", "global")
     assert Membership.objects.get().role == "admin"
+
+
+def test_show_names_its_rule(everyone: Group, ledger: Group) -> None:
+    said = {}
+    for slug in ("everyone", "ledger"):
+        out = StringIO()
+        call_command("group", "show", slug, stdout=out)
+        said[slug] = out.getvalue()
+    assert "default scope global: every group sees it" in said["everyone"]
+    assert "default scope" not in said["ledger"]
 
 
 def test_a_home_with_groups_does_not_get_it(ledger: Group) -> None:
