@@ -212,7 +212,7 @@ def test_there_is_no_second_hidden_row(house: House, tmp_path: Path, withdraw: W
 
 
 @pytest.mark.parametrize(
-    "twin", [{"scope": "group"}, {"type": "procedural"}], ids=["of another scope", "of another type"]
+    "twin", [{"scope": "global"}, {"type": "procedural"}], ids=["of another scope", "of another type"]
 )
 @withdrawals
 def test_no_twin_outlives_a_withdrawal(house: House, withdraw: Withdraw, twin: dict[str, str]) -> None:
